@@ -1,0 +1,191 @@
+"""The one shape in which data enters the platform."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import DataError, UnknownNameError
+
+
+@dataclass(frozen=True)
+class ClassFold:
+    """One class-disjoint validation fold: the seen classes to train on and those held out, as class ids."""
+
+    name: str
+    train: tuple[int, ...]
+    validation: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class SignatureSet:
+    """Descriptions of classes or of rows.
+
+    ``values`` (m, a). Class-level: row j describes class ``classes[j]`` (default: row j describes class j, m equals
+    the number of classes). Per image (``per_row=True``): row i describes row i of X.
+    """
+
+    values: np.ndarray
+    classes: np.ndarray | None = None
+    per_row: bool = False
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Features, labels, signatures and splits; frozen, fingerprinted, checked on construction.
+
+    ``X`` (n, d), or (n, p, p) for matrices; ``y`` (n,) class ids 0..c-1, or (n, l) 0/1 for several labels per row;
+    ``class_names`` (c,); ``signatures`` by name, with ``default_signatures`` naming the one that is used when
+    nothing is said; ``splits`` named arrays of row indices: ``train``, ``test_seen``, ``test_unseen`` for zero-shot
+    data, ``train`` and ``test`` for classification, none where the task draws its own; ``folds`` the files' own
+    class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``row_ids`` (n,) optional names.
+
+    Raises :class:`DataError` when arrays do not fit together, hold NaN, or splits overlap or leave the rows.
+    """
+
+    name: str
+    X: np.ndarray
+    y: np.ndarray
+    class_names: tuple[str, ...]
+    signatures: Mapping[str, SignatureSet] = field(default_factory=dict)
+    default_signatures: str = ""
+    splits: Mapping[str, np.ndarray] = field(default_factory=dict)
+    folds: tuple[ClassFold, ...] = ()
+    groups: np.ndarray | None = None
+    description: str = ""
+    licence: str = ""
+    citation: str = ""
+    source: Mapping[str, Any] = field(default_factory=dict)
+    known_fingerprint: str = ""
+
+    def __post_init__(self) -> None:
+        n, c = len(self.X), len(self.class_names)
+        if self.X.ndim not in (2, 3) or n == 0:
+            raise DataError(f"{self.name}: X must be (n, d) or (n, p, p) with n > 0, got {self.X.shape}")
+        if self.y.shape[0] != n:
+            raise DataError(f"{self.name}: {n} rows in X but {self.y.shape[0]} labels")
+        if not np.issubdtype(self.y.dtype, np.integer):
+            raise DataError(f"{self.name}: labels must be integer class ids, got {self.y.dtype}")
+        if self.y.ndim == 1 and (self.y.min() < 0 or self.y.max() >= c):
+            raise DataError(f"{self.name}: labels run from {self.y.min()} to {self.y.max()} but there are {c} classes")
+        if not self.known_fingerprint:
+            _check_finite(self.name, self.X)
+        for key, signature in self.signatures.items():
+            self._check_signatures(key, signature)
+        self._check_splits()
+        self._check_folds()
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """SHA-256 over arrays and splits, 64 hex digits; equal data gives equal fingerprints anywhere."""
+        if self.known_fingerprint:
+            return self.known_fingerprint
+        digest = hashlib.sha256()
+        _update(digest, "X", self.X)
+        _update(digest, "y", self.y)
+        digest.update(repr(self.class_names).encode())
+        for key in sorted(self.signatures):
+            signature = self.signatures[key]
+            _update(digest, f"S:{key}:{signature.per_row}", signature.values)
+            if signature.classes is not None:
+                _update(digest, f"C:{key}", signature.classes)
+        for key in sorted(self.splits):
+            _update(digest, f"split:{key}", np.asarray(self.splits[key], dtype=np.int64))
+        digest.update(repr(self.folds).encode())
+        if self.groups is not None:
+            _update(digest, "groups", self.groups)
+        return digest.hexdigest()
+
+    def signature_set(self, name: str = "") -> SignatureSet:
+        """Return the named signature set, or the default one."""
+        name = name or self.default_signatures or next(iter(self.signatures), "")
+        if name not in self.signatures:
+            raise UnknownNameError(f"signature set of {self.name}", name, self.signatures)
+        return self.signatures[name]
+
+    def rows(self, split: str) -> np.ndarray:
+        """Return the row indices of a named split."""
+        if split not in self.splits:
+            raise DataError(f"{self.name} has no split {split!r}; it has {', '.join(self.splits) or 'none'}")
+        return np.asarray(self.splits[split])
+
+    def class_signatures(self, name: str = "") -> tuple[np.ndarray, np.ndarray | None]:
+        """Return (m, a) class-level signatures and, where rows are not the classes in order, their classes (m,).
+
+        Per-image signatures are refused: averaging them is a choice that belongs to whoever asks for it.
+        """
+        signature = self.signature_set(name)
+        if signature.per_row:
+            raise DataError(f"{self.name}: signature set {name!r} is per image; a class-level set is needed")
+        return signature.values, signature.classes
+
+    def _check_signatures(self, key: str, signature: SignatureSet) -> None:
+        values = signature.values
+        where = f"{self.name}, signatures {key!r}"
+        if values.ndim != 2:
+            raise DataError(f"{where}: expected a matrix (classes, attributes), got shape {values.shape}")
+        _check_finite(where, values)
+        if signature.per_row:
+            if len(values) != len(self.X):
+                raise DataError(f"{where}: {len(values)} rows for {len(self.X)} images")
+            return
+        described = np.arange(len(values)) if signature.classes is None else signature.classes
+        missing = sorted(set(range(len(self.class_names))) - set(described.tolist()))
+        if missing:
+            shown = ", ".join(self.class_names[i] for i in missing[:5])
+            raise DataError(f"{where}: {len(missing)} classes have no signature: {shown}; add a row for each")
+        if signature.classes is None and len(values) != len(self.class_names):
+            raise DataError(f"{where}: {len(values)} rows for {len(self.class_names)} classes")
+
+    def _check_splits(self) -> None:
+        seen: dict[int, str] = {}
+        n = len(self.X)
+        owner = np.full(n, -1, dtype=np.int64)
+        for number, (key, index) in enumerate(self.splits.items()):
+            index = np.asarray(index)
+            if index.ndim != 1 or not np.issubdtype(index.dtype, np.integer):
+                raise DataError(f"{self.name}, split {key!r}: expected a vector of integer row indices")
+            if len(index) and (index.min() < 0 or index.max() >= n):
+                raise DataError(f"{self.name}, split {key!r}: indices {index.min()}..{index.max()} leave 0..{n - 1}")
+            taken = owner[index]
+            if (taken >= 0).any():
+                other = seen[int(taken[taken >= 0][0])]
+                raise DataError(f"{self.name}: splits {other!r} and {key!r} share {int((taken >= 0).sum())} rows")
+            owner[index] = number
+            seen[number] = key
+        if self.y.ndim == 1 and {"train", "test_unseen"} <= set(self.splits):
+            both = np.intersect1d(self.y[self.rows("train")], self.y[self.rows("test_unseen")])
+            if len(both):
+                names = ", ".join(self.class_names[i] for i in both[:5])
+                raise DataError(f"{self.name}: {len(both)} classes are both in train and in test_unseen: {names}")
+
+    def _check_folds(self) -> None:
+        for fold in self.folds:
+            both = set(fold.train) & set(fold.validation)
+            if both:
+                names = ", ".join(self.class_names[i] for i in sorted(both)[:5])
+                raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
+
+
+def _check_finite(where: str, values: np.ndarray) -> None:
+    if not np.issubdtype(values.dtype, np.floating):
+        return
+    flat = values.reshape(len(values), -1)
+    for start in range(0, len(flat), 8192):
+        bad = ~np.isfinite(flat[start : start + 8192]).all(axis=1)
+        if bad.any():
+            row = start + int(np.argmax(bad))
+            raise DataError(f"{where}: row {row} holds NaN or infinity; clean the file and load it again")
+
+
+def _update(digest: Any, label: str, array: np.ndarray) -> None:
+    digest.update(f"{label}|{array.dtype.str}|{array.shape}".encode())
+    flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
+    for start in range(0, len(flat), 8192):
+        digest.update(np.ascontiguousarray(flat[start : start + 8192]).tobytes())

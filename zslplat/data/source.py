@@ -1,0 +1,45 @@
+"""Where data sets come from: the base class of data set plugins."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+from zslplat.data.dataset import Dataset
+from zslplat.errors import UsageError
+from zslplat.space import Parameter, check_value
+
+
+@dataclass(frozen=True)
+class DataPlaces:
+    """Where a source may read and write: the data root (may not exist) and a cache folder of its own."""
+
+    root: Path | None = None
+    cache: Path | None = None
+
+
+class DataSource(ABC):
+    """A data set plugin: options in the constructor, :meth:`load` reads from disk, nothing else touches the disk.
+
+    ``parameters`` describes the options; ``summary``, ``licence`` and ``citation`` are shown by ``zslplat show``.
+    """
+
+    summary: ClassVar[str] = ""
+    licence: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    def __init__(self, **options: Any) -> None:
+        for name, value in options.items():
+            if name not in self.parameters:
+                known = ", ".join(self.parameters) or "none"
+                raise UsageError(f"{type(self).__name__}: unknown option {name!r}; options: {known}")
+            check_value(type(self).__name__, name, value, self.parameters)
+        self.options = options
+
+    @abstractmethod
+    def load(self, places: DataPlaces) -> Dataset:
+        """Return the data set; raises :class:`~zslplat.errors.DataError` with the file or field that is at fault."""

@@ -1,0 +1,42 @@
+"""The whole extension surface of zslplat, on one screen.
+
+A plugin is a module (or object) named by an entry point in the group ``zslplat`` that implements some of these hooks
+with :data:`zslplat.api.hookimpl`. Components are given as ``"package.module:Class"`` strings, which are imported only
+when the component is used, or as classes. Additional CLI commands are Typer apps or functions named by entry points
+in the group ``zslplat.commands``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import pluggy
+
+hookspec = pluggy.HookspecMarker("zslplat")
+hookimpl = pluggy.HookimplMarker("zslplat")
+
+
+@hookspec
+def zslplat_methods() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of methods (subclasses of :class:`zslplat.api.Method`)."""
+
+
+@hookspec
+def zslplat_kernels() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of kernels (subclasses of :class:`zslplat.api.Kernel`)."""
+
+
+@hookspec
+def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of data sets (subclasses of :class:`zslplat.api.DataSource`)."""
+
+
+@hookspec
+def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: class or "module:Class"} of tasks (subclasses of :class:`zslplat.api.Task`)."""
+
+
+@hookspec
+def zslplat_run_finished(record: Mapping[str, Any]) -> None:
+    """Be told of a finished run: its kind (trial, final, run, sweep), study, parameters, metrics and MLflow run id."""

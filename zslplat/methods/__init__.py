@@ -1,0 +1,1 @@
+"""Zero-shot methods and baselines, one algorithm per file."""

@@ -1,0 +1,147 @@
+"""The contract of methods: scikit-learn estimators with a description of their parameters and preparation."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar
+
+import numpy as np
+from sklearn.base import BaseEstimator
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.errors import DataError, UsageError
+from zslplat.space import Parameter, Space, check_value, default_space
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass
+class Diagnostics:
+    """What a fit reports of itself: series by iteration (for example the objective) and single numbers."""
+
+    series: dict[str, list[float]] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+
+class Method(BaseEstimator):
+    """Base of every method plugin.
+
+    ``kind`` says which tasks take it; ``parameters`` describes each constructor parameter (defaults are the
+    constructor's own); ``preprocessing`` is applied by the platform before any array reaches the method;
+    ``transductive`` declares that the rows of a batch are scored jointly; ``random`` that the seed matters, so that
+    repeats mean something; ``step_parameter`` names the parameter that bounds the steps of ``fit_steps`` (its best
+    value on validation is carried to the refit); ``tolerance`` is the relative deviation that reordering rows or
+    classes, or another number of threads, may cause, with ``tolerance_reason`` saying why it is not tighter.
+    Learned state ends in ``_``.
+    """
+
+    kind: ClassVar[str]
+    summary: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    tags: ClassVar[tuple[str, ...]] = ()
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    preprocessing: ClassVar[Preprocessing] = Preprocessing()
+    transductive: ClassVar[bool] = False
+    random: ClassVar[bool] = False
+    step_parameter: ClassVar[str] = ""
+    tolerance: ClassVar[float] = 1e-9
+    tolerance_reason: ClassVar[str] = ""
+
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches for this instance; may depend on its parameters (its kernel, say)."""
+        return default_space(self.parameters)
+
+    def check_parameters(self) -> None:
+        """Raise :class:`UsageError` for a parameter outside its legal domain."""
+        for name, value in self.get_params(deep=False).items():
+            if name in self.parameters:
+                check_value(type(self).__name__, name, value, self.parameters)
+
+    def matrices(self) -> Arrays:
+        """Return the learned matrices by name; they are logged as artifacts."""
+        return {}
+
+    @property
+    def diagnostics(self) -> Diagnostics:
+        """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
+        return getattr(self, "diagnostics_", Diagnostics())
+
+
+class ZeroShotMethod(Method):
+    """A method that scores rows against class signatures; higher is more compatible."""
+
+    kind = "zero-shot"
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the fixed ones."""
+        return {}
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return what :meth:`decision_function` needs of a batch and no searched parameter changes."""
+        return {}
+
+    @abstractmethod
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> ZeroShotMethod:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and seen signatures S (c, a).
+
+        Without ``statistics`` the method prepares for itself, with the same result.
+        """
+
+    def fit_steps(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Iterator[int]:
+        """Fit step by step, yielding 1, 2, ... after each epoch; direct methods yield once."""
+        self.fit(X, y, S, statistics=statistics)
+        yield 1
+
+    @abstractmethod
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return scores (n, c) of rows X against signatures S (c, a); ``seen`` (c,) marks the classes seen in fit."""
+
+    def predict(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
+        """Return the row of S with the highest score, for every row of X."""
+        return np.asarray(np.argmax(self.decision_function(X, S), axis=1))
+
+
+def check_fit_inputs(X: np.ndarray, y: np.ndarray, S: np.ndarray) -> None:
+    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a label has no signature."""
+    if X.ndim != 2 or S.ndim != 2 or y.ndim != 1 or len(X) != len(y):
+        raise DataError(f"expected X (n, d), y (n,), S (c, a); got {X.shape}, {y.shape}, {S.shape}")
+    if len(y) == 0:
+        raise DataError("cannot fit on 0 rows")
+    if y.min() < 0 or y.max() >= len(S):
+        raise DataError(f"labels run from {y.min()} to {y.max()} but S has {len(S)} signatures")
+    empty = np.setdiff1d(np.arange(len(S)), y)
+    if len(empty):
+        raise DataError(f"{len(empty)} classes of S have no row in X, first class {empty[0]}; drop them or add rows")
+    for name, values in (("X", X), ("S", S)):
+        if not np.isfinite(values).all():
+            raise DataError(f"{name} holds NaN or infinity")
+
+
+def require_kind(method: type[Method], kind: str, task: str) -> None:
+    """Raise :class:`UsageError` when a task cannot take a method of this kind."""
+    if method.kind != kind:
+        raise UsageError(f"{method.__name__} is a {method.kind} method; task {task} takes {kind} methods")

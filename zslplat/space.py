@@ -1,0 +1,189 @@
+"""Parameters of components: what they mean, which values are legal, and which range is worth searching.
+
+One vocabulary serves both: :class:`Real`, :class:`Integer` and :class:`Choice` describe a set of values, used as
+the legal domain of a parameter and as its search range. A search range may be conditional (``when``): it is
+searched only where another searched or fixed parameter has one of the listed values.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from zslplat.errors import UsageError
+
+
+@dataclass(frozen=True)
+class Real:
+    """The real numbers in [low, high]; ``log`` searches them on a logarithmic scale; ``open_low`` excludes low."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    log: bool = False
+    open_low: bool = False
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is a number (not a bool, not NaN) inside the interval."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+            return False
+        return (self.low < value if self.open_low else self.low <= value) and value <= self.high
+
+    def __str__(self) -> str:
+        return _interval(self.low, self.high, self.open_low) + (":log" if self.log else "")
+
+
+@dataclass(frozen=True)
+class Integer:
+    """The integers in [low, high]; ``log`` searches them on a logarithmic scale."""
+
+    low: float = -math.inf
+    high: float = math.inf
+    log: bool = False
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is an integer (not a bool) inside the interval."""
+        return isinstance(value, int) and not isinstance(value, bool) and self.low <= value <= self.high
+
+    def __str__(self) -> str:
+        return "int " + _interval(self.low, self.high) + (":log" if self.log else "")
+
+
+@dataclass(frozen=True)
+class Choice:
+    """One of the listed values (numbers, strings, booleans or None)."""
+
+    values: tuple[Any, ...]
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is one of the listed values, of the same type."""
+        return any(value == v and isinstance(value, bool) == isinstance(v, bool) for v in self.values)
+
+    def __str__(self) -> str:
+        return "|".join(str(v) for v in self.values)
+
+
+@dataclass(frozen=True)
+class Text:
+    """Any string, for example a component spec; it is checked by whoever reads it."""
+
+    when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is a string."""
+        return isinstance(value, str)
+
+    def __str__(self) -> str:
+        return "text"
+
+
+@dataclass(frozen=True)
+class Optional:
+    """``None`` or a value of the inner domain."""
+
+    inner: Real | Integer | Choice | Text
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is None or in the inner domain."""
+        return value is None or self.inner.contains(value)
+
+    def __str__(self) -> str:
+        return f"none|{self.inner}"
+
+
+Domain = Real | Integer | Choice | Text | Optional
+Range = Real | Integer | Choice
+Space = dict[str, Range]
+
+BOOLEAN = Choice((True, False))
+POSITIVE = Real(0, open_low=True)
+NON_NEGATIVE = Real(0)
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One constructor parameter of a component: its meaning, its legal values, and the range that tuning searches.
+
+    The default is the constructor's own. ``search=None`` means that tuning leaves the parameter alone unless the
+    user names a range for it.
+    """
+
+    description: str
+    legal: Domain
+    search: Range | None = None
+
+
+def default_space(parameters: Mapping[str, Parameter]) -> Space:
+    """Return the ranges that tuning searches when nothing else is said."""
+    return {name: p.search for name, p in parameters.items() if p.search is not None}
+
+
+def check_value(owner: str, name: str, value: Any, parameters: Mapping[str, Parameter]) -> None:
+    """Raise :class:`UsageError` when ``value`` is no legal value of the parameter ``name`` of ``owner``."""
+    legal = parameters[name].legal
+    if not legal.contains(value):
+        raise UsageError(f"{owner}: {name}={value!r} is out of range; expected {legal}")
+
+
+def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
+    """Tell whether a conditional range applies, given the values of the parameters that it depends on."""
+    return all(values.get(other) in allowed for other, allowed in dimension.when.items())
+
+
+_RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z]+)*)\s*$")
+
+
+def parse_range(text: str, legal: Domain | None = None) -> Range:
+    """Read ``1e-3..1e3:log``, ``1..20:int``, ``3..40`` or ``a|b|c``; integer where the legal domain is.
+
+    Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
+    """
+    from zslplat.spec import parse_value
+
+    core = legal.inner if isinstance(legal, Optional) else legal
+    match = _RANGE.match(text)
+    result: Range
+    if match:
+        try:
+            low, high = float(match["low"]), float(match["high"])
+        except ValueError as error:
+            raise UsageError(f"range {text!r}: {error}; write low..high, for example 1e-3..1e3:log") from None
+        flags = {flag for flag in match["flags"].split(":") if flag}
+        if flags - {"log", "int"}:
+            raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; use :log or :int")
+        if not low < high or not (math.isfinite(low) and math.isfinite(high)):
+            raise UsageError(f"range {text!r}: the low end must be below the high end, both finite")
+        if "log" in flags and low <= 0:
+            raise UsageError(f"range {text!r}: a logarithmic range must start above 0")
+        if "int" in flags or isinstance(core, Integer):
+            result = Integer(int(low), int(high), log="log" in flags)
+        else:
+            result = Real(low, high, log="log" in flags)
+        ends: tuple[Any, ...] = (result.low, result.high)
+    else:
+        ends = tuple(parse_value(part) for part in text.split("|"))
+        result = Choice(ends)
+    for end in ends:
+        if legal is not None and not legal.contains(end):
+            raise UsageError(f"range {text!r} leaves the legal values: {legal}")
+    return result
+
+
+def with_condition(dimension: Range, when: Mapping[str, tuple[Any, ...]]) -> Range:
+    """Return the same range under further conditions."""
+    return replace(dimension, when={**dimension.when, **when})
+
+
+def _interval(low: float, high: float, open_low: bool = False) -> str:
+    if low == -math.inf and high == math.inf:
+        return "any number"
+    if high == math.inf:
+        return f"{'>' if open_low else '>='} {low:g}"
+    if low == -math.inf:
+        return f"<= {high:g}"
+    return f"{low:g}..{high:g}"

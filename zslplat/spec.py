@@ -1,0 +1,158 @@
+"""Component specs: ``"mfmr(lam=1,k=10)"`` <-> a name and its parameters.
+
+Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
+quoted string, a list ``[a, b]`` or a further spec. Names may hold letters, digits, ``_``, ``-`` and ``.``.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from zslplat.errors import UsageError
+
+_TOKEN = re.compile(
+    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
+    r"|(?P<word>[A-Za-z_][\w.\-]*|\d[\w.\-]*|[+-]?inf\b)"
+    r"|(?P<string>\"[^\"]*\"|'[^']*')"
+    r"|(?P<mark>[(),=\[\]]))"
+)
+_WORDS = {"true": True, "false": False, "none": None}
+
+
+@dataclass(frozen=True)
+class Spec:
+    """A component name and the parameters given for it; ``str`` writes the canonical form, parameters sorted."""
+
+    name: str
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def parse(cls, text: str) -> Spec:
+        """Read a spec; raises :class:`UsageError` that points at the first character that does not fit."""
+        value = _Reader(text).read_all()
+        if isinstance(value, Spec):
+            return value
+        if isinstance(value, str) and value:
+            return cls(value)
+        raise UsageError(f"{text!r} is not a component; write a name or name(key=value, ...)")
+
+    def with_parameters(self, parameters: Mapping[str, Any]) -> Spec:
+        """Return the spec with these parameters added or replaced."""
+        return Spec(self.name, {**self.parameters, **parameters})
+
+    def __str__(self) -> str:
+        if not self.parameters:
+            return self.name
+        inner = ", ".join(f"{key}={format_value(self.parameters[key])}" for key in sorted(self.parameters))
+        return f"{self.name}({inner})"
+
+
+def parse_value(text: str) -> Any:
+    """Read one value: a number, ``true``/``false``/``none``, a string, a list or a spec."""
+    return _Reader(text).read_all()
+
+
+def format_value(value: Any) -> str:
+    """Write a value so that :func:`parse_value` reads the same value again."""
+    if value is None or isinstance(value, bool):
+        return str(value).lower()
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(format_value(v) for v in value) + "]"
+    if isinstance(value, str):
+        try:
+            plain = parse_value(value) == value
+        except UsageError:
+            plain = False
+        return value if plain else '"' + value.replace('"', "'") + '"'
+    return repr(value) if isinstance(value, float) else str(value)
+
+
+def parse_assignment(text: str) -> tuple[str, Any]:
+    """Read ``key=value`` as given to ``--set``."""
+    key, separator, value = text.partition("=")
+    if not separator or not key.strip() or not value.strip():
+        raise UsageError(f"{text!r} is not an assignment; write key=value, for example lam=1")
+    return key.strip(), parse_value(value)
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+        self.kind, self.token = "", ""
+        self._advance()
+
+    def read_all(self) -> Any:
+        value = self._value()
+        if self.kind:
+            raise self._error("the end")
+        return value
+
+    def _advance(self) -> None:
+        rest = self.text[self.position :]
+        self.start = self.position + len(rest) - len(rest.lstrip())
+        if not rest.strip():
+            self.kind, self.token = "", ""
+            return
+        match = _TOKEN.match(self.text, self.position)
+        if not match:
+            raise self._error("a name, number, string or list")
+        self.kind = match.lastgroup or ""
+        self.token = match[self.kind]
+        self.position = match.end()
+
+    def _error(self, expected: str) -> UsageError:
+        return UsageError(f"cannot read {self.text!r} at character {self.start + 1}: expected {expected}")
+
+    def _take(self, mark: str) -> None:
+        if self.token != mark:
+            raise self._error(repr(mark))
+        self._advance()
+
+    def _value(self) -> Any:
+        kind, token = self.kind, self.token
+        if kind == "number":
+            self._advance()
+            return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
+        if kind == "string":
+            self._advance()
+            return token[1:-1]
+        if kind == "word":
+            self._advance()
+            if token.lower() in ("inf", "+inf", "-inf"):
+                return float(token)
+            if self.token == "(":
+                return Spec(token, self._arguments())
+            return _WORDS.get(token.lower(), token)
+        if token == "[":
+            return self._list()
+        raise self._error("a value")
+
+    def _arguments(self) -> dict[str, Any]:
+        self._take("(")
+        arguments: dict[str, Any] = {}
+        while self.token != ")":
+            if self.kind != "word":
+                raise self._error("key=value")
+            key = self.token
+            self._advance()
+            self._take("=")
+            if key in arguments:
+                raise UsageError(f"{self.text!r} gives {key!r} twice")
+            arguments[key] = self._value()
+            if self.token != ")":
+                self._take(",")
+        self._take(")")
+        return arguments
+
+    def _list(self) -> list[Any]:
+        self._take("[")
+        items: list[Any] = []
+        while self.token != "]":
+            items.append(self._value())
+            if self.token != "]":
+                self._take(",")
+        self._take("]")
+        return items

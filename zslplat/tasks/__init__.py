@@ -1,0 +1,1 @@
+"""Tasks: the protocols. A task alone holds the labels that are scored."""

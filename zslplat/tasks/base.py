@@ -1,0 +1,144 @@
+"""The contract between protocols and the rest of the platform.
+
+A task turns a data set into *problems*: one per validation fold, and one for the test split. A problem keeps what a
+method may see (``inputs``) apart from what only scoring may see (``truth``). The core stores problems, prepares
+statistics for them, runs methods on them and scores the outputs, without knowing which task it serves.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.space import Parameter, Space
+
+Arrays = dict[str, np.ndarray]
+
+
+@dataclass(frozen=True)
+class Problem:
+    """One fitting and scoring job: a validation fold, or the test split.
+
+    ``inputs`` are the arrays that the method sees, ``truth`` those that only :meth:`Task.score` reads, ``meta`` small
+    JSON values (names of classes, of requests). ``name`` is ``fold-1`` ... or ``test``.
+    """
+
+    name: str
+    inputs: Mapping[str, np.ndarray]
+    truth: Mapping[str, np.ndarray]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """The metric that tuning optimises."""
+
+    name: str
+    maximise: bool = True
+
+
+@dataclass(frozen=True)
+class Table:
+    """Columns of equal length, in order; written as CSV."""
+
+    columns: Mapping[str, Sequence[Any]]
+
+
+@dataclass(frozen=True)
+class Curve:
+    """A figure of one or several lines: ``lines`` maps a label to (x, y)."""
+
+    lines: Mapping[str, tuple[Sequence[float], Sequence[float]]]
+    xlabel: str
+    ylabel: str
+    title: str = ""
+    logx: bool = False
+    points: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    bands: Mapping[str, tuple[Sequence[float], Sequence[float]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class MatrixFigure:
+    """A figure of a matrix with named rows and columns, for example a confusion matrix."""
+
+    values: np.ndarray
+    rows: Sequence[str]
+    columns: Sequence[str]
+    xlabel: str = ""
+    ylabel: str = ""
+    title: str = ""
+
+
+@dataclass(frozen=True)
+class ScatterFigure:
+    """A figure of labelled points in the plane, for example a t-SNE map; several panels side by side."""
+
+    panels: Mapping[str, np.ndarray]
+    labels: np.ndarray
+    names: Sequence[str]
+    title: str = ""
+
+
+Figure = Curve | MatrixFigure | ScatterFigure
+
+
+@dataclass
+class Outcome:
+    """What scoring gives: metrics, tables (per class, predictions), figures, and what this fold hands to the refit."""
+
+    metrics: dict[str, float]
+    tables: dict[str, Table] = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    carry: dict[str, Any] = field(default_factory=dict)
+
+
+class Task(ABC):
+    """Base class of task plugins: options in the constructor, described by ``parameters``.
+
+    ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,
+    ``exemplar``); a method says in its own ``kind`` which it is. ``preprocessed`` maps each role of preprocessing
+    (``features``, ``signatures``) to the names of the input arrays it applies to, the first of which is the one whose
+    rows give the statistics.
+    """
+
+    name: ClassVar[str]
+    summary: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    kind: ClassVar[str]
+    primary: ClassVar[Metric]
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
+
+    @abstractmethod
+    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
+        """Build the validation problems from training rows only; raises DataError where the data does not serve."""
+
+    @abstractmethod
+    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
+        """Build the test problem: everything that validation used for training and validation, against the test rows."""
+
+    def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
+        """Compute what does not depend on the searched parameters, once per problem; may be empty."""
+        return {}
+
+    @abstractmethod
+    def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
+        """Fit and apply the method; yield (step, outputs), once for direct methods, per epoch for iterative ones."""
+
+    @abstractmethod
+    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Score outputs against the truth; ``full`` adds tables and figures to the metrics."""
+
+    @abstractmethod
+    def chance(self, problem: Problem) -> float:
+        """Return the value of the primary metric that guessing reaches."""
+
+    def carry(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        """Combine what the folds hand to the refit: the mean of every carried number."""
+        keys = sorted({key for outcome in outcomes for key in outcome.carry})
+        return {key: float(np.mean([o.carry[key] for o in outcomes if key in o.carry])) for key in keys}
