@@ -11,7 +11,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.space import Parameter, Space, check_value, default_space
 
 Arrays = dict[str, np.ndarray]
@@ -54,6 +54,20 @@ class Method(BaseEstimator):
         """The ranges that tuning searches for this instance; may depend on its parameters (its kernel, say)."""
         return default_space(self.parameters)
 
+    @classmethod
+    def build(cls, parameters: Mapping[str, Any]) -> Self:
+        """Make an instance from flat parameters; raises :class:`UsageError` for unknown names and illegal values.
+
+        Methods whose parameters are components themselves (a kernel, say) override this to accept nested names.
+        """
+        known = cls._get_param_names()
+        for name in parameters:
+            if name not in known:
+                raise UnknownNameError(f"parameter of {cls.__name__}", name, known)
+        instance = cls(**parameters)
+        instance.check_parameters()
+        return instance
+
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain."""
         for name, value in self.get_params(deep=False).items():
@@ -76,7 +90,7 @@ class ZeroShotMethod(Method):
     kind = "zero-shot"
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the fixed ones."""
+        """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:

@@ -120,7 +120,7 @@ class Task(ABC):
 
     @abstractmethod
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: everything that validation used for training and validation, against the test rows."""
+        """Build the test problem: all rows that validation trained on or held out, against the test rows."""
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Compute what does not depend on the searched parameters, once per problem; may be empty."""
