@@ -19,7 +19,18 @@ def zslplat_methods() -> dict[str, str]:
 @hookimpl
 def zslplat_kernels() -> dict[str, str]:
     """The built-in kernels."""
-    return {}
+    return {
+        "cauchy": "zslplat.kernels.cauchy:Cauchy",
+        "chi-squared": "zslplat.kernels.chi_squared:ChiSquared",
+        "gaussian": "zslplat.kernels.gaussian:Gaussian",
+        "histogram-intersection": "zslplat.kernels.histogram_intersection:HistogramIntersection",
+        "l1-laplacian": "zslplat.kernels.l1_laplacian:L1Laplacian",
+        "l2-laplacian": "zslplat.kernels.l2_laplacian:L2Laplacian",
+        "linear": "zslplat.kernels.linear:Linear",
+        "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
+        "polynomial": "zslplat.kernels.polynomial:Polynomial",
+        "sigmoid": "zslplat.kernels.sigmoid:Sigmoid",
+    }
 
 
 @hookimpl

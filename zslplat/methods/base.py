@@ -79,6 +79,11 @@ class Method(BaseEstimator):
         return {}
 
     @property
+    def is_random(self) -> bool:
+        """Whether the seed matters for these parameters; variants of a method may differ from ``random``."""
+        return type(self).random
+
+    @property
     def diagnostics(self) -> Diagnostics:
         """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
         return getattr(self, "diagnostics_", Diagnostics())

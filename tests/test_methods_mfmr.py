@@ -1,0 +1,165 @@
+"""MFMR against dense loops over the printed formulas, and its guarantees."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from zslplat.errors import MethodError
+from zslplat.methods.factorisation import factorise
+from zslplat.methods.mfmr import MFMR
+from zslplat.methods.mfmr_joint import MFMRJoint
+from zslplat.space import Choice, Integer
+
+
+def problem(n=150, d=30, c=8, a=6, unseen=4, seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.concatenate([np.arange(c), rng.integers(0, c, n - c)])
+    signatures = rng.uniform(0, 1, (c + unseen, a))
+    U = rng.gamma(0.5, 1, (a, d))
+    rows = np.concatenate([y, c + rng.integers(0, unseen, 60)])
+    X = signatures[rows] @ U + 0.1 * rng.gamma(1, 1, (len(rows), d))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    return X[:n], y, signatures[:c], X[n:], rows[n:] - c, signatures[c:]
+
+
+def dense_graph(vectors, k):
+    unit = vectors / np.linalg.norm(vectors, axis=1, keepdims=True)
+    cosine = unit @ unit.T
+    near = np.zeros(cosine.shape, dtype=bool)
+    for i, row in enumerate(cosine):
+        near[i, [j for j in np.argsort(-row, kind="stable") if j != i][:k]] = True
+    W = np.where(near | near.T, cosine, 0)
+    return W, np.diag(W.sum(axis=1))
+
+
+def dense_updates(F, X, B, W, Q, weight, steps, power, normalise):
+    """Eqs. 9 and 13 for |X - F B|^2 + weight tr(F'(Q - W)F), written with the full matrices; with its objective."""
+    values = []
+    for step in range(steps + 1):
+        values.append(((X - F @ B) ** 2).sum() + weight * np.trace(F.T @ (Q - W) @ F))
+        if step < steps:
+            F = F * ((X @ B.T + weight * W @ F) / (F @ B @ B.T + weight * Q @ F)) ** power
+            F = F / F.sum(axis=0) if normalise else F
+    return F, values
+
+
+def test_printed_projection_equals_the_dense_loop():
+    X, y, S, *_ = problem()
+    method = MFMR(lam=0.7, k=4, iterations=25, converged_at=0.0, variant="paper", seed=5).fit(X, y, S)
+    W, Q = dense_graph(X.T, 4)
+    start = np.random.default_rng([5, 0]).uniform(0.1, 1.0, (X.shape[1], S.shape[1]))
+    U, values = dense_updates(start / start.sum(axis=0), X.T, (np.eye(len(S))[y] @ S).T, W, Q, 0.7, 25, 0.5, True)
+    np.testing.assert_allclose(method.U_, U, rtol=1e-9)
+    np.testing.assert_allclose(method.diagnostics_.series["objective"], values, rtol=1e-9)
+    np.testing.assert_allclose(method.U_.sum(axis=0), 1)
+
+
+def test_printed_joint_scheme_equals_the_dense_loop():
+    X, y, S, Xu, _, Su = problem()
+    method = MFMRJoint(lam=0.7, k=4, gamma=2.0, iterations=25, converged_at=0.0, variant="paper", seed=5).fit(X, y, S)
+    V = method.decision_function(Xu, Su)
+    W, Q = dense_graph(Xu, 4)
+    start = np.random.default_rng([5, 1]).uniform(0.1, 1.0, (len(Xu), len(Su)))
+    expected, values = dense_updates(start / start.sum(axis=0), Xu, Su @ method.U_.T, W, Q, 2.0, 25, 0.5, True)
+    np.testing.assert_allclose(V, expected, rtol=1e-8)
+    np.testing.assert_allclose(method.diagnostics_.series["objective_joint"], values, rtol=1e-9)
+
+
+def test_printed_common_scheme_is_the_pseudo_inverse():
+    X, y, S, Xu, _, Su = problem()
+    method = MFMR(variant="paper", iterations=30).fit(X, y, S)
+    projected = Xu @ np.linalg.pinv(method.U_).T
+    expected = [[p @ s / np.linalg.norm(p) / np.linalg.norm(s) for s in Su] for p in projected]
+    np.testing.assert_allclose(method.decision_function(Xu, Su), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("lam", [0.0, 1.0, 100.0])
+def test_objective_never_rises(lam):
+    X, y, S, Xu, _, Su = problem()
+    method = MFMRJoint(lam=lam, gamma=lam, iterations=150, converged_at=0.0).fit(X, y, S)
+    method.decision_function(Xu, Su)
+    for name in ("objective", "objective_joint"):
+        values = np.array(method.diagnostics_.series[name])
+        # Rounding of sums of terms of the size of the first value.
+        assert (np.diff(values) <= 1e-12 * abs(values[0])).all(), name
+        assert values[-1] < values[0]
+
+
+def test_signed_objective_never_rises():
+    rng = np.random.default_rng(0)
+    X, B = rng.standard_normal((50, 9)), rng.standard_normal((4, 9))
+    W = sparse.csr_array(np.abs(rng.standard_normal((50, 50)))).maximum(0)
+    W = sparse.csr_array(W + W.T)
+    out = factorise(
+        rng.uniform(0.1, 1, (50, 4)), X @ B.T, B @ B.T, W, 0.01, (X**2).sum(), iterations=200, tolerance=0.0
+    )
+    assert (np.diff(out.objective) <= 1e-12 * out.objective[0]).all()
+    dense = W.toarray()
+    value = ((X - out.factor @ B) ** 2).sum() + 0.01 * np.trace(
+        out.factor.T @ (np.diag(dense.sum(1)) - dense) @ out.factor
+    )
+    np.testing.assert_allclose(out.objective[-1], value, rtol=1e-10)
+
+
+@pytest.mark.parametrize("variant", ["best", "paper"])
+def test_prepared_statistics_and_larger_graphs_change_nothing(variant):
+    X, y, S, Xu, _, Su = problem()
+    method = MFMRJoint(k=4, k_instances=6, iterations=20, variant=variant)
+    plain = method.fit(X, y, S).decision_function(Xu, Su)
+    for space in ({"k": Integer(3, 12), "k_instances": Integer(2, 17)}, {"k_features": Choice((4, 9, None))}):
+        statistics = method.prepare_fit(X, y, S, space=space)
+        batch = method.prepare_score(Xu, Su, space=space)
+        method.fit(X, y, S, statistics=statistics)
+        np.testing.assert_array_equal(method.decision_function(Xu, Su, statistics=batch), plain)
+
+
+def test_fit_needs_nothing_of_the_rows_but_statistics():
+    X, y, S, *_ = problem()
+    method = MFMR(iterations=20)
+    statistics = method.prepare_fit(X, y, S, space={})
+    U = method.fit(X, y, S).U_
+    np.testing.assert_array_equal(method.fit(np.full_like(X, np.nan), y, S, statistics=statistics).U_, U)
+
+
+def test_seed_matters_in_the_printed_form_only():
+    X, y, S, *_ = problem()
+
+    def U(variant, seed):
+        return MFMR(variant=variant, seed=seed, iterations=10).fit(X, y, S).U_
+
+    assert not np.array_equal(U("paper", 0), U("paper", 1))
+    np.testing.assert_array_equal(U("best", 0), U("best", 1))
+    np.testing.assert_array_equal(U("paper", 1), U("paper", 1))
+
+
+@pytest.mark.parametrize("method", [MFMR(), MFMRJoint()])
+def test_unseen_classes_are_recognised(method):
+    X, y, S, Xu, yu, Su = problem(n=600, c=16, unseen=4, seed=1)
+    accuracy = (method.fit(X, y, S).predict(Xu, Su) == yu).mean()
+    assert accuracy > 0.6  # chance is .25
+
+
+def test_scores_follow_row_and_class_permutations():
+    X, y, S, Xu, _, Su = problem()
+    rows, classes = np.random.default_rng(0).permutation(len(Xu)), np.random.default_rng(1).permutation(len(Su))
+    method = MFMRJoint(iterations=50).fit(X, y, S)
+    scores = method.decision_function(Xu, Su)
+    moved = method.decision_function(Xu[rows], Su[classes])
+    np.testing.assert_allclose(moved, scores[rows][:, classes], rtol=1e-7, atol=1e-10)
+
+
+def test_negative_features_are_refused():
+    X, y, S, *_ = problem()
+    with pytest.raises(MethodError, match="shift or split"):
+        MFMR().fit(X - 0.5, y, S)
+    with pytest.raises(MethodError, match="signatures"):
+        MFMR().fit(X, y, S - 2)
+
+
+def test_learned_matrices_are_named():
+    X, y, S, Xu, _, Su = problem()
+    method = MFMRJoint(iterations=5).fit(X, y, S)
+    V = method.decision_function(Xu, Su)
+    assert set(method.matrices()) == {"U", "V"}
+    np.testing.assert_array_equal(method.matrices()["V"], V)
+    assert method.project(Xu).shape == (len(Xu), S.shape[1])

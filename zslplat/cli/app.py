@@ -1,0 +1,96 @@
+"""The commands, thin: each reads its options, imports what it needs, calls one function and prints the result."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from zslplat.cli import catalogue, data, experiments, interface
+from zslplat.errors import ZslplatError
+
+COMMAND_GROUP = "zslplat.commands"
+# The base of all usage errors, which Typer does not export under a name of its own.
+_UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
+
+
+class PluginGroup(TyperGroup):
+    """The root group: built-in commands, and those that other packages name in ``zslplat.commands``.
+
+    Names come from the packages' metadata; a plugin's module is imported when its command is called.
+    """
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Return the names of all commands."""
+        return [*super().list_commands(ctx), *sorted(point.name for point in entry_points(group=COMMAND_GROUP))]
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Return a built-in command, or import one of a plugin."""
+        own = super().get_command(ctx, cmd_name)
+        if own is not None:
+            return own
+        for point in entry_points(group=COMMAND_GROUP, name=cmd_name):
+            if set(sys.argv[1:2]) & {"--help"} or len(sys.argv) < 2:
+                source = point.dist.name if point.dist else point.value
+                return TyperCommand(cmd_name, short_help=f"Command of the plugin {source}.")
+            return _plugin_command(point)
+        return None
+
+
+def _plugin_command(point: Any) -> Any:
+    try:
+        loaded = point.load()
+    except Exception as error:
+        source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
+        raise ZslplatError(
+            f"command {point.name!r} of {source} does not load: {type(error).__name__}: {error}"
+        ) from error
+    if isinstance(loaded, typer.Typer):
+        return typer.main.get_command(loaded)
+    single = typer.Typer()
+    single.command(point.name)(loaded)
+    return typer.main.get_command(single)
+
+
+app = typer.Typer(
+    cls=PluginGroup,
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+    help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
+)
+experiments.register(app)
+catalogue.register(app)
+app.add_typer(data.app, name="data")
+interface.register(app)
+
+
+def run_app(arguments: list[str]) -> int:
+    """Run a command line and return its exit code; errors become one line on standard error."""
+    debug = "--debug" in arguments
+    try:
+        result = app(arguments, standalone_mode=False, prog_name="zslplat")
+        return result if isinstance(result, int) else 0
+    except _UsageProblem as error:
+        error.show()
+        return int(error.exit_code)
+    except (KeyboardInterrupt, typer.Abort):
+        print("stopped", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        return 1
+    except ZslplatError as error:
+        if debug:
+            raise
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except Exception as error:
+        if debug:
+            raise
+        text = " ".join(str(error).split())
+        print(f"error: {type(error).__name__}: {text}; give --debug for the traceback", file=sys.stderr)
+        return 1

@@ -1,0 +1,169 @@
+"""``list`` and ``show``: what is there, and what it is."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+import typer
+
+from zslplat.cli import options as o
+
+_KINDS = ("methods", "kernels", "datasets", "tasks")
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command("list")(list_)
+    app.command()(show)
+
+
+def list_(
+    kind: Annotated[
+        str | None, typer.Argument(help="methods, kernels, datasets, tasks or plugins; default: all.")
+    ] = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """List the components that are installed, and the plugins that they come from."""
+    from rich.table import Table
+
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.errors import UnknownNameError
+    from zslplat.registry import registry
+
+    if kind is not None and kind not in (*_KINDS, "plugins"):
+        raise UnknownNameError("kind", kind, (*_KINDS, "plugins"))
+    known = registry()
+    rows = [
+        {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
+        for k in _KINDS
+        if kind in (None, k)
+        for name, entries in sorted(known.entries[k].items())
+    ]
+    plugins = [
+        {"plugin": p.name, "distribution": p.distribution, "version": p.version, "state": "loaded"}
+        for p in known.plugins
+    ]
+    plugins += [
+        {"plugin": b.name, "distribution": b.distribution, "version": b.version, "state": f"broken: {b.cause}"}
+        for b in known.broken
+    ]
+    problems = list(known.clashes())
+    if as_json:
+        print_json({"components": rows, "plugins": plugins, "clashes": problems})
+        return
+    console = stdout_console()
+    if kind != "plugins":
+        table = Table("kind", "name", "from")
+        for row in rows:
+            table.add_row(str(row["kind"]), str(row["name"]), ", ".join(row["from"]))
+        console.print(table)
+    if kind in (None, "plugins"):
+        table = Table("plugin", "distribution", "version", "state")
+        for plugin in plugins:
+            table.add_row(*plugin.values())
+        console.print(table)
+    for line in [
+        *problems,
+        *(f"plugin {b.name!r} of {b.distribution} {b.version} is broken: {b.cause}" for b in known.broken),
+    ]:
+        typer.echo(f"warning: {line}", err=True)
+
+
+def show(
+    name: Annotated[str, typer.Argument(help="Name of a method, kernel, data set or task.")],
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.errors import UnknownNameError
+    from zslplat.registry import KINDS, registry
+    from zslplat.spec import Spec
+
+    known = registry()
+    spec = Spec.parse(name)
+    found = [known.entry(kind, spec.name) for kind in _KINDS if spec.name in known.entries[kind]]
+    if not found:
+        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.entries[kind]})
+    descriptions = [_describe(entry, spec) for entry in found]
+    if as_json:
+        print_json(descriptions)
+        return
+    console = stdout_console()
+    for description in descriptions:
+        kind = KINDS[description["kind"]]
+        origin = f"{description['distribution']} {description['version']}"
+        lines = [f"{kind} {description['name']}  (from {origin})"]
+        lines += [description[key] for key in ("summary",) if description[key]]
+        for key in ("tags", "preprocessing", "primary", "licence", "citation"):
+            if description.get(key):
+                lines.append(f"{key}: {description[key]}")
+        for line in lines:
+            console.print(line, highlight=False, markup=False, soft_wrap=True)
+        if description["parameters"]:
+            console.print(_parameter_table(description["parameters"]))
+
+
+def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
+    from rich.table import Table
+
+    table = Table("parameter", "default", "legal", "searched", "meaning")
+    for parameter in parameters:
+        table.add_row(*(str(parameter[key]) for key in ("name", "default", "legal", "search", "description")))
+    return table
+
+
+def _describe(entry: Any, spec: Any) -> dict[str, Any]:
+    import inspect
+
+    from zslplat.experiment import describe_range
+    from zslplat.spec import format_value
+
+    component = entry.load()
+    signature = inspect.signature(component.__init__).parameters
+    instance = component.build(spec.parameters) if hasattr(component, "build") else None
+    space = dict(instance.space) if instance is not None else {}
+    parameters = []
+    for name, parameter in component.parameters.items():
+        default = signature[name].default if name in signature else inspect.Parameter.empty
+        searched = space.pop(name, parameter.search)
+        parameters.append(
+            {
+                "name": name,
+                "default": "" if default is inspect.Parameter.empty else format_value(default),
+                "legal": str(parameter.legal),
+                "search": describe_range(searched) if searched is not None else "",
+                "description": parameter.description,
+            }
+        )
+    for name, dimension in space.items():
+        parameters.append(
+            {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": ""}
+        )
+    preprocessing = getattr(component, "preprocessing", None)
+    steps = ""
+    if preprocessing is not None:
+        steps = "; ".join(f"{r}: {', '.join(getattr(preprocessing, r)) or 'none'}" for r in ("features", "signatures"))
+    primary = getattr(component, "primary", None)
+    return {
+        "kind": entry.kind,
+        "name": entry.name,
+        "summary": component.summary,
+        "tags": ", ".join(_tags(component)),
+        "preprocessing": steps,
+        "primary": f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}" if primary else "",
+        "licence": getattr(component, "licence", ""),
+        "citation": component.citation,
+        "distribution": entry.plugin.distribution,
+        "version": entry.plugin.version,
+        "parameters": parameters,
+    }
+
+
+def _tags(component: Any) -> list[str]:
+    tags = [getattr(component, "kind", ""), *getattr(component, "tags", ())]
+    tags += [name for name in ("transductive", "random") if getattr(component, name, False) is True]
+    if getattr(component, "psd", None) is not None and isinstance(component.psd, bool):
+        tags.append("positive semidefinite" if component.psd else "indefinite")
+    return [tag for tag in tags if tag]

@@ -1,0 +1,343 @@
+"""``tune``, ``run`` and ``sweep``."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from zslplat.cli import options as o
+
+DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(tune)
+    app.command()(run)
+    app.command()(sweep)
+
+
+def tune(
+    method: o.Method,
+    dataset: o.DatasetSpec = DEFAULT_DATASET,
+    task: o.TaskSpec = DEFAULT_TASK,
+    trials: Annotated[int, typer.Option("--trials", "-n", help="Trials in all; more extend a study.", min=1)] = 20,
+    set_: o.Set = None,
+    kernel: o.Kernel = None,
+    space: Annotated[
+        list[str] | None,
+        typer.Option("--space", help="Search range: lam=1e-3..1e3:log or kernel=a|b. May be repeated."),
+    ] = None,
+    features: o.Features = None,
+    signatures: o.Signatures = None,
+    study: Annotated[
+        str | None, typer.Option("--study", help="Name of the study; default: made from the request.")
+    ] = None,
+    sampler: Annotated[str, typer.Option("--sampler", help="tpe or random.")] = "tpe",
+    pruner: Annotated[
+        str, typer.Option("--pruner", help="median or none; acts on methods that train in epochs.")
+    ] = "median",
+    batch_size: Annotated[
+        int, typer.Option("--batch-size", help="Trials proposed together, whatever --workers.", min=1)
+    ] = 4,
+    seed: o.Seed = 0,
+    workers: o.Workers = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
+    repeats: o.Repeats = 5,
+    timeout: Annotated[
+        float | None, typer.Option("--timeout", help="Seconds after which the search ends.", min=1)
+    ] = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    trial_artifacts: Annotated[
+        float, typer.Option("--trial-artifacts", help="MiB of learned matrices logged over all trials.", min=0)
+    ] = 64,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Search hyperparameters on validation folds, then refit the best and score the test split.
+
+    The same command continues a stopped study; a larger --trials extends it.
+    """
+    from zslplat.cli.reporting import make_reporter
+    from zslplat.errors import UnknownNameError
+    from zslplat.tuning.proposals import SAMPLERS
+    from zslplat.tuning.study import StudyOptions, run_study
+
+    for kind, value, known in (("sampler", sampler, SAMPLERS), ("pruner", pruner, ("median", "none"))):
+        if value not in known:
+            raise UnknownNameError(kind, value, known)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    experiment = _experiment(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
+    count = o.worker_count(workers)
+    study_options = StudyOptions(
+        name=study,
+        trials=trials,
+        batch_size=batch_size,
+        sampler=sampler,
+        pruner=pruner,
+        workers=count,
+        cluster=cluster,
+        timeout=timeout,
+        trial_timeout=trial_timeout,
+        memory_bytes=o.memory_limit(memory, count),
+        repeats=repeats,
+        artifact_bytes=int(trial_artifacts * 2**20),
+    )
+    reporter = make_reporter(as_json=as_json, quiet=quiet)
+    try:
+        result = run_study(experiment, study_options, settings, reporter)
+    finally:
+        _close(reporter)
+    _print_study(result, experiment, settings, as_json=as_json)
+
+
+def run(
+    method: Annotated[str | None, typer.Option("--method", "-m", help="Method with its parameters.")] = None,
+    config: Annotated[
+        Path | None, typer.Option("--config", help="A best.toml or run.toml instead of --method.")
+    ] = None,
+    dataset: Annotated[
+        str | None, typer.Option("--dataset", "-d", help=f"Data set; default {DEFAULT_DATASET}.")
+    ] = None,
+    task: Annotated[str | None, typer.Option("--task", "-t", help=f"Protocol; default {DEFAULT_TASK}.")] = None,
+    test: Annotated[bool, typer.Option("--test", help="Score the test split instead of the validation folds.")] = False,
+    set_: o.Set = None,
+    kernel: o.Kernel = None,
+    features: o.Features = None,
+    signatures: o.Signatures = None,
+    seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random; default 0.", min=0)] = None,
+    repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
+    export: Annotated[Path | None, typer.Option("--export", help="Folder that gets a copy of the artifacts.")] = None,
+    workers: o.Workers = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Evaluate one setting on the validation folds, or on the test split with --test."""
+    from zslplat.cli.reporting import make_reporter
+    from zslplat.config import read_config
+    from zslplat.errors import UsageError
+    from zslplat.tuning.single import run_setting
+    from zslplat.tuning.worker import Limits
+
+    if (method is None) == (config is None):
+        raise UsageError("give either --method or --config")
+    content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    experiment = _experiment(
+        content["method"],
+        set_,
+        kernel,
+        dataset or content.get("dataset", DEFAULT_DATASET),
+        task or content.get("task", DEFAULT_TASK),
+        features if features is not None else content.get("features"),
+        signatures if signatures is not None else content.get("signatures"),
+        seed if seed is not None else int(content.get("seed", 0)),
+    )
+    count = o.worker_count(workers)
+    reporter = make_reporter(as_json=as_json, quiet=quiet)
+    try:
+        result = run_setting(
+            experiment,
+            settings,
+            test=test,
+            repeats=max(repeats, int(content.get("repeats", 1))),
+            carried=content.get("carried"),
+            workers=count,
+            limits=Limits(trial_timeout, o.memory_limit(memory, count)),
+            reporter=reporter,
+            export=export,
+        )
+    finally:
+        _close(reporter)
+    _print_run(result, experiment, settings, as_json=as_json)
+
+
+def sweep(
+    method: o.Method,
+    param: Annotated[str, typer.Option("--param", "-p", help="The hyperparameter that varies.")],
+    range_: Annotated[
+        str | None, typer.Option("--range", help="low..high, low..high:log or a|b|c; default: its search range.")
+    ] = None,
+    points: Annotated[int, typer.Option("--points", help="Values in a numeric range.", min=2)] = 9,
+    dataset: o.DatasetSpec = DEFAULT_DATASET,
+    task: o.TaskSpec = DEFAULT_TASK,
+    set_: o.Set = None,
+    kernel: o.Kernel = None,
+    features: o.Features = None,
+    signatures: o.Signatures = None,
+    seed: o.Seed = 0,
+    repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
+    workers: o.Workers = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Vary one hyperparameter, the others fixed: validation and test curves as figure and table.
+
+    This is analysis: it shows the test curve, and nothing ever selects by it.
+    """
+    from zslplat.cli.reporting import make_reporter
+    from zslplat.errors import UnknownNameError, UsageError
+    from zslplat.registry import component
+    from zslplat.space import parse_range
+    from zslplat.tuning.sweep import run_sweep
+    from zslplat.tuning.worker import Limits
+
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    experiment = _experiment(method, set_, kernel, dataset, task, features, signatures, seed)
+    template = component("methods", experiment.method.name).build(experiment.method.parameters)
+    known = {**template.parameters}
+    if param not in known and param not in template.space:
+        raise UnknownNameError(f"parameter of {experiment.method.name}", param, {*known, *template.space})
+    if range_ is not None:
+        dimension = parse_range(range_, known[param].legal if param in known else None)
+    elif param in template.space:
+        dimension = template.space[param]
+    else:
+        raise UsageError(f"{param} has no search range of its own; give --range low..high")
+    count = o.worker_count(workers)
+    reporter = make_reporter(as_json=as_json, quiet=quiet)
+    try:
+        result = run_sweep(
+            experiment,
+            param,
+            dimension,
+            settings,
+            points=points,
+            repeats=repeats,
+            workers=count,
+            limits=Limits(trial_timeout, o.memory_limit(memory, count)),
+            reporter=reporter,
+        )
+    finally:
+        _close(reporter)
+    _print_sweep(result, as_json=as_json)
+
+
+def _experiment(
+    method: str,
+    assignments: list[str] | None,
+    kernel: str | None,
+    dataset: str,
+    task: str,
+    features: str | None,
+    signatures: str | None,
+    seed: int,
+    spaces: list[str] | None = None,
+    *,
+    searched: bool = False,
+) -> Any:
+    from zslplat.experiment import Experiment, searched_space
+    from zslplat.registry import component
+    from zslplat.spec import Spec
+
+    spec = o.method_spec(method, assignments, kernel)
+    found = {}
+    if searched:
+        template = component("methods", spec.name).build(spec.parameters)
+        found = searched_space(template, spec.parameters, o.ranges_from(spaces))
+    return Experiment(spec, Spec.parse(dataset), Spec.parse(task), found, features, signatures, seed)
+
+
+def _close(reporter: Any) -> None:
+    close = getattr(reporter, "close", None)
+    if close is not None:
+        close()
+
+
+def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+    from zslplat.spec import format_value
+
+    if as_json:
+        print_json({**vars(result), "tracking_uri": settings.tracking_uri})
+        return
+    console = stdout_console()
+    states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
+    title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
+    console.print(metrics_table(title, result.validation, result.test, result.primary, result.chance))
+    best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
+    lines = [
+        f"best: trial {result.winner}" + (f" ({best})" if best else ""),
+        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
+        f"looks at this test split so far: {result.looks_at_test}",
+        f"runs: {settings.tracking_uri} (zslplat ui{_store_option(settings)})",
+        f"again: zslplat run --test --config {_shown(result.config)}",
+    ]
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+
+    if as_json:
+        print_json({**vars(result), "tracking_uri": settings.tracking_uri})
+        return
+    console = stdout_console()
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
+    validation = {} if result.split == "test" else result.metrics[0]
+    test = result.metrics if result.split == "test" else []
+    console.print(metrics_table(title, validation, test, result.primary, result.chance))
+    runs = ", ".join(run_id for run_id in result.run_ids if run_id)
+    console.print(
+        f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.tracking_uri}",
+        highlight=False,
+        markup=False,
+        soft_wrap=True,
+    )
+    for path in result.artifacts:
+        console.print(f"artifacts: {path}", highlight=False, markup=False, soft_wrap=True)
+
+
+def _print_sweep(result: Any, *, as_json: bool) -> None:
+    from rich.table import Table
+
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.spec import format_value
+
+    if as_json:
+        print_json(vars(result))
+        return
+    table = Table(title=f"{result.primary} against {result.parameter} (analysis only)", title_justify="left")
+    for name in (result.parameter, "validation", "test"):
+        table.add_column(name, justify="right")
+    for value, validation, test in zip(result.values, result.validation, result.test, strict=True):
+        numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]
+        table.add_row(format_value(value), *numbers)
+    console = stdout_console()
+    console.print(table)
+    text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
+    console.print(text, highlight=False, markup=False, soft_wrap=True)
+
+
+def _store_option(settings: Any) -> str:
+    return "" if settings.store == Path("mlruns").absolute() else f" --store {settings.store}"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)

@@ -1,0 +1,122 @@
+"""The options that several commands share, defined once."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+_PLACES, _OUTPUT, _WORK = "Places", "Output", "Work"
+
+Method = Annotated[str, typer.Option("--method", "-m", help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)".')]
+DatasetSpec = Annotated[
+    str,
+    typer.Option(
+        "--dataset", "-d", help='Data set: a registered name or a folder of the data root, "CIFAR100(features=mnv2)".'
+    ),
+]
+TaskSpec = Annotated[
+    str, typer.Option("--task", "-t", help="Protocol: zsl, gzsl, retrieval, ... (zslplat list tasks).")
+]
+Set = Annotated[list[str] | None, typer.Option("--set", help="Fix a hyperparameter: lam=1. May be repeated.")]
+Kernel = Annotated[str | None, typer.Option("--kernel", help="Kernel of a kernel method; short for --set kernel=...")]
+Features = Annotated[
+    str | None,
+    typer.Option("--features", help="Preprocessing of features instead of the method's own: hellinger,center,l2."),
+]
+Signatures = Annotated[
+    str | None, typer.Option("--signatures", help="Preprocessing of signatures instead of the method's own.")
+]
+Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", min=0)]
+Workers = Annotated[
+    int | None, typer.Option("--workers", "-w", help="Worker processes; default: the cores, at most 4.", min=1)
+]
+Repeats = Annotated[int, typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1)]
+TrialTimeout = Annotated[
+    float | None, typer.Option("--trial-timeout", help="Seconds after which one evaluation is stopped.", min=0.1)
+]
+Memory = Annotated[
+    float | None,
+    typer.Option("--memory", help="GiB of memory per worker; default: 80% of the machine's, shared.", min=0.1),
+]
+DataRoot = Annotated[
+    Path | None, typer.Option("--data-root", help="Folder of data sets [ZSLPLAT_DATA_ROOT].", rich_help_panel=_PLACES)
+]
+Store = Annotated[
+    Path | None,
+    typer.Option(
+        "--store", help="Folder of everything recorded [ZSLPLAT_STORE]; default mlruns.", rich_help_panel=_PLACES
+    ),
+]
+TrackingUri = Annotated[
+    str | None,
+    typer.Option("--tracking-uri", help="MLflow server instead of the store's own file.", rich_help_panel=_PLACES),
+]
+StorageUrl = Annotated[
+    str | None,
+    typer.Option(
+        "--storage-url", help="Database of studies (SQLAlchemy URL), e.g. PostgreSQL.", rich_help_panel=_PLACES
+    ),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.", rich_help_panel=_OUTPUT)]
+Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_OUTPUT)]
+Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.", rich_help_panel=_OUTPUT)]
+
+
+def settings_from(
+    data_root: Path | None = None,
+    store: Path | None = None,
+    tracking_uri: str | None = None,
+    storage_url: str | None = None,
+) -> Any:
+    """Resolve the places from the options of a command."""
+    from zslplat.settings import resolve_settings
+
+    return resolve_settings(
+        {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
+    )
+
+
+def method_spec(method: str, assignments: list[str] | None, kernel: str | None) -> Any:
+    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec of plain values."""
+    from zslplat.errors import UsageError
+    from zslplat.spec import Spec, parse_assignment
+
+    spec = Spec.parse(method)
+    extra = dict(parse_assignment(text) for text in assignments or [])
+    if kernel is not None:
+        if "kernel" in extra or "kernel" in spec.parameters:
+            raise UsageError("the kernel is given twice; use --kernel or --set kernel=..., not both")
+        extra["kernel"] = kernel
+    values = {**spec.parameters, **extra}
+    return Spec(spec.name, {k: str(v) if isinstance(v, Spec) else v for k, v in values.items()})
+
+
+def ranges_from(spaces: list[str] | None) -> dict[str, str]:
+    """Read ``--space name=range`` options."""
+    from zslplat.errors import UsageError
+
+    ranges: dict[str, str] = {}
+    for text in spaces or []:
+        name, separator, value = text.partition("=")
+        if not separator or not name.strip() or not value.strip():
+            raise UsageError(f"--space {text!r}: write name=low..high, name=low..high:log or name=a|b|c")
+        ranges[name.strip()] = value.strip()
+    return ranges
+
+
+def worker_count(workers: int | None) -> int:
+    """Return the number of workers: as asked, or the cores of this machine, at most 4."""
+    import os
+
+    return workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
+
+
+def memory_limit(gigabytes: float | None, workers: int) -> int:
+    """Return the bytes that one worker's child may take."""
+    import psutil
+
+    if gigabytes is not None:
+        return int(gigabytes * 2**30)
+    return int(psutil.virtual_memory().total * 0.8 / workers)

@@ -1,0 +1,133 @@
+"""What commands print: progress on a terminal, plain lines in a pipe, JSON for scripts."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Mapping
+from typing import Any
+
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from zslplat.spec import format_value
+
+
+def make_reporter(*, as_json: bool, quiet: bool) -> Any:
+    """Return the reporter that fits where the output goes."""
+    from zslplat.tuning.study import SilentReporter
+
+    if as_json or quiet:
+        return SilentReporter()
+    return TerminalReporter() if sys.stderr.isatty() else LineReporter()
+
+
+class LineReporter:
+    """Plain lines on standard error."""
+
+    def stage(self, text: str) -> None:
+        """Print the stage."""
+        _line(text)
+
+    def note(self, text: str) -> None:
+        """Print the note."""
+        _line(text)
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Print one line per trial."""
+        _line(_trial_text(done, total, record, best))
+
+    def close(self) -> None:
+        """Nothing to put away."""
+
+
+class TerminalReporter:
+    """A live line with the stage, the progress and the best value so far; notes stay above it."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}"),
+            BarColumn(bar_width=24),
+            MofNCompleteColumn(),
+            TextColumn("{task.fields[best]}"),
+            TimeElapsedColumn(),
+            console=self.console,
+            transient=True,
+        )
+        self.task = self.progress.add_task("starting", total=None, best="")
+        self.progress.start()
+
+    def stage(self, text: str) -> None:
+        """Show the stage."""
+        self.progress.update(self.task, description=text, total=None, completed=0, best="")
+
+    def note(self, text: str) -> None:
+        """Print the note above the live line."""
+        self.progress.console.print(text, highlight=False)
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Advance the bar; failed trials leave a line with their reason."""
+        shown = "" if best is None else f"best {best:.4f}"
+        self.progress.update(self.task, completed=done, total=total, best=shown)
+        if record.get("reason"):
+            self.note(_trial_text(done, total, record, best))
+
+    def close(self) -> None:
+        """Remove the live line."""
+        self.progress.stop()
+
+
+def _line(text: str) -> None:
+    print(f"{time.strftime('%H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def _trial_text(done: int, total: int, record: Mapping[str, Any], best: float | None) -> str:
+    setting = ", ".join(f"{k}={_short(v)}" for k, v in record["parameters"].items())
+    if record.get("reason"):
+        outcome = f"failed: {record['reason']}"
+    elif record.get("value") is None:
+        outcome = "pruned"
+    else:
+        outcome = f"{record['value']:.4f}"
+    return f"{done}/{total}  {setting}  {outcome}" + ("" if best is None else f"  best {best:.4f}")
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
+
+
+def print_json(content: Any) -> None:
+    """Print a result as one JSON document on standard output."""
+    print(json.dumps(content, indent=2, default=str))
+
+
+def metrics_table(
+    title: str, rows: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: float | None
+) -> Table:
+    """Return the closing table: validation and test of every metric, with the spread over repeats."""
+    import numpy as np
+
+    table = Table(title=title, title_justify="left")
+    table.add_column("metric")
+    table.add_column("validation", justify="right")
+    table.add_column("test", justify="right")
+    table.add_column("chance", justify="right")
+    names = list(dict.fromkeys([primary, *rows, *(test[0] if test else {})]))
+    for name in names:
+        values = [entry[name] for entry in test if name in entry]
+        shown = ""
+        if values:
+            shown = f"{np.mean(values):.4f}" + (f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else "")
+        validation = f"{rows[name]:.4f}" if name in rows else ""
+        level = f"{chance:.4f}" if name == primary and chance is not None else ""
+        table.add_row(f"[bold]{name}[/bold]" if name == primary else name, validation, shown, level)
+    return table
+
+
+def stdout_console() -> Console:
+    """Return the console for results; as wide as needed in a pipe, so that tables are not cut."""
+    return Console() if sys.stdout.isatty() else Console(width=140)

@@ -1,0 +1,1 @@
+"""Results side by side: tables and figures of runs."""

@@ -1,0 +1,136 @@
+"""Arrays on disk, read back as memory maps: what the loaders keep of a data set after the first load.
+
+An entry is a folder ``<key>`` of ``.npy`` files and ``entry.json``. It is written beside its place and renamed, so a
+reader finds a whole entry or none. Every file is recorded with its size and a checksum (of the whole file when it is
+small, of evenly spaced pieces when it is large); an entry that does not agree with them is removed and built again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import DataError
+
+_PIECES, _PIECE_BYTES = 32, 1 << 16
+_BLOCK_ROWS = 8192
+_MAP_FROM_BYTES = 1 << 20
+
+
+def entry_key(*parts: Any) -> str:
+    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
+    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+
+
+def file_stamp(path: Path) -> list[Any]:
+    """Return what tells one state of a file from another without reading it: path, size, time of change in ns."""
+    status = path.stat()
+    return [str(path.resolve()), status.st_size, status.st_mtime_ns]
+
+
+def sha256_of(path: Path) -> str:
+    """Return the SHA-256 of a file's content, 64 hex digits."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+@dataclass
+class EntryWriter:
+    """Collects the arrays of one entry in its temporary folder."""
+
+    folder: Path
+    files: dict[str, str] = field(default_factory=dict)
+
+    def add(self, name: str, array: np.ndarray) -> None:
+        """Write one array, block by block."""
+        blocks = (array[start : start + _BLOCK_ROWS] for start in range(0, len(array), _BLOCK_ROWS))
+        self.add_blocks(name, array.shape, array.dtype, blocks)
+
+    def add_blocks(self, name: str, shape: tuple[int, ...], dtype: np.dtype[Any], blocks: Iterable[np.ndarray]) -> None:
+        """Write one array from blocks of its rows, in order, without ever holding it whole.
+
+        Plain writes, not a memory map: a full disk is then an error to report instead of a fatal signal.
+        """
+        self.files[name] = f"{len(self.files)}.npy"
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        with (self.folder / self.files[name]).open("wb") as file:
+            np.lib.format.write_array_header_2_0(file, header)
+            for block in blocks:
+                file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
+
+
+def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
+    """Write an entry atomically: ``fill`` adds the arrays and returns the JSON-able rest.
+
+    Where another process was faster its entry stays. Raises :class:`DataError` when the folder cannot be written.
+    """
+    temporary: Path | None = None
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+        writer = EntryWriter(temporary)
+        meta = fill(writer)
+        checks = {file: _check(temporary / file) for file in writer.files.values()}
+        entry = {"arrays": writer.files, "checks": checks, "meta": dict(meta)}
+        (temporary / "entry.json").write_text(json.dumps(entry))
+        os.rename(temporary, root / key)
+    except OSError as error:
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            return
+        raise DataError(
+            f"cannot keep the loaded data in {root}: {error.strerror or error}; free space or permissions there, or "
+            "choose another place with --store"
+        ) from error
+    finally:
+        if temporary is not None:
+            shutil.rmtree(temporary, ignore_errors=True)
+
+
+def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
+    """Return arrays (large ones mapped read-only) and meta, or None when there is no entry or a damaged one."""
+    folder = root / key
+    if not folder.is_dir():
+        return None
+    try:
+        entry = json.loads((folder / "entry.json").read_text())
+        for file, expected in entry["checks"].items():
+            if _check(folder / file) != expected:
+                raise ValueError(f"{file} was changed")
+        arrays = {name: _load(folder / file) for name, file in entry["arrays"].items()}
+        meta = dict(entry["meta"])
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        shutil.rmtree(folder, ignore_errors=True)
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(folder)  # the time of last use, by which a bounded cache decides what to drop
+    return arrays, meta
+
+
+def _load(path: Path) -> np.ndarray:
+    mapped = path.stat().st_size >= _MAP_FROM_BYTES
+    array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+    return array
+
+
+def _check(path: Path) -> list[Any]:
+    size = path.stat().st_size
+    digest = hashlib.sha256()
+    with path.open("rb") as file:
+        if size <= _PIECES * _PIECE_BYTES:
+            digest.update(file.read())
+        else:
+            for piece in range(_PIECES):
+                file.seek(piece * (size - _PIECE_BYTES) // (_PIECES - 1))
+                digest.update(file.read(_PIECE_BYTES))
+    return [size, digest.hexdigest()]

@@ -1,0 +1,207 @@
+"""From the arrays that people bring, in whatever numbering and types, to a checked :class:`Dataset`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.class_folds import check_seen_rows, folds_from_matrix
+from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.indices import class_ids, row_indices, whole_numbers
+from zslplat.errors import DataError, UnknownNameError
+
+SPLITS = ("train", "test_seen", "test_unseen", "test")
+
+
+@dataclass
+class RawSignatures:
+    """Signatures as read: ``classes`` names or numbers of the classes that the rows describe, None for all in order."""
+
+    values: np.ndarray
+    classes: np.ndarray | None = None
+    per_row: bool = False
+    names: Sequence[str] = ()
+
+
+@dataclass
+class RawArrays:
+    """What a file format delivers.
+
+    ``where`` names the file in errors, ``base`` and ``index_base`` are the numbers of the first class and row.
+
+    ``y`` (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for
+    the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out.
+    """
+
+    name: str
+    where: str
+    X: np.ndarray
+    y: np.ndarray
+    class_names: Sequence[str] | None = None
+    signatures: dict[str, RawSignatures] = field(default_factory=dict)
+    default_signatures: str = ""
+    splits: dict[str, np.ndarray] = field(default_factory=dict)
+    folds: np.ndarray | None = None
+    groups: np.ndarray | None = None
+    base: int = 0
+    index_base: int = 0
+
+
+def assemble(raw: RawArrays, about: Mapping[str, str], source: Mapping[str, Any]) -> Dataset:
+    """Bring labels, splits and signatures into the platform's numbering; raises DataError for what does not fit."""
+    X = _features(raw)
+    y, class_names = _labels(raw)
+    if len(y) != len(X):
+        raise DataError(f"{raw.where}: {len(X)} rows of features but {len(y)} labels")
+    signatures = {name: _signatures(raw, name, given, class_names) for name, given in raw.signatures.items()}
+    if raw.default_signatures and raw.default_signatures not in signatures:
+        raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
+    splits = {
+        name: row_indices(np.asarray(raw.splits[name]), len(X), f"{raw.where}, {name}", base=raw.index_base)
+        for name in SPLITS
+        if name in raw.splits
+    }
+    _complete_splits(splits, y, zero_shot=bool(signatures))
+    check_seen_rows(raw.where, y, class_names, splits)
+    return Dataset(
+        name=raw.name,
+        X=X,
+        y=y,
+        class_names=class_names,
+        signatures=signatures,
+        default_signatures=raw.default_signatures or next(iter(signatures), ""),
+        splits=splits,
+        folds=_folds(raw, y, class_names, splits),
+        groups=_groups(raw, len(X)),
+        description=about.get("description", ""),
+        licence=about.get("licence", ""),
+        citation=about.get("citation", ""),
+        source=source,
+    )
+
+
+def _features(raw: RawArrays) -> np.ndarray:
+    X = np.asarray(raw.X)
+    if X.dtype.kind not in "biuf":
+        raise DataError(f"{raw.where}: features are of type {X.dtype}; expected numbers")
+    if X.ndim not in (2, 3) or (X.ndim == 3 and X.shape[1] != X.shape[2]) or 0 in X.shape:
+        raise DataError(f"{raw.where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p)")
+    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+
+
+def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
+    """Return class ids and class names; the number of classes comes from names, else signatures, else labels."""
+    y = np.asarray(raw.y)
+    where = f"{raw.where}, labels"
+    names = None if raw.class_names is None else [str(name) for name in raw.class_names]
+    if names is not None and len(set(names)) != len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{raw.where}: class {twice!r} is listed twice")
+    if y.ndim == 2 and 1 in y.shape:
+        y = y.reshape(-1)
+    if y.ndim == 2:
+        if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
+            raise DataError(f"{where}: several labels per row must be a matrix of 0 and 1")
+        return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
+    if y.dtype.kind in "US":
+        texts = np.char.strip(y.astype(str))
+        if names is None:
+            if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
+                raise DataError(f"{where}: are names, so class_names must say in which order the signatures come")
+            names = sorted(set(texts.tolist()), key=_natural)
+        return _positions(texts, names, where), tuple(names)
+    count = _class_count(raw, names)
+    if count is None:
+        values, ids = np.unique(whole_numbers(y, where), return_inverse=True)
+        return ids.astype(np.int64), tuple(map(str, values))
+    ids = class_ids(y, where, base=raw.base)
+    if len(ids) and ids.max() >= count:
+        hint = "; write base=1 if they count from 1" if raw.base == 0 and ids.max() == count and ids.min() > 0 else ""
+        raise DataError(
+            f"{where}: run to {ids.max() + raw.base}, but there are signatures or names for {count} classes counted "
+            f"from {raw.base}; every label needs one{hint}"
+        )
+    return ids, tuple(names or [str(label + raw.base) for label in range(count)])
+
+
+def _class_count(raw: RawArrays, names: Sequence[str] | None) -> int | None:
+    if names is not None:
+        return len(names)
+    for given in raw.signatures.values():
+        if not given.per_row and given.classes is None:
+            return len(given.values)
+    return None
+
+
+def _natural(text: str) -> tuple[int, float, str]:
+    try:
+        return 0, float(text), text
+    except ValueError:
+        return 1, 0.0, text
+
+
+def _positions(texts: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:
+    position = {name: number for number, name in enumerate(names)}
+    unknown = sorted(set(texts.tolist()) - set(position))
+    if unknown:
+        raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {len(unknown)} such classes")
+    return np.array([position[text] for text in texts.tolist()], dtype=np.int64)
+
+
+def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Sequence[str]) -> SignatureSet:
+    where = f"{raw.where}, signatures {name!r}"
+    values = np.asarray(given.values)
+    if values.ndim != 2 or values.dtype.kind not in "biuf":
+        raise DataError(
+            f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
+        )
+    classes = None
+    if given.classes is not None and not given.per_row:
+        described = np.asarray(given.classes)
+        if described.shape != (len(values),):
+            raise DataError(f"{where}: {len(values)} rows, but classes are given for {described.shape}")
+        if described.dtype.kind in "US":
+            classes = _positions(described, class_names, where)
+        else:
+            classes = class_ids(described, f"{where}, classes", base=raw.base)
+            if len(classes) and classes.max() >= len(class_names):
+                raise DataError(f"{where}: describes class {classes.max() + raw.base} of {len(class_names)}")
+        if np.array_equal(classes, np.arange(len(class_names))):
+            classes = None
+    return SignatureSet(np.ascontiguousarray(values, dtype=np.float64), classes, given.per_row, tuple(given.names))
+
+
+def _complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, *, zero_shot: bool) -> None:
+    """Where only training rows are named, the others are test rows: by class for zero-shot data, else all of them."""
+    if set(splits) != {"train"}:
+        return
+    rest = np.setdiff1d(np.arange(len(y)), splits["train"])
+    if not zero_shot or y.ndim == 2:
+        parts = {"test": rest}
+    else:
+        seen = np.isin(y[rest], y[splits["train"]])
+        parts = {"test_seen": rest[seen], "test_unseen": rest[~seen]}
+    splits.update({name: rows for name, rows in parts.items() if len(rows)})
+
+
+def _folds(
+    raw: RawArrays, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]
+) -> tuple[ClassFold, ...]:
+    if raw.folds is None:
+        return ()
+    if y.ndim == 2:
+        raise DataError(f"{raw.where}: folds by class need one label per row")
+    seen = np.unique(y[splits["train"]] if "train" in splits else y)
+    return folds_from_matrix(np.asarray(raw.folds), class_names, seen, f"{raw.where}, folds")
+
+
+def _groups(raw: RawArrays, rows: int) -> np.ndarray | None:
+    if raw.groups is None:
+        return None
+    groups = np.asarray(raw.groups).reshape(-1)
+    if len(groups) != rows:
+        raise DataError(f"{raw.where}: {rows} rows but {len(groups)} groups")
+    return np.unique(groups, return_inverse=True)[1].astype(np.int64)

@@ -1,0 +1,173 @@
+"""Which data sets there are, and which one a spec means: registered names first, then the data root.
+
+Under the data root a name is a folder in the layout of the xlsa17 package (it holds some ``*_splits.mat``), a folder of
+CSV files, or an ``.npz`` file (named without its suffix).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
+from zslplat.data.dataset import Dataset
+from zslplat.data.roots import HOW_TO_SET
+from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, splits_files
+from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError
+from zslplat.spec import Spec
+
+Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
+
+
+@dataclass(frozen=True)
+class CatalogueEntry:
+    """A data set that can be asked for by name: ``kind`` is ``registered``, ``xlsa17``, ``csv`` or ``npz``."""
+
+    name: str
+    kind: str
+    summary: str
+    path: Path | None = None
+
+
+def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry]:
+    """List the registered data sets, then those under the data root, each by name; nothing is loaded.
+
+    A registered name hides a data set of the same name under the root. A plugin that does not load is listed with the
+    cause in place of its summary. Where no data root is set, or it is missing, only registered ones are listed.
+    """
+    entries = []
+    for name in sorted(registered):
+        try:
+            summary = _class_of(registered[name]).summary
+        except PluginError as error:
+            summary = str(error)
+        entries.append(CatalogueEntry(name, "registered", summary))
+    if places.root is not None and places.root.is_dir():
+        entries += [entry for entry in _under_root(places.root) if entry.name not in registered]
+    return entries
+
+
+def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataSource:
+    """Return the source that a spec means, its options checked.
+
+    Raises :class:`UnknownNameError` with the near matches among both kinds of names, :class:`DataError` when the name
+    is not registered and there is no data root to look in.
+    """
+    options = dict(spec.parameters)
+    if spec.name in registered:
+        return _class_of(registered[spec.name])(**options)
+    root = places.root
+    if root is None:
+        if _near(spec.name, registered):
+            raise UnknownNameError("data set", spec.name, registered)
+        raise DataError(
+            f"data set {spec.name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; name "
+            f"the folder of your data sets with {HOW_TO_SET}"
+        )
+    if not root.is_dir():
+        raise DataError(f"data set {spec.name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
+    for key in ("folder", "file"):
+        if key in options:
+            raise UsageError(f"{spec.name}: {key} is given by the name itself; remove {key}=...")
+    folder, file = root / spec.name, root / f"{spec.name}.npz"
+    if folder.is_dir() and is_xlsa17(folder):
+        return Xlsa17(folder=spec.name, **options)
+    if folder.is_dir() and is_csv_folder(folder):
+        return CsvSource(folder=spec.name, **options)
+    if file.is_file():
+        return NpzSource(file=file.name, **options)
+    if folder.is_dir():
+        raise DataError(
+            f"{folder}: no data set in a layout that is known; expected att_splits.mat with res101.mat, features.csv "
+            "with labels.csv, or an .npz file"
+        )
+    known = {*registered, *(entry.name for entry in _under_root(root))}
+    raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)
+
+
+def describe(dataset: Dataset) -> dict[str, Any]:
+    """Return what ``zslplat data info`` shows, as JSON values: shapes, classes, folds, signatures, splits, sources."""
+    y, splits = dataset.y, {name: np.asarray(index) for name, index in dataset.splits.items()}
+    several = y.ndim == 2
+
+    def classes(index: np.ndarray) -> int:
+        return int((y[index].sum(axis=0) > 0).sum()) if several else len(np.unique(y[index]))
+
+    description: dict[str, Any] = {
+        "name": dataset.name,
+        "description": dataset.description,
+        "rows": len(dataset.X),
+        "dimensions": list(dataset.X.shape[1:]),
+        "feature_type": str(dataset.X.dtype),
+        "classes": len(dataset.class_names),
+        "labels_per_row": "several" if several else "one",
+        "splits": {name: {"rows": len(index), "classes": classes(index)} for name, index in splits.items()},
+        "folds": [
+            {"name": f.name, "train_classes": len(f.train), "validation_classes": len(f.validation)}
+            for f in dataset.folds
+        ],
+        "signatures": {},
+        "default_signatures": dataset.default_signatures,
+        "groups": 0 if dataset.groups is None else len(np.unique(dataset.groups)),
+        "features": _extent(dataset.X),
+        "fingerprint": dataset.fingerprint,
+        "licence": dataset.licence,
+        "citation": dataset.citation,
+        "source": dict(dataset.source),
+    }
+    if "train" in splits:
+        description["seen_classes"] = classes(splits["train"])
+    if "test_unseen" in splits:
+        description["unseen_classes"] = classes(splits["test_unseen"])
+    for name, signature in dataset.signatures.items():
+        described = "rows of X" if signature.per_row else "classes"
+        description["signatures"][name] = {
+            "describes": described,
+            "rows": len(signature.values),
+            "attributes": int(signature.values.shape[1]),
+            **_extent(signature.values),
+        }
+    return description
+
+
+def _extent(values: np.ndarray) -> dict[str, float]:
+    """Return the smallest and largest value and the shares of negative and of zero entries, block by block."""
+    flat = values.reshape(len(values), -1)
+    low, high, negative, zero = np.inf, -np.inf, 0, 0
+    for start in range(0, len(flat), 4096):
+        block = flat[start : start + 4096]
+        low, high = min(low, float(block.min())), max(high, float(block.max()))
+        negative += int(np.count_nonzero(block < 0))
+        zero += int(np.count_nonzero(block == 0))
+    return {"min": low, "max": high, "negative_share": negative / flat.size, "zero_share": zero / flat.size}
+
+
+def _under_root(root: Path) -> list[CatalogueEntry]:
+    entries = []
+    for path in sorted(root.iterdir()):
+        if path.name.startswith("."):
+            continue
+        if path.is_dir() and is_xlsa17(path):
+            features = ", ".join(feature_files(path)) or "none"
+            summary = f"features: {features}; signatures: {', '.join(splits_files(path))}"
+            entries.append(CatalogueEntry(path.name, "xlsa17", summary, path))
+        elif path.is_dir() and is_csv_folder(path):
+            entries.append(CatalogueEntry(path.name, "csv", "folder of CSV files", path))
+        elif path.is_file() and path.suffix == ".npz":
+            entries.append(CatalogueEntry(path.stem, "npz", f"{path.stat().st_size / 1e6:.1f} MB", path))
+    return entries
+
+
+def _near(name: str, known: Registered) -> bool:
+    import difflib
+
+    return bool(difflib.get_close_matches(name, known, n=1, cutoff=0.7))
+
+
+def _class_of(entry: type[DataSource] | Callable[[], type[DataSource]]) -> type[DataSource]:
+    return entry if isinstance(entry, type) else entry()

@@ -1,0 +1,105 @@
+"""Class-disjoint validation folds as files describe them: by lists of class names, or by rows."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.data.dataset import ClassFold
+from zslplat.errors import DataError
+
+
+def folds_from_lists(folder: Path, class_names: Sequence[str], seen: np.ndarray) -> tuple[ClassFold, ...]:
+    """Read ``trainclasses<i>.txt`` and ``valclasses<i>.txt``, i = 1, 2, ..., restricted to the seen classes.
+
+    ``seen`` are the ids of the classes with training rows. Under another split than the lists were made for, a seen
+    class may be in neither list of a fold; it then stays on the training side of it.
+    """
+    position = {name: number for number, name in enumerate(class_names)}
+    is_seen = set(seen.tolist())
+    folds = []
+    number = 1
+    while (folder / f"trainclasses{number}.txt").is_file() and (folder / f"valclasses{number}.txt").is_file():
+        train_path, validation_path = folder / f"trainclasses{number}.txt", folder / f"valclasses{number}.txt"
+        train = set(_read_ids(train_path, position)) & is_seen
+        validation = set(_read_ids(validation_path, position)) & is_seen
+        train |= is_seen - validation
+        folds.append(_checked(f"fold-{number}", train, validation, class_names, str(validation_path)))
+        number += 1
+    return tuple(folds)
+
+
+def folds_from_rows(
+    path: Path,
+    y: np.ndarray,
+    train: np.ndarray,
+    train_side: np.ndarray,
+    validation_side: np.ndarray,
+    class_names: Sequence[str],
+) -> tuple[ClassFold, ...]:
+    """Make one fold of the classes of two sets of rows, each restricted to the training rows ``train``.
+
+    Rows outside ``train`` are ignored: the published ``train_loc`` and ``val_loc`` also cover ``test_seen_loc``.
+    """
+    inside = np.zeros(len(y), dtype=bool)
+    inside[train] = True
+    sides = [set(y[rows[inside[rows]]].tolist()) for rows in (train_side, validation_side)]
+    names = class_names or tuple(str(label + 1) for label in range(int(y.max()) + 1))
+    return (_checked("fold-1", sides[0], sides[1], names, f"{path}, train_loc and val_loc"),)
+
+
+def folds_from_matrix(
+    folds: np.ndarray, class_names: Sequence[str], seen: np.ndarray, where: str
+) -> tuple[ClassFold, ...]:
+    """Make folds from (k, c) values: 1 for classes held out, 0 for those trained on, -1 for those left out."""
+    if folds.ndim != 2 or folds.shape[1] != len(class_names) or not np.isin(folds, (-1, 0, 1)).all():
+        raise DataError(f"{where}: expected a matrix (folds, {len(class_names)} classes) of 1, 0 and -1")
+    sides = [[set(seen[row[seen] == side].tolist()) for side in (0, 1)] for row in folds]
+    return tuple(
+        _checked(f"fold-{number + 1}", train, validation, class_names, where)
+        for number, (train, validation) in enumerate(sides)
+    )
+
+
+def check_seen_rows(where: str, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]) -> None:
+    """Raise :class:`DataError` when ``test_seen`` holds rows of a class that has no training row."""
+    if y.ndim != 1 or not {"train", "test_seen"} <= set(splits):
+        return
+    unknown = np.setdiff1d(y[splits["test_seen"]], y[splits["train"]])
+    if len(unknown):
+        raise DataError(
+            f"{where}: {len(unknown)} classes of test_seen have no training row, first {class_names[unknown[0]]}; "
+            "test_seen holds rows of seen classes only"
+        )
+
+
+def _read_ids(path: Path, position: dict[str, int]) -> list[int]:
+    ids = []
+    for name in path.read_text().splitlines():
+        if not name.strip():
+            continue
+        if name.strip() not in position:
+            near = difflib.get_close_matches(name.strip(), position, n=1)
+            hint = f"did you mean {near[0]!r}?" if near else "it is not in the list of all classes"
+            raise DataError(f"{path}: unknown class {name.strip()!r}; {hint}")
+        ids.append(position[name.strip()])
+    return ids
+
+
+def _checked(name: str, train: set[int], validation: set[int], class_names: Sequence[str], where: str) -> ClassFold:
+    both = sorted(train & validation)
+    if both:
+        raise DataError(
+            f"{where}: {name} has {len(both)} classes on both sides, first {class_names[both[0]]}; zero-shot folds are "
+            "disjoint by class; correct it or set folds=none"
+        )
+    for side, classes in (("training", train), ("validation", validation)):
+        if len(classes) < 2:
+            raise DataError(
+                f"{where}: {name} has {len(classes)} {side} {'class' if len(classes) == 1 else 'classes'} among the "
+                "seen ones; it needs at least 2; correct it or set folds=none"
+            )
+    return ClassFold(name, tuple(sorted(train)), tuple(sorted(validation)))

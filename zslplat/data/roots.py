@@ -1,0 +1,46 @@
+"""Finding a data set's files under the data root, with one clear line where they are not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zslplat.data.source import DataPlaces
+from zslplat.errors import DataError, UnknownNameError
+
+HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
+
+
+def require_root(places: DataPlaces, wanted: str) -> Path:
+    """Return the data root; raises :class:`DataError` when none is set or the folder is missing."""
+    if places.root is None:
+        raise DataError(f"{wanted}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
+    if not places.root.is_dir():
+        raise DataError(f"{wanted}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
+    return places.root
+
+
+def find_folder(places: DataPlaces, name: str) -> Path:
+    """Return the folder ``name``: a path, or the name of a folder under the data root."""
+    return _find(places, name, folder=True)
+
+
+def find_file(places: DataPlaces, name: str) -> Path:
+    """Return the file ``name``: a path, or the name of a file under the data root."""
+    return _find(places, name, folder=False)
+
+
+def _find(places: DataPlaces, name: str, *, folder: bool) -> Path:
+    def fits(path: Path) -> bool:
+        return path.is_dir() if folder else path.is_file()
+
+    given = Path(name).expanduser()
+    if places.root is not None and fits(places.root / given):
+        return places.root / given
+    if fits(given):
+        return given
+    what = "folder" if folder else "file"
+    if given.is_absolute():
+        raise DataError(f"{given}: no such {what}")
+    root = require_root(places, name)
+    known = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
+    raise UnknownNameError(f"{what} in data root {root}", name, known)

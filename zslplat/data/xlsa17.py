@@ -1,0 +1,286 @@
+"""The layout of the standard zero-shot package (Xian et al.): one folder per data set.
+
+``<features>.mat``      ``features`` (d, n), ``labels`` (n, 1) counted from 1; optionally ``scale`` or
+                        ``feature_scale``, a number that the stored features are multiplied by
+``<stem>_splits.mat``   ``att`` (a, c) and other signature fields, index vectors counted from 1 (``trainval_loc``,
+                        ``test_seen_loc``, ``test_unseen_loc``, ``train_loc``, ``val_loc``), ``allclasses_names``
+``trainclasses1.txt``   with ``valclasses1.txt``, 2, 3: names of the classes of the validation folds
+``allclasses.txt``      names of all classes in order, used where the splits file has none
+``about.json``          optional: ``licence``, ``citation``, ``description``
+
+``train_loc`` and ``val_loc`` together also cover ``test_seen_loc`` in most of the published files. They serve here only
+to tell which *classes* a validation fold holds, and only through their rows that are in ``trainval_loc``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.data.about import read_about
+from zslplat.data.array_store import EntryWriter, entry_key, file_stamp, read_entry, sha256_of, write_entry
+from zslplat.data.class_folds import check_seen_rows, folds_from_lists, folds_from_rows
+from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.indices import class_ids, row_indices
+from zslplat.data.kept import kept_dataset
+from zslplat.data.matlab import MatlabFile
+from zslplat.data.roots import find_folder
+from zslplat.data.source import DataPlaces, DataSource
+from zslplat.errors import DataError, UsageError
+from zslplat.space import Choice, Optional, Parameter, Text
+
+_VERSION = 1  # of what is kept on disk; a new number leaves older entries unused
+_BLOCK_ROWS = 4096
+_SCALES = ("scale", "feature_scale")
+
+
+class Xlsa17(DataSource):
+    """A folder in the layout of the standard package; features become float32, rows are samples."""
+
+    summary = "a folder in the layout of the xlsa17 package: <features>.mat, att_splits.mat, class lists"
+    licence = "that of the data set in the folder"
+    citation = (
+        "Y. Xian, C. H. Lampert, B. Schiele, Z. Akata: Zero-Shot Learning - A Comprehensive Evaluation of the Good, "
+        "the Bad and the Ugly, IEEE TPAMI 41(9), 2019"
+    )
+    parameters: ClassVar = {
+        "folder": Parameter("folder of the data set: a name under the data root, or a path", Text()),
+        "features": Parameter(
+            "features file: mnv2 for mnv2.mat, or a path; default res101, or the only one there is", Text()
+        ),
+        "signatures": Parameter("stem of the splits file: att for att_splits.mat, hier for hier_splits.mat", Text()),
+        "field": Parameter("signature field of the splits file: att, original_att, binary_att, ...", Text()),
+        "trainval": Parameter("index field of the training rows", Text()),
+        "test_seen": Parameter("index field of the test rows of seen classes, or none", Optional(Text())),
+        "test_unseen": Parameter("index field of the test rows of unseen classes", Text()),
+        "folds": Parameter(
+            "validation folds: from the class lists (lists), from train_loc and val_loc (rows), from whichever there "
+            "is (auto), or none",
+            Choice(("auto", "lists", "rows", None)),
+        ),
+    }
+
+    def load(self, places: DataPlaces) -> Dataset:
+        """Read the folder, or the copy kept under ``places.cache`` by an earlier load of the same files."""
+        if "folder" not in self.options:
+            raise UsageError("xlsa17: folder is missing; write xlsa17(folder=AWA2), or just AWA2")
+        layout = _Layout.find(places, self.options)
+        X, y = _features(layout.features, places.cache)
+        return kept_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y), shared={"X": X, "y": y})
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """Which files and fields make the data set."""
+
+    name: str
+    folder: Path
+    features: Path
+    splits: Path
+    options: Mapping[str, Any]
+
+    @classmethod
+    def find(cls, places: DataPlaces, options: Mapping[str, Any]) -> _Layout:
+        folder = find_folder(places, str(options["folder"]))
+        splits = _find_splits(folder, str(options.get("signatures", "att")))
+        features = _find_features(folder, options.get("features"))
+        return cls(folder.name, folder, features, splits, options)
+
+    def key(self) -> str:
+        """Identify everything that the data set is made of, by the files' stamps."""
+        texts = sorted(p for p in self.folder.iterdir() if p.suffix == ".txt" or p.name == "about.json")
+        stamps = [file_stamp(p) for p in (self.features, self.splits, *texts)]
+        return entry_key("xlsa17", _VERSION, stamps, {k: v for k, v in self.options.items() if k != "folder"})
+
+
+def is_xlsa17(folder: Path) -> bool:
+    """Tell whether a folder has this layout: it holds some ``*_splits.mat``."""
+    return any(folder.glob("*_splits.mat"))
+
+
+def feature_files(folder: Path) -> list[str]:
+    """Return the names that ``features=`` can take in this folder: its ``.mat`` files that are no splits files."""
+    return sorted(p.stem for p in folder.glob("*.mat") if "_splits" not in p.stem)
+
+
+def splits_files(folder: Path) -> list[str]:
+    """Return the names that ``signatures=`` can take in this folder."""
+    return sorted(p.stem.removesuffix("_splits") for p in folder.glob("*.mat") if "_splits" in p.stem)
+
+
+def _find_splits(folder: Path, signatures: str) -> Path:
+    for name in (f"{signatures}_splits.mat", f"{signatures}.mat"):
+        if (folder / name).is_file():
+            return folder / name
+    known = ", ".join(splits_files(folder)) or "none"
+    raise DataError(f"{folder}: no {signatures}_splits.mat; signatures there: {known}; choose with signatures=...")
+
+
+def _find_features(folder: Path, features: str | None) -> Path:
+    present = feature_files(folder)
+    if features is None:
+        features = present[0] if len(present) == 1 else "res101"
+    given = Path(features).expanduser()
+    for path in (folder / given, folder / f"{features}.mat", given):
+        if path.suffix == ".mat" and path.is_file():
+            return path
+    known = ", ".join(present) or "none"
+    shown = features if given.suffix == ".mat" else f"{features}.mat"
+    raise DataError(f"{folder}: no features file {shown}; features there: {known}; choose with features=...")
+
+
+def _read_features(path: Path) -> tuple[np.ndarray, np.ndarray]:
+    file = MatlabFile(path)
+    shape, blocks = _feature_blocks(file)
+    X = np.empty(shape, dtype=np.float32)
+    start = 0
+    for block in blocks:
+        X[start : start + len(block)] = block
+        start += len(block)
+    return X, class_ids(file.vector("labels"), f"{path}, labels", base=1)
+
+
+def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Iterator[np.ndarray]]:
+    """Return the shape (n, d) and the float32 blocks of rows, scaled and checked for NaN."""
+    rows = file.vector("labels").size
+    stored = file.numbers("features")
+    if stored.shape[1] != rows and stored.shape[0] == rows:
+        stored = stored.T
+    if stored.ndim != 2 or stored.shape[1] != rows or rows == 0:
+        shape = " x ".join(map(str, stored.shape))
+        raise DataError(f"{file.path}: features are {shape} but there are {rows} labels; expected d x {rows}")
+    scale = 1.0
+    for name in _SCALES:
+        if name in file:
+            scale *= float(file.vector(name)[0])
+
+    def blocks() -> Iterator[np.ndarray]:
+        for start in range(0, rows, _BLOCK_ROWS):
+            block = stored[:, start : start + _BLOCK_ROWS].T
+            block = block.astype(np.float32, order="C") if scale == 1 else (block * scale).astype(np.float32, order="C")
+            bad = ~np.isfinite(block).all(axis=1)
+            if bad.any():
+                row = start + int(np.argmax(bad))
+                raise DataError(
+                    f"{file.path}: features of row {row + 1} hold NaN or infinity (or exceed float32); "
+                    "clean the file and load it again"
+                )
+            yield block
+
+    return (rows, stored.shape[0]), blocks()
+
+
+def _features(path: Path, cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return features and labels from the copy on disk, made at the first load and shared by all splits files."""
+    if cache is None:
+        return _read_features(path)
+    key = entry_key("xlsa17-features", _VERSION, file_stamp(path))
+
+    def fill(writer: EntryWriter) -> dict[str, Any]:
+        file = MatlabFile(path)
+        writer.add("y", class_ids(file.vector("labels"), f"{path}, labels", base=1))
+        shape, blocks = _feature_blocks(file)
+        writer.add_blocks("X", shape, np.dtype(np.float32), blocks)
+        return {"from": str(path)}
+
+    kept = read_entry(cache, key)
+    if kept is None:
+        write_entry(cache, key, fill)
+        kept = read_entry(cache, key)
+    return (kept[0]["X"], kept[0]["y"]) if kept else _read_features(path)
+
+
+def _assemble(layout: _Layout, X: np.ndarray, y: np.ndarray) -> Dataset:
+    """Read the splits file and the class lists, check that all fit together, and build the data set."""
+    file, options = MatlabFile(layout.splits), layout.options
+    field = str(options.get("field", "att"))
+    # Class order is the order of the columns; it must never be sorted or made unique.
+    S = np.ascontiguousarray(file.numbers(field).T, dtype=np.float64)
+    if not np.isfinite(S).all():
+        column = int(np.argmax(~np.isfinite(S).all(axis=1)))
+        raise DataError(f"{layout.splits}: {field!r} of class {column + 1} holds NaN or infinity")
+    if y.max() >= len(S):
+        raise DataError(
+            f"{layout.name}: labels of {layout.features.name} run to {y.max() + 1} but {field!r} of "
+            f"{layout.splits.name} has {len(S)} signatures; every label needs one"
+        )
+    names, named = _class_names(layout, file, len(S))
+    fields = {
+        "train": options.get("trainval", "trainval_loc"),
+        "test_seen": options.get("test_seen", "test_seen_loc"),
+        "test_unseen": options.get("test_unseen", "test_unseen_loc"),
+    }
+    splits = {
+        split: row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
+        for split, name in fields.items()
+        if name is not None
+    }
+    check_seen_rows(layout.name, y, names, splits)
+    folds = _folds(layout, file, y, splits["train"], names if named else ())
+    about = read_about(layout.folder)
+    stem = layout.splits.stem.removesuffix("_splits")
+    signatures = stem if field == "att" else field if stem == "att" else f"{stem}-{field}"
+    return Dataset(
+        name=layout.name,
+        X=X,
+        y=y,
+        class_names=names,
+        signatures={signatures: SignatureSet(S)},
+        default_signatures=signatures,
+        splits=splits,
+        folds=folds,
+        description=about.get("description") or f"{layout.folder.name}: {layout.features.stem}, {layout.splits.stem}",
+        licence=about.get("licence") or Xlsa17.licence,
+        citation=about.get("citation") or f"splits: {Xlsa17.citation}",
+        source={
+            "loader": "xlsa17",
+            "folder": str(layout.folder),
+            "features": layout.features.name,
+            "splits": layout.splits.name,
+            "field": field,
+            "sha256": sha256_of(layout.splits),
+            **{k: v for k, v in options.items() if k in ("trainval", "test_seen", "test_unseen", "folds")},
+        },
+    )
+
+
+def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[str, ...], bool]:
+    """Return the names of the classes in order, and whether they are more than numbers counted from 1."""
+    listed = layout.folder / "allclasses.txt"
+    if "allclasses_names" in file:
+        names, where = file.strings("allclasses_names"), f"{layout.splits}, allclasses_names"
+    elif listed.is_file():
+        names, where = listed.read_text().split("\n"), str(listed)
+        names = [name.strip() for name in names if name.strip()]
+    else:
+        return tuple(str(number + 1) for number in range(count)), False
+    if len(names) != count:
+        raise DataError(f"{where}: {len(names)} names for {count} classes")
+    if len(set(names)) != count:
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{where}: class {twice!r} is listed twice")
+    return tuple(names), True
+
+
+def _folds(
+    layout: _Layout, file: MatlabFile, y: np.ndarray, train: np.ndarray, names: tuple[str, ...]
+) -> tuple[ClassFold, ...]:
+    wanted = layout.options.get("folds", "auto")
+    lists = (layout.folder / "trainclasses1.txt").is_file() and (layout.folder / "valclasses1.txt").is_file()
+    rows = "train_loc" in file and "val_loc" in file
+    if wanted == "lists" or (wanted == "auto" and lists and names):
+        if not lists or not names:
+            lacking = "class names" if lists else "trainclasses1.txt and valclasses1.txt"
+            raise DataError(f"{layout.folder}: folds=lists needs {lacking}; use folds=rows or folds=none")
+        return folds_from_lists(layout.folder, names, np.unique(y[train]))
+    if wanted == "rows" or (wanted == "auto" and rows):
+        sides = [
+            row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
+            for name in ("train_loc", "val_loc")
+        ]
+        return folds_from_rows(layout.splits, y, train, sides[0], sides[1], names)
+    return ()

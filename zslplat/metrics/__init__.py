@@ -1,0 +1,1 @@
+"""Metrics as pure functions of labels and scores; no task, no method, no plotting."""

@@ -1,0 +1,115 @@
+"""Where things are: data root, store, tracking server, cache; each from an option, the environment or a config file.
+
+The first that is given wins: command-line option, environment variable ``ZSLPLAT_<NAME>``, ``zslplat.toml`` in the
+working directory, ``config.toml`` in the user's configuration folder, built-in default.
+"""
+
+from __future__ import annotations
+
+import os
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError, UsageError
+
+_KEYS = ("data_root", "store", "tracking_uri", "storage_url", "cache_gigabytes")
+
+
+@dataclass(frozen=True)
+class Settings:
+    """Resolved places.
+
+    ``data_root`` folder of data sets or None; ``store`` folder for everything that is recorded (default
+    ``./mlruns``); ``tracking_uri`` MLflow (default: sqlite file in the store); ``storage_url`` Optuna and records
+    (SQLAlchemy URL; default: sqlite file in the store); ``cache_gigabytes`` bound of the cache (default 20).
+    """
+
+    data_root: Path | None
+    store: Path
+    tracking_uri: str
+    storage_url: str
+    cache_gigabytes: float
+
+    @property
+    def cache(self) -> Path:
+        """Folder of prepared problems, statistics and loaded data."""
+        return self.store / "cache"
+
+    @property
+    def studies(self) -> Path:
+        """Folder of locks, logs and artifacts on their way to MLflow, one folder per study."""
+        return self.store / "studies"
+
+    @property
+    def artifacts(self) -> Path:
+        """Folder of MLflow's artifacts when tracking is local."""
+        return self.store / "artifacts"
+
+    @property
+    def tracking_is_local(self) -> bool:
+        """Whether MLflow's store is the sqlite file in the store folder."""
+        return self.tracking_uri == f"sqlite:///{self.store / 'mlflow.db'}"
+
+    def make_store(self) -> None:
+        """Create the store's folders; raises :class:`StoreError` when the place cannot be written."""
+        try:
+            for folder in (self.store, self.studies, self.cache, self.artifacts):
+                folder.mkdir(parents=True, exist_ok=True)
+            probe = self.store / f".write-test-{os.getpid()}"
+            probe.write_bytes(b"zslplat" * 1024)
+            probe.unlink()
+        except OSError as error:
+            raise StoreError(
+                f"the store {self.store} cannot be written: {error.strerror or error}; "
+                "free space or permissions, or choose another with --store"
+            ) from error
+
+
+def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
+    """Combine options, environment and config files; raises :class:`UsageError` for a file that cannot be read."""
+    given = {key: value for key, value in (options or {}).items() if value is not None}
+    files = _read_configs()
+
+    def pick(key: str) -> Any:
+        if key in given:
+            return given[key]
+        return os.environ.get(f"ZSLPLAT_{key.upper()}") or files.get(key)
+
+    store = Path(pick("store") or "mlruns").expanduser().absolute()
+    root = pick("data_root")
+    try:
+        gigabytes = float(pick("cache_gigabytes") or 20)
+    except ValueError:
+        raise UsageError(f"cache_gigabytes={pick('cache_gigabytes')!r} is not a number") from None
+    return Settings(
+        data_root=Path(root).expanduser().absolute() if root else None,
+        store=store,
+        tracking_uri=str(pick("tracking_uri") or f"sqlite:///{store / 'mlflow.db'}"),
+        storage_url=str(pick("storage_url") or f"sqlite:///{store / 'optuna.db'}"),
+        cache_gigabytes=gigabytes,
+    )
+
+
+def _read_configs() -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for path in (_user_config(), Path("zslplat.toml")):
+        if not path.is_file():
+            continue
+        try:
+            content = tomllib.loads(path.read_text())
+        except (OSError, tomllib.TOMLDecodeError) as error:
+            raise UsageError(f"config file {path} cannot be read: {error}") from error
+        unknown = set(content) - set(_KEYS)
+        if unknown:
+            raise UsageError(f"config file {path}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(_KEYS)}")
+        values.update(content)
+    return values
+
+
+def _user_config() -> Path:
+    import platformdirs
+
+    return Path(platformdirs.user_config_dir("zslplat")) / "config.toml"

@@ -1,0 +1,260 @@
+"""Generalised zero-shot recognition: rows of seen and unseen classes against all classes.
+
+S, U and T = S + U are the seen, unseen and all classes; X->Y means rows of X told apart among the classes of Y. Three
+requests are scored: ``U->U``, ``S->S`` and ``T`` (all rows, in one batch, against all classes), from which U->T and
+S->T come. Metrics (accuracies are means over the classes that have rows):
+
+``AUSUC``                                       area under the seen-unseen accuracy curve, exact
+``U_to_U``, ``S_to_S``, ``U_to_T``, ``S_to_T``  accuracies of the scores as they are
+``H``                                           harmonic mean of U_to_T and S_to_T
+``calibrated_u``, ``calibrated_s``, ``calibrated_H``, ``bias``
+                                                the same with the bias that validation carried, where there is one
+``oracle_H``                                    largest H over all biases, picked on the scored rows themselves: an
+                                                upper mark, not a result
+
+Tuning maximises AUSUC: it needs no bias and so does not mix the choice of hyperparameters with that of the bias. The
+carried bias is the mean of the folds' biases with the best H.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.errors import DataError
+from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
+from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, seen_unseen_curve
+from zslplat.space import Choice, Integer, Parameter, Real
+from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.splits import class_folds, fold_rows, hold_out_rows, split_rows
+from zslplat.tasks.zero_shot import (
+    COMMON_PARAMETERS,
+    ZeroShotTask,
+    build_problem,
+    confusion,
+    predictions_table,
+    require_classes,
+    with_requests,
+)
+
+PAPER_TEST_SHARE = 0.2
+
+
+class GeneralizedZeroShot(ZeroShotTask):
+    """AUSUC, the four accuracies, H, and calibrated stacking with the bias carried from validation.
+
+    Validation holds out ``held_out`` of the rows of the fold's training classes as seen samples, whole groups where
+    the data set has groups; ``test_seen`` is never touched. ``protocol="paper"`` is for data without ``test_seen``:
+    a fifth of the rows of every training class becomes the seen test rows, drawn with ``split_seed`` and not with the
+    seed of a study, so that all studies share them and none trains on them (Xu et al., "Matrix Tri-Factorization with
+    Manifold Regularizations for Zero-shot Learning", section 4.2.3).
+    """
+
+    name = "gzsl"
+    summary = "generalised zero-shot recognition: AUSUC, U->U, S->S, U->T, S->T, H, calibrated stacking"
+    citation = (
+        "Chao et al.: An Empirical Study and Analysis of Generalized Zero-Shot Learning for Object Recognition in the "
+        "Wild (2016)"
+    )
+    primary = Metric("AUSUC")
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **COMMON_PARAMETERS,
+        "held_out": Parameter(
+            "share of the rows of each training class that validation holds out as seen samples",
+            Real(0.0, 0.9, open_low=True),
+        ),
+        "protocol": Parameter(
+            "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
+            Choice(("given", "paper")),
+        ),
+        "split_seed": Parameter("seed of the seen test rows that protocol=paper draws", Integer(0)),
+    }
+
+    def __init__(
+        self,
+        *,
+        signatures: str = "",
+        folds: int | None = None,
+        validation_classes: float = 0.2,
+        held_out: float = 0.2,
+        protocol: str = "given",
+        split_seed: int = 0,
+    ) -> None:
+        super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
+        self.held_out = held_out
+        self.protocol = protocol
+        self.split_seed = split_seed
+        self._check_options("held_out", "protocol", "split_seed")
+
+    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
+        """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples."""
+        split_rows(dataset, "test_unseen", f"task {self.name}")
+        rows, _ = self._seen_rows(dataset)
+        problems = []
+        for number, fold in enumerate(class_folds(dataset, rows, self.folds, self.validation_classes, seed), start=1):
+            fold_train, unseen = fold_rows(dataset, rows, fold)
+            train, seen = hold_out_rows(dataset, fold_train, self.held_out, seed)
+            problems.append(
+                self._problem(f"fold-{number}", dataset, train, seen, unseen, seed=seed, meta={"fold": fold.name})
+            )
+        return problems
+
+    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
+        """Build the test problem: all training rows, against the seen and unseen test rows together."""
+        train, seen = self._seen_rows(dataset)
+        unseen = split_rows(dataset, "test_unseen", f"task {self.name}")
+        require_classes(dataset, "split 'train'", np.unique(dataset.y[train]))
+        require_classes(dataset, "split 'test_unseen'", np.unique(dataset.y[unseen]))
+        strange = np.setdiff1d(dataset.y[seen], dataset.y[train])
+        if len(strange):
+            first = dataset.class_names[strange[0]]
+            raise DataError(
+                f"{dataset.name}: {len(strange)} classes of 'test_seen' have no row in 'train', first {first!r}; "
+                "move their rows to 'train' or drop them"
+            )
+        return self._problem("test", dataset, train, seen, unseen, seed=seed, meta={})
+
+    def _seen_rows(self, dataset: Dataset) -> tuple[np.ndarray, np.ndarray]:
+        """Return the rows to train on and the seen test rows; validation uses the former only."""
+        train = split_rows(dataset, "train", f"task {self.name}")
+        if self.protocol == "given":
+            if "test_seen" not in dataset.splits:
+                raise DataError(
+                    f"{dataset.name} has no split 'test_seen', which task gzsl needs; give one, or use "
+                    "gzsl(protocol=paper), which takes a fifth of 'train'"
+                )
+            return train, split_rows(dataset, "test_seen", f"task {self.name}")
+        if "test_seen" in dataset.splits:
+            raise DataError(f"{dataset.name} has a split 'test_seen' of its own; use gzsl(protocol=given)")
+        return hold_out_rows(dataset, train, PAPER_TEST_SHARE, self.split_seed)
+
+    def _problem(
+        self,
+        name: str,
+        dataset: Dataset,
+        train: np.ndarray,
+        seen: np.ndarray,
+        unseen: np.ndarray,
+        *,
+        seed: int,
+        meta: Mapping[str, Any],
+    ) -> Problem:
+        seen_classes, unseen_classes = np.unique(dataset.y[train]), np.unique(dataset.y[unseen])
+        problem = build_problem(
+            name,
+            dataset,
+            self.signatures,
+            train_rows=train,
+            pool_rows=np.concatenate([seen, unseen]),
+            seen_classes=seen_classes.tolist(),
+            pool_classes=[*seen_classes.tolist(), *unseen_classes.tolist()],
+            seed=seed,
+            meta=meta,
+        )
+        classes = problem.inputs["seen"]
+        rows = classes[problem.truth["y_pool"]]
+        requests = {
+            "U->U": (np.flatnonzero(~rows), np.flatnonzero(~classes)),
+            "S->S": (np.flatnonzero(rows), np.flatnonzero(classes)),
+            "T": (np.arange(len(rows)), np.arange(len(classes))),
+        }
+        return with_requests(problem, requests)
+
+    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return the metrics above and carry the bias with the best H; ``carried["bias"]`` calibrates."""
+        scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
+        curve = seen_unseen_curve(scores, y, seen)
+        own = {request: np.argmax(outputs[request], axis=1) for request in ("U->U", "S->S")}
+        u, s = curve.at(0.0)
+        metrics = {
+            "AUSUC": curve.area,
+            "U_to_U": _own_accuracy(problem, "U->U", own["U->U"]),
+            "S_to_S": _own_accuracy(problem, "S->S", own["S->S"]),
+            "U_to_T": u,
+            "S_to_T": s,
+            "H": harmonic_mean(u, s),
+        }
+        bias = float(carried["bias"]) if "bias" in carried else None
+        if bias is not None:
+            u, s = curve.at(bias)
+            metrics |= {"calibrated_u": u, "calibrated_s": s, "calibrated_H": harmonic_mean(u, s), "bias": bias}
+        metrics["oracle_H"] = curve.best_harmonic_mean
+        outcome = Outcome(metrics, carry={"bias": curve.best_bias})
+        if full:
+            self._describe(outcome, problem, scores, own, curve, bias)
+        return outcome
+
+    def _describe(
+        self,
+        outcome: Outcome,
+        problem: Problem,
+        scores: np.ndarray,
+        own: Mapping[str, np.ndarray],
+        curve: SeenUnseenCurve,
+        bias: float | None,
+    ) -> None:
+        y, seen, names = problem.truth["y_pool"], problem.inputs["seen"], problem.meta["classes"]
+        title = f"{problem.meta['dataset']}, {problem.name}"
+        used = bias if bias is not None else 0.0
+        predicted = calibrated_predictions(scores, seen, used)
+        value = np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0] - np.where(seen[predicted], used, 0.0)
+        outcome.tables["per_class"] = _per_class_table(problem, scores, own, bias)
+        outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, value)
+        outcome.tables["seen_unseen_curve"] = Table(
+            {
+                "bias": [float("-inf"), *curve.biases.tolist()],
+                "unseen": curve.unseen.tolist(),
+                "seen": curve.seen.tolist(),
+            }
+        )
+        calibration = "no bias" if bias is None else f"bias {bias:.3g}"
+        table, figure = confusion(y, predicted, names, f"{title}: all rows and classes, {calibration}")
+        outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
+        points = {"no bias": curve.at(0.0), "best H (upper mark)": curve.at(curve.best_bias)}
+        if bias is not None:
+            points["bias from validation"] = curve.at(bias)
+        outcome.figures["seen_unseen_curve"] = Curve(
+            {f"all biases, area {curve.area:.3f}": (curve.unseen.tolist(), curve.seen.tolist())},
+            "accuracy on unseen classes (U->T)",
+            "accuracy on seen classes (S->T)",
+            title,
+            points=points,
+        )
+
+    def chance(self, problem: Problem) -> float:
+        """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""
+        seen = problem.inputs["seen"]
+        return 0.5 / (np.count_nonzero(seen) * np.count_nonzero(~seen))
+
+
+def _own_labels(problem: Problem, request: str) -> np.ndarray:
+    """Return the true classes of a request's rows, counted within the request's classes."""
+    y = problem.truth["y_pool"][problem.inputs[f"rows:{request}"]]
+    return np.searchsorted(problem.inputs[f"classes:{request}"], y)
+
+
+def _own_accuracy(problem: Problem, request: str, predicted: np.ndarray) -> float:
+    return per_class_accuracy(_own_labels(problem, request), predicted)
+
+
+def _per_class_table(problem: Problem, scores: np.ndarray, own: Mapping[str, np.ndarray], bias: float | None) -> Table:
+    y, seen, names = problem.truth["y_pool"], problem.inputs["seen"], problem.meta["classes"]
+    within = np.full(len(names), np.nan)
+    for request, predicted in own.items():
+        classes = problem.inputs[f"classes:{request}"]
+        within[classes] = class_accuracies(_own_labels(problem, request), predicted, len(classes))[0]
+    joint, counts = class_accuracies(y, calibrated_predictions(scores, seen, 0.0), len(names))
+    columns: dict[str, Any] = {
+        "class": names,
+        "kind": ["seen" if flag else "unseen" for flag in seen],
+        "rows": counts.tolist(),
+        "accuracy_within_kind": within.tolist(),
+        "accuracy_among_all": joint.tolist(),
+    }
+    if bias is not None:
+        calibrated, _ = class_accuracies(y, calibrated_predictions(scores, seen, bias), len(names))
+        columns["accuracy_calibrated"] = calibrated.tolist()
+    return Table(columns)

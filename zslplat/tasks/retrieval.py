@@ -1,0 +1,86 @@
+"""Zero-shot retrieval: the signature of each unseen class is a query that ranks all test rows of unseen classes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.metrics.ranking import average_precisions, mean_average_precision, precision_by_rank
+from zslplat.space import Integer, Parameter
+from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS, ZeroShotTask, confusion, predictions_table
+from zslplat.tasks.zsl import REQUEST, unseen_test, unseen_validation
+
+RANKS_SHOWN = 200
+
+
+class Retrieval(ZeroShotTask):
+    """mAP: the mean over classes of the average precision of the rows ranked by their score for the class.
+
+    Equal scores count with the expectation over their orders (see :mod:`zslplat.metrics.ranking`). Validation and
+    test use the same rows as task ``zsl``. Protocol: Xu et al., "Matrix Tri-Factorization with Manifold
+    Regularizations for Zero-shot Learning", section 4.2.2.
+    """
+
+    name = "retrieval"
+    summary = "zero-shot retrieval: a class signature as query, mean average precision over the rows of unseen classes"
+    citation = "Xu et al.: Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning (CVPR 2017)"
+    primary = Metric("mAP")
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **COMMON_PARAMETERS,
+        "k": Parameter("also report the precision among the first k rows", Integer(1)),
+    }
+
+    def __init__(
+        self, *, signatures: str = "", folds: int | None = None, validation_classes: float = 0.2, k: int = 10
+    ) -> None:
+        super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
+        self.k = k
+        self._check_options("k")
+
+    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
+        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order."""
+        return unseen_validation(self, dataset, seed)
+
+    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
+        """Build the test problem: all training rows against the rows of ``test_unseen``."""
+        return unseen_test(self, dataset, seed)
+
+    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
+        scores, y = outputs[REQUEST], problem.truth["y_pool"]
+        precision = np.array([precision_by_rank(scores[:, j], y == j) for j in range(scores.shape[1])])
+        at_k = precision[:, min(self.k, len(y)) - 1]
+        each = average_precisions(scores, y)
+        outcome = Outcome({"mAP": float(each.mean()), f"precision_at_{self.k}": float(at_k.mean())})
+        if full:
+            names, title = problem.meta["classes"], f"{problem.meta['dataset']}, {problem.name}"
+            outcome.tables["per_class"] = Table(
+                {
+                    "class": names,
+                    "rows": np.bincount(y, minlength=len(names)).tolist(),
+                    "average_precision": each.tolist(),
+                    f"precision_at_{self.k}": at_k.tolist(),
+                }
+            )
+            predicted = np.argmax(scores, axis=1)
+            outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, scores.max(axis=1))
+            outcome.tables["confusion"], outcome.figures["confusion"] = confusion(
+                y, predicted, names, f"{title}: best query of each row"
+            )
+            shown = min(RANKS_SHOWN, len(y))
+            outcome.figures["precision_by_rank"] = Curve(
+                {"mean over queries": (list(range(1, shown + 1)), precision.mean(axis=0)[:shown].tolist())},
+                "rows retrieved",
+                "precision",
+                title,
+            )
+        return outcome
+
+    def chance(self, problem: Problem) -> float:
+        """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""
+        y = problem.truth["y_pool"]
+        return mean_average_precision(np.zeros((len(y), len(problem.inputs["seen"]))), y)

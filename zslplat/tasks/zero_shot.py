@@ -1,0 +1,264 @@
+"""What the zero-shot tasks share: compact problems, score requests, and the run of a method on them.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| X, y | ``X``, ``y`` | (n, d), (n,) | training rows, and the row of S that describes each |
+| S | ``S`` | (c_seen, a) | signatures of the classes trained on |
+| | ``X_pool`` | (m, d) | rows to be scored, in a seeded random order |
+| | ``S_pool`` | (c, a) | signatures of all candidate classes, in the order of their class ids |
+| | ``seen`` | (c,) | which candidates were trained on |
+| | ``rows:R``, ``classes:R`` | (m_R,), (c_R,) | request R: indices into the pool and into its classes, ascending |
+| | ``y_pool``, ``row_pool`` | (m,) | truth: candidate class and data set row of each row of ``X_pool`` |
+
+Where classes have several signatures, ``signature_class`` (rows of S) and ``signature_class_pool`` (rows of S_pool)
+say which class each row describes. Methods with the tag ``several-signatures`` get all rows, and that vector as the
+keyword ``signature_class``; for the others the (preprocessed) rows of a class are averaged.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.errors import DataError, MethodError
+from zslplat.methods.base import ZeroShotMethod, require_kind
+from zslplat.metrics.accuracy import confusion_counts
+from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
+from zslplat.tasks.base import Arrays, MatrixFigure, Problem, Table, Task
+
+SEVERAL = "several-signatures"
+Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
+
+COMMON_PARAMETERS: dict[str, Parameter] = {
+    "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
+    "folds": Parameter(
+        "number of validation folds; none for all of the data set's own, or three drawn ones", Optional(Integer(1))
+    ),
+    "validation_classes": Parameter(
+        "share of the training classes that a drawn fold holds out", Real(0.0, 0.9, open_low=True)
+    ),
+}
+
+
+class ZeroShotTask(Task):
+    """Base of the tasks that score rows against class signatures."""
+
+    kind = "zero-shot"
+    parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
+    preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
+
+    def __init__(self, *, signatures: str = "", folds: int | None = None, validation_classes: float = 0.2) -> None:
+        self.signatures = signatures
+        self.folds = folds
+        self.validation_classes = validation_classes
+        self._check_options("signatures", "folds", "validation_classes")
+
+    def _check_options(self, *names: str) -> None:
+        for name in names:
+            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
+
+    def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
+        """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
+        require_kind(type(method), self.kind, self.name)
+        inputs = problem.inputs
+        S, signature = _signatures(method, inputs, "")
+        prepared = _prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
+        for request in _scored_requests(method, problem):
+            X, S, signature, _ = _batch(method, problem, request)
+            prepared |= _prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
+        return prepared
+
+    def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
+        """Fit and score; outputs are {request: scores (rows of the request, its classes)}.
+
+        Methods that are not transductive score ``X_pool`` once, and every request is sliced out of that; transductive
+        ones score each request by itself. Raises :class:`MethodError` for scores of wrong shape, NaN or infinity.
+        """
+        require_kind(type(method), self.kind, self.name)
+        inputs = problem.inputs
+        S, signature = _signatures(method, inputs, "")
+        fit_statistics = _selected("fit/", statistics)
+        for step in method.fit_steps(inputs["X"], inputs["y"], S, statistics=fit_statistics, **signature):
+            yield step, _outputs(method, problem, statistics)
+
+
+def build_problem(
+    name: str,
+    dataset: Dataset,
+    signatures: str,
+    *,
+    train_rows: np.ndarray,
+    pool_rows: np.ndarray,
+    seen_classes: Iterable[int],
+    pool_classes: Iterable[int],
+    seed: int,
+    meta: Mapping[str, Any],
+) -> Problem:
+    """Copy out the rows and classes of one problem, with the pool in a random order; requests are added later.
+
+    ``seen_classes`` are those trained on, ``pool_classes`` the candidates that are scored; ``y`` and ``y_pool`` count
+    within them, in ascending order of class ids. Nothing in the result refers to the data set's own arrays.
+    """
+    seen_ids = np.array(sorted(seen_classes), dtype=np.int64)
+    pool_ids = np.array(sorted(pool_classes), dtype=np.int64)
+    pool_rows = np.random.default_rng([seed, 3]).permutation(pool_rows)
+    inputs = {
+        "X": np.asarray(dataset.X[train_rows]),
+        "y": np.searchsorted(seen_ids, dataset.y[train_rows]),
+        "X_pool": np.asarray(dataset.X[pool_rows]),
+        "seen": np.isin(pool_ids, seen_ids),
+    }
+    for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
+        inputs |= _class_rows(dataset, signatures, ids, suffix)
+    truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
+    described = {"dataset": dataset.name, "classes": [dataset.class_names[i] for i in pool_ids], **meta}
+    return Problem(name, inputs, truth, described)
+
+
+def with_requests(problem: Problem, requests: Requests) -> Problem:
+    """Return the problem with named score requests: rows of ``X_pool`` and classes of ``S_pool`` for each."""
+    inputs = dict(problem.inputs)
+    for request, (rows, classes) in requests.items():
+        inputs[f"rows:{request}"] = np.asarray(rows, dtype=np.int64)
+        inputs[f"classes:{request}"] = np.asarray(classes, dtype=np.int64)
+    return Problem(problem.name, inputs, problem.truth, {**problem.meta, "requests": list(requests)})
+
+
+def require_classes(dataset: Dataset, what: str, classes: np.ndarray) -> None:
+    """Raise :class:`DataError` where fewer than two classes are left to tell apart."""
+    if len(classes) < 2:
+        raise DataError(f"{dataset.name}: {what} holds {len(classes)} class; at least two are needed")
+
+
+def predictions_table(problem: Problem, rows: np.ndarray, predicted: np.ndarray, score: np.ndarray) -> Table:
+    """Return (row, true, predicted, score) in the order of the data set's rows; ``rows`` index the pool."""
+    names = problem.meta["classes"]
+    data_rows = problem.truth["row_pool"][rows]
+    order = np.argsort(data_rows)
+    true = problem.truth["y_pool"][rows]
+    return Table(
+        {
+            "row": data_rows[order].tolist(),
+            "true": [names[i] for i in true[order]],
+            "predicted": [names[i] for i in predicted[order]],
+            "score": [float(v) for v in score[order]],
+        }
+    )
+
+
+def confusion(y: np.ndarray, predicted: np.ndarray, names: list[str], title: str) -> tuple[Table, MatrixFigure]:
+    """Return the non-zero cells as a table (true, predicted, rows, share) and the row-wise shares as a figure.
+
+    Classes without a row are left out of the rows of the figure; all stay among its columns.
+    """
+    counts = confusion_counts(y, predicted, len(names))
+    present = np.flatnonzero(counts.sum(axis=1))
+    shares = counts[present] / counts[present].sum(axis=1, keepdims=True)
+    true, guess = np.nonzero(counts[present])
+    table = Table(
+        {
+            "true": [names[present[i]] for i in true],
+            "predicted": [names[j] for j in guess],
+            "rows": counts[present][true, guess].tolist(),
+            "share": shares[true, guess].tolist(),
+        }
+    )
+    figure = MatrixFigure(shares, [names[i] for i in present], names, "predicted class", "true class", title)
+    return table, figure
+
+
+def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str) -> Arrays:
+    values, described = dataset.class_signatures(signatures)
+    if described is None:
+        return {f"S{suffix}": np.asarray(values[ids])}
+    # Rows in the order of the classes; a stable sort keeps the rows of one class in the order of the file.
+    rows = np.flatnonzero(np.isin(described, ids))
+    rows = rows[np.argsort(described[rows], kind="stable")]
+    compact = np.searchsorted(ids, described[rows])
+    arrays = {f"S{suffix}": np.asarray(values[rows])}
+    if len(rows) > len(ids):
+        arrays[f"signature_class{suffix}"] = compact
+    return arrays
+
+
+def _signatures(method: Any, inputs: Mapping[str, np.ndarray], suffix: str) -> tuple[np.ndarray, Arrays]:
+    """Return S or S_pool as the method takes it, and the keyword that says which class each row describes."""
+    S, described = inputs[f"S{suffix}"], inputs.get(f"signature_class{suffix}")
+    if described is None:
+        return S, {}
+    if SEVERAL in method.tags:
+        return S, {"signature_class": described}
+    starts = np.flatnonzero(np.r_[True, np.diff(described) > 0])
+    counts = np.diff(np.r_[starts, len(described)])
+    means = np.add.reduceat(S, starts, axis=0, dtype=np.float64) / counts[:, None]
+    return (means.astype(S.dtype) if np.issubdtype(S.dtype, np.floating) else means), {}
+
+
+def _scored_requests(method: ZeroShotMethod, problem: Problem) -> list[str]:
+    """Return the requests that the method scores by itself; "" is the whole pool against all candidates."""
+    return list(problem.meta["requests"]) if method.transductive else [""]
+
+
+def _score_prefix(request: str) -> str:
+    return f"score:{request}/" if request else "score/"
+
+
+def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray, Arrays, np.ndarray]:
+    """Return rows, signatures, the signature keyword and the seen mask of one request."""
+    inputs = problem.inputs
+    X, seen = inputs["X_pool"], inputs["seen"]
+    S, signature = _signatures(method, inputs, "_pool")
+    if not request:
+        return X, S, signature, seen
+    rows, classes = inputs[f"rows:{request}"], inputs[f"classes:{request}"]
+    X = X if len(rows) == len(X) else X[rows]
+    if not signature:
+        return X, S[classes], signature, seen[classes]
+    described = signature["signature_class"]
+    kept = np.isin(described, classes)
+    return X, S[kept], {"signature_class": np.searchsorted(classes, described[kept])}, seen[classes]
+
+
+def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    scored = {}
+    for request in _scored_requests(method, problem):
+        X, S, signature, seen = _batch(method, problem, request)
+        scores = method.decision_function(
+            X, S, seen=seen, statistics=_selected(_score_prefix(request), statistics), **signature
+        )
+        scored[request] = _checked(method, scores, (len(X), len(seen)))
+    if method.transductive:
+        return scored
+    whole, inputs = scored[""], problem.inputs
+    return {
+        request: _sliced(whole, inputs[f"rows:{request}"], inputs[f"classes:{request}"])
+        for request in problem.meta["requests"]
+    }
+
+
+def _sliced(scores: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.ndarray:
+    return scores if scores.shape == (len(rows), len(classes)) else scores[np.ix_(rows, classes)]
+
+
+def _checked(method: ZeroShotMethod, scores: Any, shape: tuple[int, int]) -> np.ndarray:
+    who = type(method).__name__
+    scores = np.asarray(scores)
+    if scores.shape != shape:
+        raise MethodError(f"{who} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")
+    bad = int(scores.size - np.count_nonzero(np.isfinite(scores)))
+    if bad:
+        raise MethodError(f"{who} returned {bad} scores of {scores.size} that are NaN or infinite")
+    return scores
+
+
+def _prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
+    """Return the arrays below a prefix, None where there are none, so that the method prepares for itself."""
+    found = {name[len(prefix) :]: array for name, array in statistics.items() if name.startswith(prefix)}
+    return found or None

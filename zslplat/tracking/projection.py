@@ -1,0 +1,188 @@
+"""MLflow's view of studies and runs: a projection of the records, completed whenever it is found incomplete.
+
+Every run carries its key (``zslplat.owner``, ``zslplat.key``) from the moment of its creation, so that a projection
+interrupted anywhere is continued in the same run: none is left running, none is made twice. A tracking server that
+is away is no error: the records are complete without it, and the next command catches up.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.settings import Settings
+from zslplat.tuning.records import file_lock
+
+_FINAL = ("FINISHED", "FAILED", "KILLED")
+_MOST_TAG, _MOST_PARAM = 5000, 6000
+
+
+@dataclass(frozen=True)
+class RunView:
+    """What one MLflow run shows."""
+
+    key: str
+    name: str
+    parent: str | None = None
+    parameters: Mapping[str, Any] = field(default_factory=dict)
+    metrics: Mapping[str, float] = field(default_factory=dict)
+    series: Mapping[str, list[float]] = field(default_factory=dict)
+    tags: Mapping[str, str] = field(default_factory=dict)
+    status: str = "FINISHED"
+    started: float = 0.0
+    ended: float = 0.0
+    artifacts: Path | None = None
+    dataset: Mapping[str, str] = field(default_factory=dict)
+
+
+class Projection:
+    """The runs of one owner (a study, a run, a sweep) in one MLflow experiment."""
+
+    def __init__(self, settings: Settings, experiment: str, owner: str, on_away: Callable[[str], None]) -> None:
+        self.settings, self.owner, self.on_away = settings, owner, on_away
+        self.away = False
+        self.runs: dict[str, tuple[str, str]] = {}
+        self.experiment_id = ""
+        self._guard(lambda: self._connect(experiment))
+
+    def show(self, view: RunView) -> str:
+        """Make the run show the view; returns the run id, empty when the server is away.
+
+        A run that is finished already is left alone, unless the view is of a run that goes on (``RUNNING``) or that
+        ends again: only the parent of a study does.
+        """
+        return self._guard(lambda: self._show(view)) or ""
+
+    def is_shown(self, key: str) -> bool:
+        """Tell whether a run with this key exists and has ended."""
+        return self.runs.get(key, ("", ""))[1] in _FINAL
+
+    def run_id(self, key: str) -> str:
+        """Return the id of the run with this key, or an empty string."""
+        return self.runs.get(key, ("", ""))[0]
+
+    def _connect(self, experiment: str) -> None:
+        from mlflow.tracking import MlflowClient
+
+        self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
+        with file_lock(self.settings.studies / "mlflow.lock"):
+            self.experiment_id = self._experiment(experiment)
+        token = None
+        while True:
+            page = self.client.search_runs(
+                [self.experiment_id],
+                filter_string=f"tags.`zslplat.owner` = '{self.owner}'",
+                max_results=1000,
+                page_token=token,
+            )
+            for run in page:
+                self.runs.setdefault(run.data.tags["zslplat.key"], (run.info.run_id, run.info.status))
+            token = page.token
+            if not token:
+                break
+
+    def _experiment(self, name: str) -> str:
+        found = self.client.get_experiment_by_name(name)
+        if found is not None and found.lifecycle_stage == "active":
+            return str(found.experiment_id)
+        if found is not None:
+            self.client.restore_experiment(found.experiment_id)
+            return str(found.experiment_id)
+        location = self.settings.artifacts.as_uri() if self.settings.tracking_is_local else None
+        return str(self.client.create_experiment(name, artifact_location=location))
+
+    def _show(self, view: RunView) -> str:
+        from mlflow.entities import Metric, Param, RunTag
+
+        run_id, _ = self.runs.get(view.key, ("", ""))
+        tags = {
+            "mlflow.runName": view.name,
+            "mlflow.source.name": "zslplat",
+            **({"mlflow.parentRunId": view.parent} if view.parent else {}),
+            **{key: str(value)[:_MOST_TAG] for key, value in view.tags.items()},
+        }
+        if not run_id:
+            created = self.client.create_run(
+                self.experiment_id,
+                start_time=round(view.started * 1000),
+                run_name=view.name,
+                tags={"zslplat.owner": self.owner, "zslplat.key": view.key, **tags},
+            )
+            run_id = str(created.info.run_id)
+            self.runs[view.key] = (run_id, "RUNNING")
+        stamp = round(view.ended * 1000) or round(view.started * 1000)
+        metrics = [Metric(_metric_name(k), float(v), stamp, 0) for k, v in view.metrics.items()]
+        for name, values in view.series.items():
+            metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
+        params = [Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items()]
+        for start in range(0, max(len(metrics), len(params), 1), 90):
+            last = start + 90
+            self.client.log_batch(
+                run_id,
+                metrics[start:last],
+                params[start:last],
+                [RunTag(k, v) for k, v in tags.items()] if start == 0 else [],
+            )
+        if view.dataset:
+            self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
+        if view.artifacts is not None and view.artifacts.is_dir():
+            self.client.log_artifacts(run_id, str(view.artifacts))
+        if view.status in _FINAL:
+            self.client.set_terminated(run_id, view.status, end_time=stamp)
+        else:
+            self.client.update_run(run_id, status=view.status)
+        self.runs[view.key] = (run_id, view.status)
+        if view.artifacts is not None:
+            shutil.rmtree(view.artifacts, ignore_errors=True)
+        return run_id
+
+    def _guard(self, action: Callable[[], Any]) -> Any:
+        """Run an action against the server; the first failure of a remote server is reported, then it is left alone."""
+        if self.away:
+            return None
+        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+        os.environ.setdefault("DO_NOT_TRACK", "true")
+        if not self.settings.tracking_is_local:
+            os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+            os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+        import sqlalchemy as sa
+        from mlflow.exceptions import MlflowException
+
+        try:
+            return action()
+        except (MlflowException, OSError, sa.exc.SQLAlchemyError) as error:
+            text = " ".join(str(error).split())[:300]
+            if self.settings.tracking_is_local:
+                raise StoreError(
+                    f"MLflow's store {self.settings.tracking_uri} cannot be used: {text}; finished trials are kept; "
+                    "free space or repair the file, then give the same command again"
+                ) from error
+            self.away = True
+            self.on_away(
+                f"MLflow at {self.settings.tracking_uri} does not answer ({text}); "
+                "everything is recorded, give the same command again to catch up"
+            )
+            return None
+
+
+def _metric_name(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "_-./ " else "_" for c in name)[:240]
+
+
+def _dataset_input(dataset: Mapping[str, str]) -> Any:
+    # The entity is made by hand: MLflow's own constructors hash the whole feature matrix.
+    from mlflow.entities import Dataset, DatasetInput, InputTag
+
+    entity = Dataset(
+        name=dataset["name"],
+        digest=dataset["fingerprint"][:32],
+        source_type="zslplat",
+        source=dataset["source"],
+        profile=dataset["profile"],
+    )
+    return DatasetInput(entity, [InputTag("mlflow.data.context", dataset["context"])])

@@ -1,0 +1,1 @@
+"""Studies: deterministic proposals, persistent child workers, finished trials only, resume."""

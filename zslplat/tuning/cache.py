@@ -1,0 +1,118 @@
+"""A content-addressed, bounded cache of named arrays on disk.
+
+An entry is a folder ``<key>`` of ``.npy`` files and ``entry.json``; it is written beside its place and renamed, so a
+reader finds a whole entry or none. Readers map the arrays into memory, so all workers share one copy.
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import StoreError
+
+_FRESH_SECONDS = 6 * 3600
+
+
+def key_of(*parts: Any) -> str:
+    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
+    """Write an entry atomically; an entry that is already there is left as it is."""
+    if folder.exists():
+        return
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    try:
+        files = {}
+        for number, (name, array) in enumerate(arrays.items()):
+            np.save(temporary / f"{number}.npy", np.asarray(array), allow_pickle=False)
+            files[name] = f"{number}.npy"
+        (temporary / "entry.json").write_text(json.dumps({"arrays": files, "meta": meta}))
+        os.rename(temporary, folder)
+    except OSError as error:
+        shutil.rmtree(temporary, ignore_errors=True)
+        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
+            return
+        raise StoreError(
+            f"cannot write {folder}: {error.strerror or error}; free space or choose another --store"
+        ) from error
+    except BaseException:
+        shutil.rmtree(temporary, ignore_errors=True)
+        raise
+
+
+def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole."""
+    try:
+        entry = json.loads((folder / "entry.json").read_text())
+        arrays = {name: _load(folder / file) for name, file in entry["arrays"].items()}
+    except (OSError, ValueError, KeyError) as error:
+        raise StoreError(f"cache entry {folder} cannot be read: {error}; remove the folder and run again") from error
+    return arrays, entry["meta"]
+
+
+def _load(path: Path) -> np.ndarray:
+    # A memory map of an empty array is refused by the operating system.
+    array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
+    return array
+
+
+@dataclass
+class ArrayCache:
+    """The cache folder with its bound in bytes; entries used by this process, or lately by any, are never evicted."""
+
+    root: Path
+    limit_bytes: float
+    used: set[str] = field(default_factory=set)
+
+    def path(self, key: str) -> Path:
+        """Return the folder of an entry, whether or not it exists, and protect it from eviction."""
+        self.used.add(key)
+        return self.root / key
+
+    def has(self, key: str) -> bool:
+        """Tell whether the entry exists, whole; marks it as used."""
+        folder = self.path(key)
+        if not (folder / "entry.json").exists():
+            return False
+        try:
+            read_arrays(folder)
+            os.utime(folder)
+        except (StoreError, OSError):
+            shutil.rmtree(folder, ignore_errors=True)
+            return False
+        return True
+
+    def evict(self) -> int:
+        """Remove the entries that were not used for longest until the bound holds; return how many were removed."""
+        entries = []
+        for folder in self.root.iterdir() if self.root.is_dir() else ():
+            try:
+                size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
+                entries.append((folder.stat().st_mtime, size, folder))
+            except OSError:
+                continue
+        total, removed = sum(size for _, size, _ in entries), 0
+        for age, size, folder in sorted(entries):
+            if total <= self.limit_bytes:
+                break
+            if folder.name in self.used or time.time() - age < _FRESH_SECONDS:
+                continue
+            shutil.rmtree(folder, ignore_errors=True)
+            total, removed = total - size, removed + 1
+        return removed

@@ -1,0 +1,195 @@
+"""What a child process does: prepare statistics for a problem, or evaluate parameters on problems.
+
+A job names files and components, never live objects, so that it runs the same in any process. The child sees the
+problems of the job and nothing else: in a study these are validation problems, which hold no test row.
+"""
+
+from __future__ import annotations
+
+import resource
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import MethodError
+from zslplat.registry import component
+from zslplat.space import Space
+from zslplat.spec import Spec
+from zslplat.tasks.base import Arrays, Outcome, Problem, Task
+from zslplat.tuning.cache import read_arrays, write_arrays
+
+PROBLEM_INPUT, PROBLEM_TRUTH = "input:", "truth:"
+
+
+@dataclass(frozen=True)
+class PrepareJob:
+    """Compute the statistics of a method for one problem and write them as a cache entry."""
+
+    method: str
+    fixed: Mapping[str, Any]
+    space: Space
+    task: str
+    problem: Path
+    target: Path
+
+
+@dataclass(frozen=True)
+class EvaluateJob:
+    """Evaluate one setting on problems; write artifacts into a folder when one is given.
+
+    ``thresholds`` maps step numbers to the value below which the trial is pruned (already signed so that larger is
+    better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take.
+    """
+
+    label: str
+    method: str
+    parameters: Mapping[str, Any]
+    seed: int
+    task: str
+    problems: tuple[tuple[Path, Path | None], ...]
+    thresholds: Mapping[int, float] = field(default_factory=dict)
+    carried: Mapping[str, Any] = field(default_factory=dict)
+    full: bool = False
+    artifacts: Path | None = None
+    matrices_bytes: int = 0
+
+
+STEPS_PER_FOLD = 100_000
+
+
+def save_problem(folder: Path, problem: Problem) -> None:
+    """Write a problem as a cache entry; inputs and truth are told apart by the prefix of their names."""
+    arrays = {f"{PROBLEM_INPUT}{k}": v for k, v in problem.inputs.items()}
+    arrays |= {f"{PROBLEM_TRUTH}{k}": v for k, v in problem.truth.items()}
+    write_arrays(folder, arrays, {"name": problem.name, "meta": dict(problem.meta)})
+
+
+def load_problem(folder: Path) -> Problem:
+    """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only."""
+    arrays, entry = read_arrays(folder)
+    inputs = {k.removeprefix(PROBLEM_INPUT): v for k, v in arrays.items() if k.startswith(PROBLEM_INPUT)}
+    truth = {k.removeprefix(PROBLEM_TRUTH): v for k, v in arrays.items() if k.startswith(PROBLEM_TRUTH)}
+    return Problem(entry["name"], inputs, truth, entry["meta"])
+
+
+def make_task(spec: str) -> Task:
+    """Build a task from its spec."""
+    from zslplat.experiment import build_component
+
+    task: Task = build_component("tasks", Spec.parse(spec))
+    return task
+
+
+def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+    """Build a method; methods with a ``seed`` parameter that was not fixed get the seed of the job."""
+    method_class = component("methods", name)
+    values = dict(parameters)
+    if "seed" in method_class._get_param_names() and "seed" not in values:
+        values["seed"] = seed
+    return method_class.build(values)
+
+
+def prepare(job: PrepareJob) -> dict[str, Any]:
+    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics."""
+    start = time.perf_counter()
+    method = make_method(job.method, job.fixed, seed=0)
+    arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
+    seconds = time.perf_counter() - start
+    write_arrays(job.target, arrays, {"method": job.method, "seconds": seconds})
+    return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+
+
+def evaluate(job: EvaluateJob) -> dict[str, Any]:
+    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, times, memory)."""
+    wall, cpu = time.perf_counter(), time.process_time()
+    task = make_task(job.task)
+    sign = 1.0 if task.primary.maximise else -1.0
+    folds: list[dict[str, Any]] = []
+    outcomes: list[Outcome] = []
+    steps: dict[int, float] = {}
+    state = "complete"
+    for number, (problem_path, statistics_path) in enumerate(job.problems):
+        problem = load_problem(problem_path)
+        statistics = read_arrays(statistics_path)[0] if statistics_path else {}
+        fold = _Fold(task, problem, job, sign)
+        state = fold.run(statistics, number * STEPS_PER_FOLD, steps)
+        if fold.best is not None:
+            outcomes.append(fold.best)
+            folds.append({"name": problem.name, "metrics": fold.best.metrics, "seconds": fold.seconds, **fold.extra})
+        if state == "pruned":
+            break
+    values = [o.metrics[task.primary.name] for o in outcomes]
+    return {
+        "state": state,
+        "value": float(np.mean(values)) if state == "complete" else None,
+        "metrics": _mean_metrics(outcomes),
+        "folds": folds,
+        "carry": _carry(task, outcomes) if state == "complete" else {},
+        "steps": {str(k): v for k, v in steps.items()},
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    }
+
+
+class _Fold:
+    """One problem of a job: runs the steps, keeps the best outcome, writes artifacts."""
+
+    def __init__(self, task: Task, problem: Problem, job: EvaluateJob, sign: float) -> None:
+        self.task, self.problem, self.job, self.sign = task, problem, job, sign
+        self.best: Outcome | None = None
+        self.seconds: dict[str, float] = {}
+        self.extra: dict[str, Any] = {}
+
+    def run(self, statistics: Arrays, offset: int, steps: dict[int, float]) -> str:
+        job, task = self.job, self.task
+        parameters = dict(job.parameters)
+        method_class = component("methods", job.method)
+        carried_steps = job.carried.get("best_step") if method_class.step_parameter else None
+        if carried_steps:
+            parameters[method_class.step_parameter] = max(1, round(float(carried_steps)))
+        method = make_method(job.method, parameters, job.seed)
+        start = time.perf_counter()
+        best_step, best_value = 0, -np.inf
+        best_outputs: Arrays = {}
+        for step, outputs in task.run(method, self.problem, statistics):
+            outcome = task.score(self.problem, outputs, job.carried, full=False)
+            value = self.sign * outcome.metrics[task.primary.name]
+            if not np.isfinite(value):
+                raise MethodError(f"{task.primary.name} is not finite on {self.problem.name}, step {step}")
+            # A refit has no validation rows to choose a step with: it ends where it was told to.
+            if value > best_value or carried_steps:
+                best_step, best_value, self.best, best_outputs = step, value, outcome, outputs
+            if method_class.step_parameter and not carried_steps:
+                steps[offset + step] = self.sign * best_value
+                if best_value < job.thresholds.get(offset + step, -np.inf):
+                    return "pruned"
+        self.seconds = {"fit_and_score": time.perf_counter() - start}
+        if method_class.step_parameter and self.best is not None:
+            self.best.carry["best_step"] = best_step
+        self.extra = {"numbers": dict(method.diagnostics.numbers), "best_step": best_step}
+        if job.full and self.best is not None:
+            full = task.score(self.problem, best_outputs, job.carried, full=True)
+            self.best.tables, self.best.figures = full.tables, full.figures
+        if job.artifacts is not None and self.best is not None:
+            from zslplat.tracking.artifacts import write_artifacts
+
+            several = len(job.problems) > 1
+            folder = job.artifacts / self.problem.name if several else job.artifacts
+            write_artifacts(folder, method, self.best, job.matrices_bytes // len(job.problems))
+        return "complete"
+
+
+def _carry(task: Task, outcomes: list[Outcome]) -> dict[str, Any]:
+    carried = task.carry(outcomes)
+    best_steps = [o.carry["best_step"] for o in outcomes if "best_step" in o.carry]
+    return carried | ({"best_step": float(np.median(best_steps))} if best_steps else {})
+
+
+def _mean_metrics(outcomes: list[Outcome]) -> dict[str, float]:
+    keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
+    return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}

@@ -1,0 +1,178 @@
+"""Which hyperparameters a trial tries, as a pure function of the study seed and of the earlier complete batches.
+
+Trials come in batches of a fixed size that is part of the study's identity. Batch b is proposed from the results of
+the batches before it; inside the batch, the parameters of lower-numbered trials are shown to the sampler as running.
+Nothing depends on the number of workers, on the time, or on where a study was interrupted.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import UsageError
+from zslplat.space import Choice, Integer, Range, Real, Space, is_active
+
+SAMPLERS = ("tpe", "random")
+
+
+@dataclass(frozen=True)
+class FinishedTrial:
+    """What later proposals may know of a trial; ``value`` is None unless it is complete or pruned."""
+
+    number: int
+    state: str
+    parameters: Mapping[str, Any]
+    value: float | None
+    steps: Mapping[int, float] = field(default_factory=dict)
+
+
+def propose_batch(
+    *,
+    seed: int,
+    batch: int,
+    batch_size: int,
+    space: Space,
+    fixed: Mapping[str, Any],
+    defaults: Mapping[str, Any],
+    earlier: Sequence[FinishedTrial],
+    sampler: str,
+    maximise: bool,
+) -> list[dict[str, Any]]:
+    """Return the parameters of the trials of one batch.
+
+    ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults where they lie inside the
+    space, so that tuning never ends below them. Conditions are judged on the proposed values and ``fixed``.
+    """
+    import optuna
+
+    optuna.logging.set_verbosity(optuna.logging.WARNING)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", category=optuna.exceptions.ExperimentalWarning)
+        # The sampler's arguments that are on their way out are given all the same: see _sampler.
+        warnings.simplefilter("ignore", category=FutureWarning)
+        study = optuna.create_study(direction="maximize" if maximise else "minimize")
+        study.add_trials([_frozen(trial, space) for trial in earlier])
+        proposals = []
+        for number in range(batch * batch_size, (batch + 1) * batch_size):
+            study.sampler = _sampler(sampler, seed, number, space)
+            if number == 0 and _inside(defaults, space, fixed):
+                study.enqueue_trial({k: v for k, v in defaults.items() if k in space})
+            trial = study.ask()
+            proposals.append(_suggest(trial, space, fixed))
+    return proposals
+
+
+def optuna_distributions(space: Space, names: Sequence[str]) -> dict[str, Any]:
+    """Return Optuna's distributions of the named ranges."""
+    return {name: _distribution(space[name]) for name in names}
+
+
+def _distribution(dimension: Range) -> Any:
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if isinstance(dimension, Real):
+        return FloatDistribution(dimension.low, dimension.high, log=dimension.log)
+    if isinstance(dimension, Integer):
+        return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
+    return CategoricalDistribution(dimension.values)
+
+
+def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for name in ordered(space):
+        dimension = space[name]
+        if not is_active(dimension, {**fixed, **values}):
+            continue
+        if isinstance(dimension, Real):
+            values[name] = trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log)
+        elif isinstance(dimension, Integer):
+            values[name] = trial.suggest_int(name, int(dimension.low), int(dimension.high), log=dimension.log)
+        else:
+            values[name] = trial.suggest_categorical(name, dimension.values)
+    return values
+
+
+def ordered(space: Space) -> list[str]:
+    """Return the names so that every condition comes after what it depends on; alphabetical otherwise."""
+    done: list[str] = []
+    waiting = sorted(space)
+    while waiting:
+        ready = [n for n in waiting if not (set(space[n].when) & set(waiting))]
+        if not ready:
+            raise UsageError(f"the conditions of {', '.join(waiting)} depend on each other in a circle")
+        done += ready
+        waiting = [n for n in waiting if n not in ready]
+    return done
+
+
+def _inside(defaults: Mapping[str, Any], space: Space, fixed: Mapping[str, Any]) -> bool:
+    known = {**fixed, **defaults}
+    return all(
+        name in defaults and dimension.contains(defaults[name])
+        for name, dimension in space.items()
+        if is_active(dimension, known)
+    )
+
+
+def _sampler(name: str, seed: int, number: int, space: Space) -> Any:
+    from optuna.samplers import RandomSampler, TPESampler
+
+    own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
+    if name == "random":
+        return RandomSampler(seed=own_seed)
+    conditional = any(dimension.when for dimension in space.values())
+    # Every argument is given, so that a new default of the library changes no study.
+    return TPESampler(
+        consider_prior=True,
+        prior_weight=1.0,
+        consider_magic_clip=True,
+        consider_endpoints=False,
+        n_startup_trials=10,
+        n_ei_candidates=24,
+        gamma=_tpe_gamma,
+        weights=_tpe_weights,
+        seed=own_seed,
+        multivariate=True,
+        group=conditional,
+        warn_independent_sampling=False,
+        constant_liar=True,
+    )
+
+
+def _tpe_gamma(n: int) -> int:
+    return min(int(np.ceil(0.1 * n)), 25)
+
+
+def _tpe_weights(n: int) -> np.ndarray:
+    if n < 25:
+        return np.ones(n)
+    return np.concatenate([np.linspace(1.0 / n, 1.0, num=n - 25), np.ones(25)])
+
+
+def _frozen(trial: FinishedTrial, space: Space) -> Any:
+    from optuna.trial import TrialState, create_trial
+
+    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+    state = states[trial.state]
+    return create_trial(
+        state=state,
+        value=trial.value if state == TrialState.COMPLETE else None,
+        params=dict(trial.parameters),
+        distributions=optuna_distributions(space, list(trial.parameters)),
+        intermediate_values=dict(trial.steps),
+    )
+
+
+def check_space(space: Space, fixed: Mapping[str, Any]) -> None:
+    """Raise :class:`UsageError` for unbounded ranges and for parameters both fixed and searched."""
+    for name, dimension in space.items():
+        if name in fixed:
+            raise UsageError(f"{name} is both fixed (--set) and searched (--space); give one of the two")
+        if not isinstance(dimension, Choice) and not (np.isfinite(dimension.low) and np.isfinite(dimension.high)):
+            raise UsageError(f"the range of {name} has no end: {dimension}; write low..high")
+    ordered(space)

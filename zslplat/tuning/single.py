@@ -1,0 +1,156 @@
+"""One setting, evaluated once: on the validation folds, or on the test split when that is asked for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.config import write_config
+from zslplat.errors import ZslplatError
+from zslplat.experiment import Experiment, Workbench
+from zslplat.settings import Settings
+from zslplat.tracking.projection import Projection, RunView
+from zslplat.tracking.views import common_tags, dataset_view, experiment_name
+from zslplat.tuning.cache import key_of
+from zslplat.tuning.executor import Workers
+from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.records import Records
+from zslplat.tuning.study import Interrupted, Reporter, SilentReporter, repeat_seed
+from zslplat.tuning.worker import Limits
+
+
+@dataclass
+class RunResult:
+    """The metrics of each repeat on one split, and the MLflow runs that show them."""
+
+    split: str
+    metrics: list[dict[str, float]]
+    folds: list[list[dict[str, Any]]]
+    primary: str
+    chance: float
+    run_ids: list[str]
+    looks_at_test: int
+    artifacts: list[Path] = field(default_factory=list)
+
+
+def run_setting(
+    experiment: Experiment,
+    settings: Settings,
+    *,
+    test: bool = False,
+    repeats: int = 1,
+    carried: Mapping[str, Any] | None = None,
+    workers: int = 2,
+    limits: Limits | None = None,
+    reporter: Reporter | None = None,
+    export: Path | None = None,
+) -> RunResult:
+    """Evaluate the method's fixed parameters; ``carried`` is what an earlier validation handed to the refit.
+
+    Repeats mean something for random methods only; others are evaluated once. ``export``: folder that gets a copy of
+    the artifacts. Raises like :func:`zslplat.tuning.study.run_study`.
+    """
+    reporter = reporter or SilentReporter()
+    started = time.time()
+    settings.make_store()
+    bench = Workbench(experiment, settings, on_stage=reporter.stage)
+    records = Records(settings.storage_url, settings.studies)
+    problems = [bench.test_problem()] if test else bench.validation_problems()
+    split = "test" if test else "validation"
+    owner = f"run:{key_of(experiment.identity(), split, started)}"
+    folder = settings.studies / owner.replace(":", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    repeats = repeats if bench.template.is_random else 1
+    result = RunResult(split, [], [], bench.task.primary.name, bench.chance(problems[0]), [], 0)
+    try:
+        with Workers(min(workers, max(repeats, len(problems))), log_path=str(folder / "workers.log")) as pool:
+            statistics = prepare_statistics(bench, pool, problems, reporter)
+            jobs = [
+                EvaluateJob(
+                    label=f"{split} {r}",
+                    method=experiment.method.name,
+                    parameters=dict(experiment.method.parameters),
+                    seed=repeat_seed(experiment.seed, r),
+                    task=str(experiment.task),
+                    problems=tuple(zip(problems, statistics, strict=True)),
+                    carried=dict(carried or {}),
+                    full=True,
+                    artifacts=folder / f"repeat-{r}",
+                    matrices_bytes=2**40,
+                )
+                for r in range(repeats)
+            ]
+            reporter.stage(f"evaluating {experiment.method} on the {split} split")
+            answers = pool.run(jobs, limits or Limits())
+    except KeyboardInterrupt:
+        raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
+    projection = Projection(settings, experiment_name(bench), owner, reporter.note)
+    for r, answer in enumerate(answers):
+        if answer.result is None:
+            raise ZslplatError(f"{experiment.method.name} failed on the {split} split: {answer.reason}")
+        content = {**answer.result, "seed": jobs[r].seed, "repeat": r}
+        records.add_evaluation(owner, f"repeat-{r}", split, bench.dataset.fingerprint, content)
+        write_config(
+            folder / f"repeat-{r}" / "run.toml",
+            method=experiment.method,
+            dataset=experiment.dataset,
+            task=experiment.task,
+            features=experiment.features,
+            signatures=experiment.signatures,
+            seed=jobs[r].seed,
+            repeats=1,
+            carried=dict(carried or {}),
+        )
+        if export is not None:
+            import shutil
+
+            target = export / f"repeat-{r}" if repeats > 1 else export
+            shutil.copytree(folder / f"repeat-{r}", target, dirs_exist_ok=True)
+            result.artifacts.append(target)
+        prefix = "test" if test else "val"
+        metrics = {f"{prefix}_{k}": v for k, v in content["metrics"].items()}
+        metrics |= {
+            f"{prefix}_{k}.{fold['name']}": v
+            for fold in content["folds"]
+            for k, v in fold["metrics"].items()
+            if not test
+        }
+        now = time.time()
+        result.run_ids.append(
+            projection.show(
+                RunView(
+                    key=f"repeat-{r}",
+                    name=f"{experiment.method.name} {split}" + (f" {r}" if repeats > 1 else ""),
+                    parameters={**experiment.method.parameters, "seed": jobs[r].seed},
+                    metrics=metrics | {"seconds": content["seconds"], "peak_memory_bytes": content["peak_bytes"]},
+                    tags={**common_tags(bench), "zslplat.kind": "run", "zslplat.split": split},
+                    started=started,
+                    ended=now,
+                    artifacts=folder / f"repeat-{r}",
+                    dataset=dataset_view(bench, split),
+                )
+            )
+        )
+        result.metrics.append(content["metrics"])
+        result.folds.append(content["folds"])
+    result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
+    bench.cache.evict()
+    return result
+
+
+def prepare_statistics(
+    bench: Workbench, pool: Workers, problems: Sequence[Path], reporter: Reporter, space: Any = None
+) -> list[Path]:
+    """Prepare what is missing of the statistics of the problems; returns their folders."""
+    jobs = [bench.preparation(problem, space or {}) for problem in problems]
+    missing = [job for job in jobs if not bench.cache.has(job.target.name)]
+    if missing:
+        reporter.stage(f"preparing statistics of {bench.experiment.method.name} for {len(missing)} problems")
+    for answer in pool.run(missing, Limits()):
+        if answer.result is None:
+            raise ZslplatError(f"preparing {bench.experiment.method.name} failed: {answer.reason}")
+        bench.counts["statistics"] += 1
+    return [job.target for job in jobs]

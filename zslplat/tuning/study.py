@@ -1,0 +1,421 @@
+"""The study leader: batches of proposals, finished trials only, the winner's refit and test, resume by repetition."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from zslplat.errors import UsageError, ZslplatError
+from zslplat.experiment import Experiment, Workbench, defaults_of
+from zslplat.settings import Settings
+from zslplat.tracking.views import StudyViews
+from zslplat.tuning.cache import key_of
+from zslplat.tuning.executor import DeadlineReached, Workers
+from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.proposals import FinishedTrial, check_space, propose_batch
+from zslplat.tuning.records import Records, file_lock
+from zslplat.tuning.worker import Answer, Limits
+
+_PRUNING_STARTS_AFTER = 8
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study is carried out.
+
+    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed). Free to change
+    between calls: ``trials`` (total), ``workers``, ``cluster``, ``timeout`` seconds for the whole call,
+    ``trial_timeout`` seconds and ``memory_bytes`` per trial, ``repeats`` of the final evaluation,
+    ``artifact_bytes`` for the matrices of all trials together.
+    """
+
+    name: str | None = None
+    trials: int = 20
+    batch_size: int = 4
+    sampler: str = "tpe"
+    pruner: str = "median"
+    workers: int = 2
+    cluster: str | None = None
+    timeout: float | None = None
+    trial_timeout: float | None = None
+    memory_bytes: int | None = None
+    repeats: int = 5
+    artifact_bytes: int = 64 * 2**20
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "batch_size", "workers", "repeats"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}={getattr(self, name)}: expected at least 1")
+
+
+class Reporter(Protocol):
+    """Where a long command is told what happens; the command line shows it."""
+
+    def stage(self, text: str) -> None:
+        """A new piece of work begins."""
+
+    def note(self, text: str) -> None:
+        """Something worth a line."""
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """A trial has been recorded."""
+
+
+class SilentReporter:
+    """Says nothing."""
+
+    def stage(self, text: str) -> None:
+        """Ignore."""
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Ignore."""
+
+
+@dataclass
+class StudyResult:
+    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are."""
+
+    name: str
+    winner: int
+    parameters: dict[str, Any]
+    validation: dict[str, Any]
+    test: list[dict[str, float]]
+    primary: str
+    chance: float
+    trials: dict[str, int]
+    looks_at_test: int
+    run_id: str
+    counts: dict[str, int]
+    seconds: float
+    complete: bool = True
+    config: Path | None = None
+
+
+class Interrupted(ZslplatError):
+    """The user stopped a command; the message says how to continue."""
+
+    exit_code = 130
+
+
+@dataclass
+class _State:
+    trials: list[FinishedTrial] = field(default_factory=list)
+    records: list[dict[str, Any]] = field(default_factory=list)
+
+
+def run_study(
+    experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter | None = None
+) -> StudyResult:
+    """Carry out (or continue, or extend) a study and evaluate its winner on the test split.
+
+    Raises :class:`StoreError` when the name holds another configuration or the store fails, and :class:`Interrupted`
+    on Ctrl-C; in both cases every finished trial is kept and the same call continues.
+    """
+    return StudyLeader(experiment, options, settings, reporter or SilentReporter()).run()
+
+
+class StudyLeader:
+    """Runs one study; see :func:`run_study`."""
+
+    def __init__(self, experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> None:
+        self.experiment, self.options, self.settings, self.reporter = experiment, options, settings, reporter
+        check_space(experiment.space, experiment.method.parameters)
+        self.started = time.time()
+        settings.make_store()
+        self.bench = Workbench(experiment, settings, on_stage=reporter.stage)
+        self.maximise = self.bench.task.primary.maximise
+        self.identity = {
+            **experiment.identity(),
+            "batch_size": options.batch_size,
+            "sampler": options.sampler,
+            "pruner": options.pruner,
+            "data": self.bench.dataset.fingerprint,
+        }
+        short = key_of(self.identity)[:8]
+        self.name = options.name or f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}-{short}"
+        self.folder = settings.studies / "".join(c if c.isalnum() or c in "-._@" else "_" for c in self.name)
+        self.limits = Limits(options.trial_timeout, options.memory_bytes)
+        self.views: StudyViews | None = None
+        self.state = _State()
+
+    def run(self) -> StudyResult:
+        """Carry out the study."""
+        options, reporter = self.options, self.reporter
+        with file_lock(self.folder / "leader.lock", wait_seconds=3, holder=f"study {self.name!r}"):
+            self.records = Records(self.settings.storage_url, self.settings.studies)
+            self.study = self.records.open_study(self.name, self.identity, self.maximise)
+            self._load()
+            problems = self.bench.validation_problems()
+            chance = self.bench.chance(problems[0])
+            log = str(self.folder / "workers.log")
+            workers = Workers(min(options.workers, max(options.trials, 1)), options.cluster, log)
+            with self._stoppable(), workers:
+                statistics = self._prepare(workers, problems, while_waiting=self._open_views)
+                self._open_views()
+                finished = self._trials(workers, list(zip(problems, statistics, strict=True)))
+                if not finished:
+                    reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
+                winner = self._winner()
+                test = self._final(workers, winner)
+        assert self.views is not None
+        self.bench.cache.evict()
+        run_id, config = self.views.finish(
+            self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
+        )
+        record = self.state.records[winner]
+        states = [r["state"] for r in self.state.records]
+        return StudyResult(
+            name=self.name,
+            winner=winner,
+            parameters=dict(record["parameters"]),
+            validation=record["metrics"],
+            test=[entry["metrics"] for entry in test],
+            primary=self.bench.task.primary.name,
+            chance=chance,
+            trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
+            looks_at_test=self._looks(),
+            run_id=run_id,
+            counts=dict(self.bench.counts),
+            seconds=time.time() - self.started,
+            complete=finished,
+            config=config,
+        )
+
+    @contextmanager
+    def _stoppable(self) -> Iterator[None]:
+        try:
+            yield
+        except KeyboardInterrupt:
+            if self.views is not None:
+                self.views.interrupted(self.state.records, time.time())
+            raise Interrupted(
+                f"stopped; {len(self.state.trials)} of {self.options.trials} trials of {self.name!r} are recorded; "
+                "give the same command again to continue"
+            ) from None
+
+    def _load(self) -> None:
+        for trial, record in self.study.finished():
+            self.state.trials.append(trial)
+            self.state.records.append(record)
+        if self.state.trials:
+            self.reporter.note(f"continuing study {self.name!r} after {len(self.state.trials)} recorded trials")
+
+    def _open_views(self) -> None:
+        if self.views is None:
+            self.views = StudyViews(
+                self.bench, self.settings, self.name, self.folder, self.identity, self.reporter.note
+            )
+            self.views.begin(self.started)
+        self.views.trials(self.state.records)
+
+    def _prepare(self, workers: Workers, problems: Sequence[Path], while_waiting: Any = None) -> list[Path]:
+        jobs = [self.bench.preparation(problem, self.experiment.space) for problem in problems]
+        missing = [job for job in jobs if not self.bench.cache.has(job.target.name)]
+        counts = self.bench.counts
+        counts["statistics cached"] += len(jobs) - len(missing)
+        if missing:
+            self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for {len(missing)} problems")
+            for answer in workers.run(missing, Limits(), while_waiting=while_waiting):
+                if answer.result is None:
+                    raise ZslplatError(f"preparing {self.experiment.method.name} failed: {answer.reason}")
+                counts["statistics"] += 1
+        self.reporter.note(
+            f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
+            f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
+        )
+        return [job.target for job in jobs]
+
+    def _trials(self, workers: Workers, problems: list[tuple[Path, Path]]) -> bool:
+        """Run batches until the wanted number of trials is recorded; False when the time ran out before."""
+        options, experiment, size = self.options, self.experiment, self.options.batch_size
+        deadline = self.started + options.timeout if options.timeout else None
+        trials = self.state.trials
+        fixed = experiment.method.parameters
+        defaults = defaults_of(self.bench.template, experiment.space)
+        if len(trials) < options.trials:
+            self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
+        while len(trials) < options.trials:
+            if deadline is not None and time.time() >= deadline and self._has_winner():
+                return False
+            batch = len(trials) // size
+            earlier = trials[: batch * size]
+            proposals = propose_batch(
+                seed=experiment.seed,
+                batch=batch,
+                batch_size=size,
+                space=experiment.space,
+                fixed=fixed,
+                defaults=defaults,
+                earlier=earlier,
+                sampler=options.sampler,
+                maximise=self.maximise,
+            )
+            numbers = range(len(trials), min((batch + 1) * size, options.trials))
+            thresholds = self._thresholds(earlier)
+            budget = options.artifact_bytes // max(options.trials, 1)
+            jobs = [
+                EvaluateJob(
+                    label=f"trial {number}",
+                    method=experiment.method.name,
+                    parameters={**fixed, **proposals[number % size]},
+                    seed=experiment.seed,
+                    task=str(experiment.task),
+                    problems=tuple(problems),
+                    thresholds=thresholds,
+                    artifacts=self.folder / f"trial-{number:05d}",
+                    matrices_bytes=budget,
+                )
+                for number in numbers
+            ]
+            started = time.time()
+            waiting: dict[int, Answer] = {}
+            first = numbers[0]
+
+            def record(
+                position: int,
+                answer: Answer,
+                waiting: dict[int, Answer] = waiting,
+                first: int = first,
+                proposals: list[dict[str, Any]] = proposals,
+                started: float = started,
+            ) -> None:
+                waiting[first + position] = answer
+                while len(trials) in waiting:
+                    number = len(trials)
+                    self._record(number, proposals[number % size], waiting.pop(number), started)
+
+            try:
+                workers.run(
+                    jobs,
+                    self.limits,
+                    on_answer=record,
+                    while_waiting=self._open_views,
+                    deadline=deadline if self._has_winner() else None,
+                )
+            except DeadlineReached:
+                return False
+        self._open_views()
+        return True
+
+    def _record(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float) -> None:
+        result = answer.result or {
+            "state": "failed",
+            "value": None,
+            "metrics": {},
+            "folds": [],
+            "steps": {},
+            "carry": {},
+        }
+        seconds = result.get("seconds", 0.0)
+        now = time.time()
+        record = {
+            **result,
+            "number": number,
+            "parameters": dict(parameters),
+            "reason": answer.reason,
+            "started": max(started, now - seconds) if seconds else started,
+            "ended": now,
+        }
+        if answer.result is None:
+            shutil.rmtree(self.folder / f"trial-{number:05d}", ignore_errors=True)
+        steps = {int(step): value for step, value in result["steps"].items()}
+        trial = FinishedTrial(number, record["state"], dict(parameters), record["value"], steps)
+        self.study.add(trial, record, self.experiment.space)
+        self.state.trials.append(trial)
+        self.state.records.append(record)
+        best = self.state.records[self._winner()]["value"] if self._has_winner() else None
+        self.reporter.trial(number + 1, self.options.trials, record, best)
+
+    def _thresholds(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
+        """Return, per step, the median over the trials of earlier batches; below it a trial is pruned."""
+        if self.options.pruner == "none" or len(earlier) < _PRUNING_STARTS_AFTER:
+            return {}
+        sign = 1.0 if self.maximise else -1.0
+        by_step: dict[int, list[float]] = {}
+        for trial in earlier:
+            for step, value in trial.steps.items():
+                by_step.setdefault(step, []).append(sign * value)
+        return {step: float(np.median(v)) for step, v in by_step.items() if len(v) >= _PRUNING_STARTS_AFTER // 2}
+
+    def _has_winner(self) -> bool:
+        return any(t.state == "complete" for t in self.state.trials)
+
+    def _winner(self) -> int:
+        complete = [t for t in self.state.trials if t.state == "complete" and t.value is not None]
+        if not complete:
+            reasons = [r["reason"] for r in self.state.records if r["reason"]]
+            raise ZslplatError(
+                f"all {len(self.state.trials)} trials failed; the first because: {reasons[0] if reasons else 'unknown'}"
+            )
+        sign = -1.0 if self.maximise else 1.0
+        return min(complete, key=lambda t: (sign * float(t.value or 0.0), t.number)).number
+
+    def _final(self, workers: Workers, winner: int) -> list[dict[str, Any]]:
+        """Refit the winner on all training rows and score the test split, each repeat once and for all."""
+        experiment, bench = self.experiment, self.bench
+        repeats = self.options.repeats if bench.template.is_random else 1
+        keys = [f"trial-{winner}/repeat-{r}" for r in range(repeats)]
+        owner = f"study:{self.name}"
+        known = self.records.evaluations(owner)
+        missing = [r for r, key in enumerate(keys) if key not in known]
+        assert self.views is not None
+        if missing:
+            problem = bench.test_problem()
+            (statistics,) = self._prepare_test(workers, problem)
+            record = self.state.records[winner]
+            self.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
+            jobs = [
+                EvaluateJob(
+                    label=f"final {r}",
+                    method=experiment.method.name,
+                    parameters={**experiment.method.parameters, **record["parameters"]},
+                    seed=repeat_seed(experiment.seed, r),
+                    task=str(experiment.task),
+                    problems=((problem, statistics),),
+                    carried=record["carry"],
+                    full=True,
+                    artifacts=self.folder / f"final-{winner}-{r}",
+                    matrices_bytes=2**40,
+                )
+                for r in missing
+            ]
+
+            def keep(position: int, answer: Answer) -> None:
+                if answer.result is None:
+                    raise ZslplatError(f"the final evaluation of trial {winner} failed: {answer.reason}")
+                content = {**answer.result, "seed": jobs[position].seed, "repeat": missing[position], "winner": winner}
+                self.records.add_evaluation(owner, keys[missing[position]], "test", bench.dataset.fingerprint, content)
+
+            workers.run(jobs, self.limits, on_answer=keep)
+            known = self.records.evaluations(owner)
+        test = [known[key] for key in keys]
+        for r, entry in enumerate(test):
+            self.views.final(winner, r, entry, self.state.records[winner])
+        return test
+
+    def _prepare_test(self, workers: Workers, problem: Path) -> list[Path]:
+        job = self.bench.preparation(problem, self.experiment.space)
+        if not self.bench.cache.has(job.target.name):
+            (answer,) = workers.run([job], Limits())
+            if answer.result is None:
+                raise ZslplatError(f"preparing {self.experiment.method.name} for the test failed: {answer.reason}")
+            self.bench.counts["statistics"] += 1
+        return [job.target]
+
+    def _looks(self) -> int:
+        return self.records.looks_at_test(self.bench.dataset.fingerprint)
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """Return the seed of a repeat; repeat 0 uses the study's own."""
+    return seed if repeat == 0 else int(np.random.SeedSequence([seed, 7919, repeat]).generate_state(1)[0] >> 1)
