@@ -22,7 +22,7 @@ from zslplat.metrics.accuracy import (
     sample_accuracy,
     true_ranks,
 )
-from zslplat.metrics.ranking import average_precision, mean_average_precision, precision_by_rank
+from zslplat.metrics.ranking import Ranking, class_rankings, mean_average_precision
 
 
 def labels(seed, n=300, c=7):
@@ -73,7 +73,7 @@ def test_harmonic_mean_agrees_with_scipy():
 def test_average_precision_without_ties_agrees_with_scikit_learn(seed):
     y, scores = labels(seed)
     each = [average_precision_score(y == j, scores[:, j]) for j in np.unique(y)]
-    assert mean_average_precision(scores, y) == pytest.approx(np.mean(each), abs=1e-13)
+    assert mean_average_precision(class_rankings(scores, y)) == pytest.approx(np.mean(each), abs=1e-13)
 
 
 def plain_average_precision(relevant):
@@ -94,19 +94,19 @@ def test_ties_count_with_the_mean_over_all_their_orders(scores, relevant):
     scores, relevant = np.array(scores, dtype=float), np.array(relevant, dtype=bool)
     orders = [o for o in permutations(range(len(scores))) if (np.diff(scores[list(o)]) <= 0).all()]
     mean = np.mean([plain_average_precision(relevant[list(o)]) for o in orders])
-    assert average_precision(scores, relevant) == pytest.approx(mean, abs=1e-14)
+    assert Ranking.of(scores, relevant).average_precision() == pytest.approx(mean, abs=1e-14)
     cumulated = np.mean([np.cumsum(relevant[list(o)]) / np.arange(1, len(scores) + 1) for o in orders], axis=0)
-    np.testing.assert_allclose(precision_by_rank(scores, relevant), cumulated, atol=1e-14)
+    np.testing.assert_allclose(Ranking.of(scores, relevant).precision_by_rank(), cumulated, atol=1e-14)
 
 
 def test_average_precision_ignores_the_order_of_rows_with_ties():
     rng = np.random.default_rng(0)
     scores, relevant = rng.integers(0, 4, 60).astype(float), rng.random(60) < 0.3
-    value = average_precision(scores, relevant)
+    value = Ranking.of(scores, relevant).average_precision()
     for seed in range(5):
         order = np.random.default_rng(seed).permutation(60)
-        assert average_precision(scores[order], relevant[order]) == pytest.approx(value, abs=1e-13)
+        assert Ranking.of(scores[order], relevant[order]).average_precision() == pytest.approx(value, abs=1e-13)
 
 
 def test_nothing_relevant_has_no_average_precision():
-    assert np.isnan(average_precision(np.arange(3.0), np.zeros(3, dtype=bool)))
+    assert np.isnan(Ranking.of(np.arange(3.0), np.zeros(3, dtype=bool)).average_precision())

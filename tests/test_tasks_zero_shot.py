@@ -93,6 +93,7 @@ class Bilinear(ZeroShotMethod):
         self.score_statistics_ = [*getattr(self, "score_statistics_", []), statistics]
         scores = X @ self.W_ @ S.T
         if signature:
+            assert set(signature["signature_class"].tolist()) == set(range(len(seen)))
             starts = np.searchsorted(signature["signature_class"], np.unique(signature["signature_class"]))
             scores = np.maximum.reduceat(scores, starts, axis=1)
         return scores
@@ -235,6 +236,13 @@ def test_hold_out_takes_the_share_of_every_class():
     kept, held = hold_out_rows(data, data.splits["train"], 0.2, seed=0)
     assert np.array_equal(np.sort(np.r_[kept, held]), data.splits["train"])
     assert set(np.bincount(data.y[held], minlength=17).tolist()) == {0, 4}
+
+
+def test_hold_out_never_takes_the_last_row_of_a_class():
+    data = toy(rows=3, test_seen=False)
+    kept, held = hold_out_rows(data, data.splits["train"], 0.9, seed=0)
+    assert len(held) == 2 * 12
+    assert set(data.y[kept].tolist()) == set(data.y[held].tolist())
 
 
 def test_hold_out_keeps_groups_together_and_a_row_of_every_class():

@@ -177,8 +177,7 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
         steps = getattr(preprocessing, role, ())
         if not names or not steps:
             continue
-        everything = inputs[names[-1]] if role == "signatures" else None
-        done = apply_steps(steps, *(inputs[name] for name in names), every=everything)
+        done = apply_steps(steps, *(inputs[name] for name in names), every=task.whole(role, inputs))
         inputs.update(zip(names, done, strict=True))
     return Problem(problem.name, inputs, problem.truth, problem.meta)
 

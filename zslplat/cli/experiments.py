@@ -276,7 +276,8 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
     title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
-    console.print(metrics_table(title, result.validation, result.test, result.primary, result.chance))
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    console.print(metrics_table(result.validation, result.test, result.primary, result.chance))
     best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
@@ -299,7 +300,8 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
     validation = {} if result.split == "test" else result.metrics[0]
     test = result.metrics if result.split == "test" else []
-    console.print(metrics_table(title, validation, test, result.primary, result.chance))
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    console.print(metrics_table(validation, test, result.primary, result.chance))
     runs = ", ".join(run_id for run_id in result.run_ids if run_id)
     console.print(
         f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.tracking_uri}",
@@ -320,8 +322,8 @@ def _print_sweep(result: Any, *, as_json: bool) -> None:
     if as_json:
         print_json(vars(result))
         return
-    table = Table(title=f"{result.primary} against {result.parameter} (analysis only)", title_justify="left")
-    for name in (result.parameter, "validation", "test"):
+    table = Table()
+    for name in (result.parameter, f"validation {result.primary}", "test (analysis only)"):
         table.add_column(name, justify="right")
     for value, validation, test in zip(result.values, result.validation, result.test, strict=True):
         numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]

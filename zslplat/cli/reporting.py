@@ -105,14 +105,11 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, default=str))
 
 
-def metrics_table(
-    title: str, rows: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: float | None
-) -> Table:
+def metrics_table(rows: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: float | None) -> Table:
     """Return the closing table: validation and test of every metric, with the spread over repeats."""
     import numpy as np
 
-    table = Table(title=title, title_justify="left")
-    table.add_column("metric")
+    table = Table("metric")
     table.add_column("validation", justify="right")
     table.add_column("test", justify="right")
     table.add_column("chance", justify="right")

@@ -84,9 +84,10 @@ def seen_unseen_curve(scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Se
     order = np.argsort(critical, kind="stable")
     lost = np.where(best_seen == y, weight, 0.0)[order]
     won = np.where(best_unseen == y, weight, 0.0)[order]
-    # Sums from either end: the curve ends at exactly 0 on both axes.
-    unseen_accuracy = np.r_[0.0, np.cumsum(won)]
-    seen_accuracy = np.r_[np.cumsum(lost[::-1])[::-1], 0.0]
+    # Summed from either end, so that the curve ends at exactly 0 on both axes; in extended precision where there is
+    # one, because n equal weights all round the same way.
+    unseen_accuracy = np.r_[0.0, np.cumsum(won, dtype=np.longdouble)].astype(np.float64)
+    seen_accuracy = np.r_[np.cumsum(lost[::-1], dtype=np.longdouble)[::-1], 0.0].astype(np.float64)
     ascending = critical[order]
     # Of equal critical values only the point after the last one is reached by any bias.
     last = np.flatnonzero(np.r_[np.diff(ascending) != 0, True])

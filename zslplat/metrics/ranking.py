@@ -15,14 +15,15 @@ Without ties these are the usual definitions, with constant scores the value of 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 
 @dataclass(frozen=True)
-class RankedItems:
-    """What the formulas need, for every rank (m,) of one ranking."""
+class Ranking:
+    """One ranking of m items: the quantities of the table above at every rank, each (m,)."""
 
     before: np.ndarray
     relevant_before: np.ndarray
@@ -30,46 +31,44 @@ class RankedItems:
     relevant_size: np.ndarray
     place: np.ndarray
 
+    @classmethod
+    def of(cls, scores: np.ndarray, relevant: np.ndarray) -> Ranking:
+        """Rank items by scores (m,), highest first; ``relevant`` (m,) is a mask."""
+        # Which of equal scores comes first changes nothing below, so the sort need not be stable.
+        order = np.argsort(-scores)
+        descending, hits = scores[order], relevant[order].astype(np.float64)
+        m = len(order)
+        starts = np.flatnonzero(np.r_[True, descending[1:] != descending[:-1]])
+        size = np.diff(np.r_[starts, m])
+        relevant_size = np.add.reduceat(hits, starts)
+        before = np.repeat(starts, size)
+        return cls(
+            before=before,
+            relevant_before=np.repeat(np.cumsum(relevant_size) - relevant_size, size),
+            size=np.repeat(size, size),
+            relevant_size=np.repeat(relevant_size, size),
+            place=np.arange(m) - before + 1,
+        )
 
-def ranked(scores: np.ndarray, relevant: np.ndarray) -> RankedItems:
-    """Rank items by scores (m,), highest first; ``relevant`` (m,) is a mask."""
-    order = np.argsort(-scores, kind="stable")
-    descending, hits = scores[order], relevant[order].astype(np.float64)
-    m = len(order)
-    starts = np.flatnonzero(np.r_[True, descending[1:] != descending[:-1]])
-    size = np.diff(np.r_[starts, m])
-    relevant_size = np.add.reduceat(hits, starts)
-    relevant_before = np.cumsum(relevant_size) - relevant_size
-    return RankedItems(
-        before=np.repeat(starts, size),
-        relevant_before=np.repeat(relevant_before, size),
-        size=np.repeat(size, size),
-        relevant_size=np.repeat(relevant_size, size),
-        place=np.arange(m) - np.repeat(starts, size) + 1,
-    )
+    def average_precision(self) -> float:
+        """Return the expected average precision; NaN where nothing is relevant."""
+        relevant = self.relevant_before[-1] + self.relevant_size[-1]
+        if relevant == 0:
+            return float("nan")
+        others = (self.place - 1) * (self.relevant_size - 1) / np.maximum(self.size - 1, 1)
+        hits_so_far = self.relevant_size / self.size * (self.relevant_before + 1 + others)
+        return float(np.sum(hits_so_far / (self.before + self.place)) / relevant)
 
-
-def average_precision(scores: np.ndarray, relevant: np.ndarray) -> float:
-    """Return the expected average precision; NaN where nothing is relevant."""
-    items = ranked(scores, relevant)
-    if not relevant.any():
-        return float("nan")
-    others = (items.place - 1) * (items.relevant_size - 1) / np.maximum(items.size - 1, 1)
-    hits_so_far = items.relevant_size / items.size * (items.relevant_before + 1 + others)
-    return float(np.sum(hits_so_far / (items.before + items.place)) / np.count_nonzero(relevant))
-
-
-def precision_by_rank(scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
-    """Return the expected precision (m,) among the first 1, 2, ..., m items."""
-    items = ranked(scores, relevant)
-    return np.asarray(np.cumsum(items.relevant_size / items.size) / np.arange(1, len(scores) + 1))
+    def precision_by_rank(self) -> np.ndarray:
+        """Return the expected precision (m,) among the first 1, 2, ..., m items."""
+        return np.asarray(np.cumsum(self.relevant_size / self.size) / np.arange(1, len(self.size) + 1))
 
 
-def average_precisions(scores: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the average precision (c,) of every column of scores (m, c): class j as a query for rows with y = j."""
-    return np.array([average_precision(scores[:, j], y == j) for j in range(scores.shape[1])])
+def class_rankings(scores: np.ndarray, y: np.ndarray) -> list[Ranking]:
+    """Rank the rows by every column of scores (m, c): class j is a query, rows with y = j are relevant."""
+    return [Ranking.of(scores[:, j], y == j) for j in range(scores.shape[1])]
 
 
-def mean_average_precision(scores: np.ndarray, y: np.ndarray) -> float:
-    """Return mAP, the mean over the classes that occur in ``y``."""
-    return float(np.nanmean(average_precisions(scores, y)))
+def mean_average_precision(rankings: Sequence[Ranking]) -> float:
+    """Return mAP, the mean over the rankings that have a relevant item."""
+    return float(np.nanmean([ranking.average_precision() for ranking in rankings]))

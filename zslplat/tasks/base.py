@@ -122,6 +122,10 @@ class Task(ABC):
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
         """Build the test problem: all rows that validation trained on or held out, against the test rows."""
 
+    def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Return the rows whose mean the step ``center_all`` subtracts for a role; None for the training rows."""
+        return None
+
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Compute what does not depend on the searched parameters, once per problem; may be empty."""
         return {}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.metrics.ranking import average_precisions, mean_average_precision, precision_by_rank
+from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.space import Integer, Parameter
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, ZeroShotTask, confusion, predictions_table
@@ -52,17 +52,17 @@ class Retrieval(ZeroShotTask):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
-        precision = np.array([precision_by_rank(scores[:, j], y == j) for j in range(scores.shape[1])])
+        rankings = class_rankings(scores, y)
+        precision = np.array([ranking.precision_by_rank() for ranking in rankings])
         at_k = precision[:, min(self.k, len(y)) - 1]
-        each = average_precisions(scores, y)
-        outcome = Outcome({"mAP": float(each.mean()), f"precision_at_{self.k}": float(at_k.mean())})
+        outcome = Outcome({"mAP": mean_average_precision(rankings), f"precision_at_{self.k}": float(at_k.mean())})
         if full:
             names, title = problem.meta["classes"], f"{problem.meta['dataset']}, {problem.name}"
             outcome.tables["per_class"] = Table(
                 {
                     "class": names,
                     "rows": np.bincount(y, minlength=len(names)).tolist(),
-                    "average_precision": each.tolist(),
+                    "average_precision": [ranking.average_precision() for ranking in rankings],
                     f"precision_at_{self.k}": at_k.tolist(),
                 }
             )
@@ -83,4 +83,5 @@ class Retrieval(ZeroShotTask):
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""
         y = problem.truth["y_pool"]
-        return mean_average_precision(np.zeros((len(y), len(problem.inputs["seen"]))), y)
+        constant = np.zeros((len(y), len(problem.inputs["seen"])))
+        return mean_average_precision(class_rankings(constant, y))

@@ -60,6 +60,12 @@ class ZeroShotTask(Task):
         for name in names:
             check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
 
+    def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
+        """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""
+        if role != "signatures":
+            return None
+        return inputs["S_pool"] if inputs["seen"].any() else np.vstack([inputs["S"], inputs["S_pool"]])
+
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)

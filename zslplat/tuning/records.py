@@ -9,7 +9,7 @@ import contextlib
 import json
 import time
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -38,8 +38,10 @@ class Records:
     """The database of studies and evaluations; made once, before any worker starts."""
 
     def __init__(self, url: str, lock_folder: Path) -> None:
+        import optuna
         from optuna.storages import RDBStorage
 
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.url = url
         with _lasting_errors(url), file_lock(lock_folder / "records.lock"):
             engine: dict[str, Any] = {"pool_pre_ping": True}
@@ -112,6 +114,15 @@ class OpenStudy:
     def __init__(self, study: Any, url: str) -> None:
         self.study, self.url = study, url
         self.name: str = study.study_name
+
+    def remember(self, name: str, make: Callable[[], float]) -> float:
+        """Return a number of the study, made and stored at the first call."""
+        with _lasting_errors(self.url):
+            known = self.study.user_attrs.get(name)
+            if known is None:
+                known = make()
+                self.study.set_user_attr(name, known)
+            return float(known)
 
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
         """Return the finished trials with their records, in order."""

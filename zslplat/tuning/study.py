@@ -155,14 +155,11 @@ class StudyLeader:
             self.records = Records(self.settings.storage_url, self.settings.studies)
             self.study = self.records.open_study(self.name, self.identity, self.maximise)
             self._load()
-            problems = self.bench.validation_problems()
-            chance = self.bench.chance(problems[0])
             log = str(self.folder / "workers.log")
             workers = Workers(min(options.workers, max(options.trials, 1)), options.cluster, log)
             with self._stoppable(), workers:
-                statistics = self._prepare(workers, problems, while_waiting=self._open_views)
+                finished = self._search(workers)
                 self._open_views()
-                finished = self._trials(workers, list(zip(problems, statistics, strict=True)))
                 if not finished:
                     reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
                 winner = self._winner()
@@ -181,7 +178,7 @@ class StudyLeader:
             validation=record["metrics"],
             test=[entry["metrics"] for entry in test],
             primary=self.bench.task.primary.name,
-            chance=chance,
+            chance=self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0])),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
             looks_at_test=self._looks(),
             run_id=run_id,
@@ -235,6 +232,14 @@ class StudyLeader:
         )
         return [job.target for job in jobs]
 
+    def _search(self, workers: Workers) -> bool:
+        if len(self.state.trials) >= self.options.trials:
+            return True
+        problems = self.bench.validation_problems()
+        self.study.remember("chance", lambda: self.bench.chance(problems[0]))
+        statistics = self._prepare(workers, problems, while_waiting=self._open_views)
+        return self._trials(workers, list(zip(problems, statistics, strict=True)))
+
     def _trials(self, workers: Workers, problems: list[tuple[Path, Path]]) -> bool:
         """Run batches until the wanted number of trials is recorded; False when the time ran out before."""
         options, experiment, size = self.options, self.experiment, self.options.batch_size
@@ -242,8 +247,7 @@ class StudyLeader:
         trials = self.state.trials
         fixed = experiment.method.parameters
         defaults = defaults_of(self.bench.template, experiment.space)
-        if len(trials) < options.trials:
-            self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
+        self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
         while len(trials) < options.trials:
             if deadline is not None and time.time() >= deadline and self._has_winner():
                 return False
@@ -304,7 +308,6 @@ class StudyLeader:
                 )
             except DeadlineReached:
                 return False
-        self._open_views()
         return True
 
     def _record(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float) -> None:

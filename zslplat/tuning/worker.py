@@ -13,7 +13,7 @@ from typing import Any
 from zslplat.tuning.child import THREAD_VARIABLES, child_main, die_with_parent
 
 _POLL_SECONDS = 0.05
-_START_SECONDS = 120.0
+_MOST_ATTEMPTS = 3
 
 
 @dataclass(frozen=True)
@@ -26,12 +26,13 @@ class Limits:
 
 @dataclass(frozen=True)
 class Answer:
-    """The result of a job: a record, or the reason why there is none."""
+    """The result of a job: a record, or the reason why there is none; ``killed`` when somebody else ended its child."""
 
     result: dict[str, Any] | None
     reason: str = ""
     traceback: str = ""
     exit_code: int = 1
+    killed: bool = False
 
 
 class Child:
@@ -64,7 +65,7 @@ class Child:
             watched = psutil.Process(self.process.pid)
             self.connection.send(job)
         except (OSError, psutil.Error):
-            return Answer(None, self._end())
+            return self._ended()
         deadline = time.monotonic() + limits.seconds if limits.seconds else None
         while not self.connection.poll(_POLL_SECONDS):
             if deadline is not None and time.monotonic() > deadline:
@@ -83,7 +84,7 @@ class Child:
         try:
             kind, content = self.connection.recv()
         except (EOFError, OSError):
-            return Answer(None, self._end())
+            return self._ended()
         if kind == "done":
             return Answer(content)
         return Answer(None, content["reason"], content.get("traceback", ""), content.get("exit_code", 1))
@@ -99,13 +100,14 @@ class Child:
         self.process.join()
         self.connection.close()
 
-    def _end(self) -> str:
+    def _ended(self) -> Answer:
         self.process.join(5)
         code = self.process.exitcode
         self.kill()
         if code is not None and code < 0:
-            return f"its process was ended by {signal.Signals(-code).name}"
-        return f"its process ended with exit code {code}"
+            name = signal.Signals(-code).name
+            return Answer(None, f"its process was ended by {name}", killed=name in ("SIGKILL", "SIGTERM"))
+        return Answer(None, f"its process ended with exit code {code}")
 
 
 _child: Child | None = None
@@ -118,15 +120,23 @@ def initialise_worker() -> None:
 
 
 def run_job(job: Any, limits: Limits, log_path: str | None = None) -> Answer:
-    """Run a job in this worker's child, starting or replacing the child where needed."""
+    """Run a job in this worker's child, starting or replacing the child where needed.
+
+    A child that crashes is its job's doing, and the job's failure. One that is killed from outside may be anybody's:
+    the job runs again, with the same result, and fails when that happens three times.
+    """
     global _child
-    if _child is None or not _child.alive:
-        if _child is None:
-            atexit.register(_stop_child)
-        _child = Child(log_path)
-    answer = _child.run(job, limits)
-    if not _child.alive:
-        _child = None
+    answer = Answer(None)
+    for _ in range(_MOST_ATTEMPTS):
+        if _child is None or not _child.alive:
+            if _child is None:
+                atexit.register(_stop_child)
+            _child = Child(log_path)
+        answer = _child.run(job, limits)
+        if not _child.alive:
+            _child = None
+        if not answer.killed:
+            break
     return answer
 
 

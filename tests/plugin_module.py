@@ -1,0 +1,208 @@
+"""A plugin for tests: a well-behaved cheap method, and methods that hang, crash, gorge, spy or fail."""
+
+import ctypes
+import gc
+import sys
+import time
+
+import numpy as np
+
+from zslplat.api import (
+    ClassFold,
+    Dataset,
+    DataSource,
+    Integer,
+    MethodError,
+    Optional,
+    Parameter,
+    Real,
+    SignatureSet,
+    ZeroShotMethod,
+    hookimpl,
+)
+
+SENTINEL = 12345.5
+
+
+class Plain(ZeroShotMethod):
+    """Ridge regression from features to signatures, weighted by one parameter; quick, and the same every time."""
+
+    summary = "cheap and well-behaved"
+    random = True
+    parameters = {
+        "ridge": Parameter("ridge", Real(0, open_low=True), Real(1e-3, 1e3, log=True)),
+        "mix": Parameter("share of the bias column", Real(0, 1), Real(0, 1)),
+        "pause": Parameter("seconds to sleep in each fit", Real(0)),
+        "fail_above": Parameter("fail where mix is above", Real(0, 1)),
+        "seed": Parameter("seed of the noise", Integer(0)),
+    }
+
+    def __init__(self, ridge=1.0, mix=0.5, pause=0.0, fail_above=1.0, seed=0):
+        self.ridge, self.mix, self.pause, self.fail_above, self.seed = ridge, mix, pause, fail_above, seed
+
+    def fit(self, X, y, S, *, statistics=None):
+        time.sleep(self.pause)
+        if self.mix > self.fail_above:
+            raise MethodError(f"mix={self.mix:.3f} is more than this method can take")
+        noise = np.random.default_rng(self.seed).normal(scale=0.01, size=(X.shape[1], S.shape[1]))
+        gram = X.T @ X + self.ridge * np.eye(X.shape[1])
+        self.W_ = np.linalg.solve(gram, X.T @ S[y]) * (1 + self.mix) + noise
+        return self
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        projected = X @ self.W_
+        return projected @ S.T - 0.5 * self.mix * (S**2).sum(axis=1)
+
+    def matrices(self):
+        return {"W": self.W_}
+
+
+class Idle(Plain):
+    """Does nothing: what is left is the platform's own cost."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        return self
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        return np.broadcast_to(S[:, 0] * self.mix, (len(X), len(S)))
+
+    def matrices(self):
+        return {}
+
+
+class Endless(Plain):
+    """Never ends."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        while True:
+            time.sleep(0.1)
+
+
+class Segfault(Plain):
+    """Dies of a segmentation fault."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        ctypes.string_at(0)
+
+
+class Glutton(Plain):
+    """Takes all the memory that it can get."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        self.hoard_ = []
+        while True:
+            self.hoard_.append(np.ones(4_000_000))
+
+
+class Undefined(Plain):
+    """Scores that are not numbers."""
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        return np.full((len(X), len(S)), np.nan)
+
+
+class Spy(Plain):
+    """Looks for test rows in everything that it can reach; its score tells what it found."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S)
+        self.found_ = 0
+        arrays = [o for o in gc.get_objects() if isinstance(o, np.ndarray)]
+        for module in list(sys.modules.values()):
+            arrays += (
+                [v for v in vars(module).values() if isinstance(v, np.ndarray)] if hasattr(module, "__dict__") else []
+            )
+        frame = sys._getframe()
+        while frame is not None:
+            for value in list(frame.f_locals.values()):
+                if isinstance(value, np.ndarray):
+                    arrays.append(value)
+                for held in (getattr(value, "inputs", None), getattr(value, "truth", None)):
+                    arrays += [a for a in (held or {}).values() if isinstance(a, np.ndarray)]
+            frame = frame.f_back
+        for array in arrays:
+            if array.dtype.kind == "f" and np.any(array == SENTINEL):
+                self.found_ += 1
+        if self.found_:
+            raise MethodError(f"found {self.found_} arrays with test data")
+        return self
+
+
+class Marked(DataSource):
+    """A data set whose test rows and unseen signatures are replaced by a value that is easy to find."""
+
+    summary = "small, with marked test rows"
+    parameters = {
+        "marked": Parameter("put the mark on test rows and unseen signatures", Optional(Integer(0, 1))),
+        "noise_seed": Parameter("replace test rows and unseen signatures by noise of this seed", Optional(Integer(0))),
+        "permuted": Parameter("permute the test labels with this seed", Optional(Integer(0))),
+        "nan": Parameter("put NaN into a feature", Optional(Integer(0, 1))),
+        "overlap": Parameter("let a class be in train and test", Optional(Integer(0, 1))),
+        "one_class_fold": Parameter("give a fold with a single class", Optional(Integer(0, 1))),
+        "no_signature": Parameter("leave out the last signature", Optional(Integer(0, 1))),
+    }
+
+    def load(self, places):
+        o = self.options
+        rng = np.random.default_rng(7)
+        classes, seen, per_class, d, a = 14, 10, 12, 10, 6
+        S = rng.normal(size=(classes, a))
+        mixing = rng.normal(size=(a, d))
+        y = np.repeat(np.arange(classes), per_class)
+        X = (S @ mixing)[y] + 0.8 * rng.normal(size=(len(y), d))
+        position = np.tile(np.arange(per_class), classes)
+        train = np.flatnonzero((y < seen) & (position < 9))
+        test_seen = np.flatnonzero((y < seen) & (position >= 9))
+        test_unseen = np.flatnonzero(y >= seen)
+        hidden = np.concatenate([test_seen, test_unseen])
+        if o.get("marked"):
+            X[hidden], S[seen:] = SENTINEL, SENTINEL
+        if o.get("noise_seed") is not None:
+            noise = np.random.default_rng(o["noise_seed"])
+            X[hidden], S[seen:] = noise.normal(size=(len(hidden), d)), noise.normal(size=(classes - seen, a))
+        if o.get("permuted") is not None:
+            y[test_unseen] = np.random.default_rng(o["permuted"]).permutation(y[test_unseen])
+        if o.get("nan"):
+            X[3, 2] = np.nan
+        if o.get("overlap"):
+            train = np.append(train, test_unseen[0])
+            test_unseen = test_unseen[1:]
+        folds = tuple(
+            ClassFold(
+                f"fold-{i}", tuple(c for c in range(seen) if c % 3 != i), tuple(c for c in range(seen) if c % 3 == i)
+            )
+            for i in range(3)
+        )
+        if o.get("one_class_fold"):
+            folds = (ClassFold("fold-0", tuple(range(1, seen)), (0,)),)
+        return Dataset(
+            name="marked",
+            X=X,
+            y=y,
+            class_names=tuple(f"class {c}" for c in range(classes)),
+            signatures={
+                "att": SignatureSet(S[:-1], classes=np.arange(classes - 1))
+                if o.get("no_signature")
+                else SignatureSet(S)
+            },
+            splits={"train": train, "test_seen": test_seen, "test_unseen": test_unseen},
+            folds=folds,
+        )
+
+
+@hookimpl
+def zslplat_methods():
+    return {
+        "plain": Plain,
+        "idle": Idle,
+        "endless": Endless,
+        "segfault": Segfault,
+        "glutton": Glutton,
+        "undefined": Undefined,
+        "spy": Spy,
+    }
+
+
+@hookimpl
+def zslplat_datasets():
+    return {"marked": Marked}

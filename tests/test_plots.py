@@ -1,0 +1,100 @@
+"""Figures and tables as files: every kind is drawn, shows its data, and is the same file again."""
+
+import csv
+
+import numpy as np
+import pytest
+from matplotlib.image import imread
+
+from zslplat.comparison.plots import render
+from zslplat.comparison.tables import write_table
+from zslplat.tasks.base import Curve, MatrixFigure, ScatterFigure, Table
+
+
+def curve(**extra):
+    x = np.linspace(0, 0.4, 200)
+    lines = {f"method {i}": (x.tolist(), (0.7 * (1 - (x / 0.4) ** (i + 2))).tolist()) for i in range(3)}
+    return Curve(lines, "accuracy on unseen classes", "accuracy on seen classes", "a title", **extra)
+
+
+def matrix(rows, columns, seed=0):
+    values = np.random.default_rng(seed).dirichlet(np.full(columns, 0.3), size=rows)
+    names = [f"class number {i}" for i in range(max(rows, columns))]
+    return MatrixFigure(values, names[:rows], names[:columns], "predicted class", "true class", "confusion")
+
+
+def scatter(classes, panels=2, n=400):
+    rng = np.random.default_rng(0)
+    labels = rng.integers(0, classes, n)
+    centres = rng.normal(size=(classes, 2)) * 6
+    maps = {f"method {p}": centres[labels] + rng.normal(size=(n, 2)) for p in range(panels)}
+    return ScatterFigure(maps, labels, [f"class {i}" for i in range(classes)], "map")
+
+
+FIGURES = {
+    "curve": curve(points={"no bias": (0.05, 0.69), "best H": (0.25, 0.4)}),
+    "bands": Curve(
+        {"v": ([0.01, 0.1, 1.0], [0.2, 0.5, 0.4])},
+        "lam",
+        "acc",
+        logx=True,
+        bands={"v": ([0.1, 0.4, 0.3], [0.3, 0.6, 0.5])},
+    ),
+    "one point": Curve({"objective": ([1], [3.0])}, "iteration", "objective"),
+    "no line": Curve({}, "iteration", "objective"),
+    "many lines": Curve({f"line {i}": ([0, 1], [i, i + 1]) for i in range(16)}, "x", "y"),
+    "few classes": matrix(10, 10),
+    "some classes": matrix(20, 20),
+    "all classes of a joint space": matrix(50, 50),
+    "many classes": matrix(200, 200),
+    "wide": matrix(3, 40),
+    "signed": MatrixFigure(np.array([[1.0, -2.0], [0.0, np.nan]]), ["a", "b"], ["c", "d"]),
+    "zeros": MatrixFigure(np.zeros((2, 2)), ["a", "b"], ["c", "d"]),
+    "scatter": scatter(12),
+    "one panel": scatter(5, panels=1),
+    "many labels": scatter(80, panels=3),
+}
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_every_figure_becomes_a_readable_png(name, tmp_path):
+    render(FIGURES[name], tmp_path / "figure.png")
+    image = imread(tmp_path / "figure.png")
+    height, width = image.shape[:2]
+    assert 400 <= height <= 1600
+    assert 500 <= width <= 2000
+    assert image[..., :3].min() < 0.5 < image[..., :3].mean()
+
+
+def test_same_figure_is_the_same_file(tmp_path):
+    for name in ("a.png", "b.png"):
+        render(FIGURES["curve"], tmp_path / name)
+    assert (tmp_path / "a.png").read_bytes() == (tmp_path / "b.png").read_bytes()
+
+
+def test_other_values_give_another_file(tmp_path):
+    render(matrix(10, 10, seed=0), tmp_path / "a.png")
+    render(matrix(10, 10, seed=1), tmp_path / "b.png")
+    assert (tmp_path / "a.png").read_bytes() != (tmp_path / "b.png").read_bytes()
+
+
+def test_unknown_figures_are_refused(tmp_path):
+    with pytest.raises(TypeError, match="expected Curve"):
+        render("a picture", tmp_path / "figure.png")
+
+
+def test_table_is_written_with_full_precision(tmp_path):
+    third = 1 / 3
+    columns = {"class": ["a, b", 'c "d"', "é"], "x": [third, np.float64(third), None], "n": [1, np.int64(2), 3]}
+    write_table(Table(columns), tmp_path / "t.csv")
+    with open(tmp_path / "t.csv", newline="", encoding="utf-8") as file:
+        rows = list(csv.DictReader(file))
+    assert [r["class"] for r in rows] == columns["class"]
+    assert [float(r["x"]) for r in rows[:2]] == [third, third]
+    assert rows[2]["x"] == ""
+    assert [r["n"] for r in rows] == ["1", "2", "3"]
+
+
+def test_columns_of_unequal_length_are_refused(tmp_path):
+    with pytest.raises(ValueError):
+        write_table(Table({"a": [1, 2], "b": [1]}), tmp_path / "t.csv")

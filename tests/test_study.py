@@ -1,0 +1,127 @@
+"""Properties of a study: the same trials whatever the workers and interruptions, no leak, no loss."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+
+import pytest
+
+COMMON = ("tune", "--method", "plain", "--dataset", "marked", "--json")
+
+
+def trials_of(store):
+    """Return (number, state, parameters, value) of every recorded trial, by the database alone."""
+    connection = sqlite3.connect(store / "optuna.db")
+    rows = connection.execute(
+        "select t.number, t.state, a.value_json from trials t join trial_user_attributes a on a.trial_id = t.trial_id "
+        "where a.key = 'record' order by t.number"
+    ).fetchall()
+    result = []
+    for number, state, text in rows:
+        record = json.loads(json.loads(text))
+        folds = [fold["metrics"] for fold in record["folds"]]
+        result.append((number, state, record["parameters"], record["value"], folds))
+    return result
+
+
+def evaluations_of(store):
+    """Return {key: metrics} of every recorded test evaluation."""
+    connection = sqlite3.connect(store / "optuna.db")
+    rows = connection.execute("select key, content from zslplat_evaluations order by id").fetchall()
+    return {key: json.loads(content)["metrics"] for key, content in rows}
+
+
+def runs_of(store):
+    """Return {key: (status, metrics)} of MLflow's runs; a key that occurs twice is an error."""
+    connection = sqlite3.connect(store / "mlflow.db")
+    runs = {}
+    query = (
+        "select r.run_uuid, r.status, t.value from runs r join tags t on t.run_uuid = r.run_uuid "
+        "where t.key = 'zslplat.key'"
+    )
+    for run, status, key in connection.execute(query).fetchall():
+        assert key not in runs, f"run {key} is there twice"
+        found = connection.execute("select key, value from latest_metrics where run_uuid = ?", (run,)).fetchall()
+        timed = ("seconds", "cpu_seconds", "peak_memory_bytes", "looks_at_test")
+        runs[key] = (status, {k: v for k, v in found if k not in timed})
+    return runs
+
+
+@pytest.fixture(scope="module")
+def reference(tmp_path_factory, program_environment):
+    """A study of 12 trials, carried out by two workers without any interruption."""
+    import subprocess
+    import sys
+
+    folder = tmp_path_factory.mktemp("reference")
+    command = [sys.executable, "-m", "zslplat", *COMMON, "--trials", "12", "--workers", "2"]
+    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=200)
+    assert done.returncode == 0, done.stderr
+    return folder / "mlruns", json.loads(done.stdout)
+
+
+def test_the_result_is_above_chance_and_its_runs_are_nested(reference):
+    store, result = reference
+    assert result["validation"]["per_class_accuracy"] > result["chance"] + 0.1
+    assert len(result["test"]) == 5
+    runs = runs_of(store)
+    assert set(runs) == {
+        "study",
+        *(f"trial-{i}" for i in range(12)),
+        *(f"final-{result['winner']}-{r}" for r in range(5)),
+    }
+    assert {status for status, _ in runs.values()} == {"FINISHED"}
+    connection = sqlite3.connect(store / "mlflow.db")
+    parents = connection.execute("select count(*) from tags where key = 'mlflow.parentRunId'").fetchone()[0]
+    assert parents == len(runs) - 1
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_trials_do_not_depend_on_the_number_of_workers(reference, program, tmp_path, workers):
+    done = program(*COMMON, "--trials", 12, "--workers", workers)
+    assert done.returncode == 0, done.stderr
+    assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
+    assert json.loads(done.stdout)["test"] == reference[1]["test"]
+
+
+def test_an_extended_study_equals_a_long_one(reference, program, tmp_path):
+    assert program(*COMMON, "--trials", 5).returncode == 0
+    done = program(*COMMON, "--trials", 12)
+    assert done.returncode == 0, done.stderr
+    assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
+    assert json.loads(done.stdout)["test"] == reference[1]["test"]
+
+
+def test_another_seed_gives_other_trials(reference, program, tmp_path):
+    assert program(*COMMON, "--trials", 4, "--seed", 1).returncode == 0
+    assert trials_of(tmp_path / "mlruns")[:4] != trials_of(reference[0])[:4]
+
+
+@pytest.mark.parametrize("change", ["noise_seed=1", "permuted=3"])
+def test_tuning_decisions_do_not_see_the_test_split(reference, program, tmp_path, change):
+    dataset = f"marked({change})"
+    done = program("tune", "--method", "plain", "--dataset", dataset, "--json", "--trials", 12)
+    assert done.returncode == 0, done.stderr
+    assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
+    assert json.loads(done.stdout)["test"] != reference[1]["test"]
+
+
+def test_a_spying_method_finds_no_test_data(program, tmp_path):
+    done = program("tune", "--method", "spy", "--dataset", "marked(marked=1)", "--trials", 2, "--repeats", 1, "--json")
+    # The search succeeds, so nothing was found; the refit is allowed to see signatures of unseen classes, and does.
+    trials = trials_of(tmp_path / "mlruns")
+    assert [t[1] for t in trials] == ["COMPLETE", "COMPLETE"], done.stderr
+    assert "found" in done.stderr
+
+
+def test_a_failing_trial_is_recorded_with_its_reason_and_ends_nothing(program, tmp_path):
+    done = program(*COMMON, "--set", "fail_above=0.5", "--trials", 12)
+    assert done.returncode == 0, done.stderr
+    states = [t[1] for t in trials_of(tmp_path / "mlruns")]
+    assert {"COMPLETE", "FAIL"} == set(states)
+    assert json.loads(done.stdout)["trials"]["failed"] == states.count("FAIL")
+    connection = sqlite3.connect(tmp_path / "mlruns" / "mlflow.db")
+    reasons = [row[0] for row in connection.execute("select value from tags where key = 'zslplat.reason'")]
+    assert len(reasons) == states.count("FAIL")
+    assert all("more than this method can take" in reason for reason in reasons)
