@@ -2,6 +2,178 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Annotated, Any
+
 import typer
 
-app = typer.Typer(no_args_is_help=True, help="Data sets: list, describe, import your own, fetch the public archive.")
+from zslplat.cli import options as o
+
+app = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Data sets: list them, describe one, import your own, fetch and prepare the public archive.",
+)
+
+
+@app.command("list")
+def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json = False, debug: o.Debug = False) -> None:
+    """List the data sets that are built in, come from plugins, or lie under the data root."""
+    from rich.table import Table
+
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.data.catalogue import available
+    from zslplat.experiment import registered_sources
+
+    settings = o.settings_from(data_root, store)
+    entries = available(_places(settings), registered_sources())
+    if as_json:
+        print_json([vars(entry) for entry in entries])
+        return
+    table = Table("name", "kind", "what it is")
+    for entry in entries:
+        table.add_row(entry.name, entry.kind, entry.summary)
+    console = stdout_console()
+    console.print(table)
+    console.print(
+        f"data root: {settings.data_root or 'none; set it with --data-root'}", highlight=False, soft_wrap=True
+    )
+
+
+@app.command()
+def info(
+    name: Annotated[str, typer.Argument(help='Data set, for example digit-pairs or "CIFAR100(features=mnv2)".')],
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.data.catalogue import describe
+    from zslplat.experiment import open_dataset
+    from zslplat.spec import Spec
+
+    description = describe(open_dataset(Spec.parse(name), o.settings_from(data_root, store)))
+    if as_json:
+        print_json(description)
+        return
+    console = stdout_console()
+    for key, value in description.items():
+        if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
+            console.print(f"{key}:", highlight=False)
+            for inner, content in value.items():
+                console.print(f"  {inner}: {_inline(content)}", highlight=False, markup=False, soft_wrap=True)
+        elif value not in ("", {}, [], 0):
+            console.print(f"{key}: {_inline(value)}", highlight=False, markup=False, soft_wrap=True)
+
+
+@app.command("import")
+def import_(
+    source: Annotated[Path, typer.Argument(help="An .npz file, a folder of CSV files, or a folder of .mat files.")],
+    name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
+    set_: Annotated[
+        list[str] | None, typer.Option("--set", help="Loader option to keep with it, for example X=features, y=label.")
+    ] = None,
+    description: Annotated[str, typer.Option("--description", help="What the data are.")] = "",
+    licence: Annotated[str, typer.Option("--licence", help="Their licence.")] = "",
+    citation: Annotated[str, typer.Option("--citation", help="What to cite.")] = "",
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set of the same name.")] = False,
+    data_root: o.DataRoot = None,
+    debug: o.Debug = False,
+) -> None:
+    """Check your own arrays and copy them under the data root, so that their name loads them."""
+    from zslplat.data.importing import import_arrays
+    from zslplat.registry import names
+    from zslplat.spec import parse_assignment
+
+    imported = import_arrays(
+        source,
+        _root(data_root),
+        name,
+        options=dict(parse_assignment(text) for text in set_ or []),
+        description=description,
+        licence=licence,
+        citation=citation,
+        reserved=names("datasets"),
+        overwrite=overwrite,
+    )
+    data = imported.dataset
+    shape = " x ".join(map(str, data.X.shape))
+    typer.echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
+
+
+@app.command()
+def prepare(
+    name: Annotated[str, typer.Argument(help="AWA1, AWA2, CUB, SUN, APY, or any data set under the data root.")],
+    url: Annotated[
+        str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
+    ] = None,
+    sha256: Annotated[str, typer.Option("--sha256", help="Checksum that the archive must have.")] = "",
+    keep_archive: Annotated[bool, typer.Option("--keep-archive", help="Keep the archive after unpacking.")] = False,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
+    from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, prepare_archive
+    from zslplat.experiment import open_dataset
+    from zslplat.spec import Spec
+
+    settings = o.settings_from(data_root, store)
+    spec = Spec.parse(name)
+    root = _root(data_root)
+    if spec.name in ARCHIVE_SETS and not (root / spec.name).is_dir():
+        with _download_progress(quiet) as progress:
+            prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
+    data = open_dataset(spec, settings)
+    typer.echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
+
+
+def _places(settings: Any) -> Any:
+    from zslplat.data.source import DataPlaces
+
+    return DataPlaces(settings.data_root, settings.cache / "data")
+
+
+def _root(data_root: Path | None) -> Path:
+    from zslplat.data.roots import HOW_TO_SET
+    from zslplat.errors import DataError
+
+    root = o.settings_from(data_root).data_root
+    if root is None:
+        raise DataError(f"no data root is set; name the folder that is to hold your data sets with {HOW_TO_SET}")
+    return Path(root)
+
+
+def _inline(value: Any) -> str:
+    if isinstance(value, dict):
+        return ", ".join(f"{k} {_inline(v)}" for k, v in value.items())
+    if isinstance(value, list):
+        return "; ".join(map(_inline, value)) if value and isinstance(value[0], dict) else " x ".join(map(str, value))
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+class _download_progress:
+    """A progress bar on standard error, or nothing."""
+
+    def __init__(self, quiet: bool) -> None:
+        self.quiet = quiet
+        self.bar: Any = None
+
+    def __enter__(self) -> Any:
+        if self.quiet:
+            return None
+        from rich.console import Console
+        from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
+        self.bar = Progress(*columns, console=Console(stderr=True))
+        task = self.bar.add_task("downloading", total=None)
+        self.bar.start()
+        return lambda done, total: self.bar.update(task, completed=done, total=total)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()

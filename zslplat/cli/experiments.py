@@ -35,7 +35,7 @@ def tune(
     study: Annotated[
         str | None, typer.Option("--study", help="Name of the study; default: made from the request.")
     ] = None,
-    sampler: Annotated[str, typer.Option("--sampler", help="tpe or random.")] = "tpe",
+    sampler: Annotated[str, typer.Option("--sampler", help="tpe, random or grid.")] = "tpe",
     pruner: Annotated[
         str, typer.Option("--pruner", help="median or none; acts on methods that train in epochs.")
     ] = "median",
@@ -276,8 +276,9 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
     title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
+    chance = {"validation": result.chance, "test": result.test_chance}
     console.print(title, highlight=False, markup=False, soft_wrap=True)
-    console.print(metrics_table(result.validation, result.test, result.primary, result.chance))
+    console.print(metrics_table(result.validation, result.test, result.primary, chance))
     best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
@@ -301,7 +302,7 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     validation = {} if result.split == "test" else result.metrics[0]
     test = result.metrics if result.split == "test" else []
     console.print(title, highlight=False, markup=False, soft_wrap=True)
-    console.print(metrics_table(validation, test, result.primary, result.chance))
+    console.print(metrics_table(validation, test, result.primary, {result.split: result.chance}))
     runs = ", ".join(run_id for run_id in result.run_ids if run_id)
     console.print(
         f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.tracking_uri}",

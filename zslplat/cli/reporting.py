@@ -105,23 +105,28 @@ def print_json(content: Any) -> None:
     print(json.dumps(content, indent=2, default=str))
 
 
-def metrics_table(rows: Mapping[str, float], test: list[dict[str, float]], primary: str, chance: float | None) -> Table:
-    """Return the closing table: validation and test of every metric, with the spread over repeats."""
+def metrics_table(
+    validation: Mapping[str, float],
+    test: list[dict[str, float]],
+    primary: str,
+    chance: Mapping[str, float],
+) -> Table:
+    """Return the closing table: validation and test of every metric, with the spread over repeats and chance levels."""
     import numpy as np
 
+    splits = [name for name, there in (("validation", validation), ("test", test)) if there]
     table = Table("metric")
-    table.add_column("validation", justify="right")
-    table.add_column("test", justify="right")
-    table.add_column("chance", justify="right")
-    names = list(dict.fromkeys([primary, *rows, *(test[0] if test else {})]))
-    for name in names:
-        values = [entry[name] for entry in test if name in entry]
-        shown = ""
-        if values:
-            shown = f"{np.mean(values):.4f}" + (f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else "")
-        validation = f"{rows[name]:.4f}" if name in rows else ""
-        level = f"{chance:.4f}" if name == primary and chance is not None else ""
-        table.add_row(f"[bold]{name}[/bold]" if name == primary else name, validation, shown, level)
+    for split in splits:
+        table.add_column(split, justify="right")
+        table.add_column("chance", justify="right")
+    for name in dict.fromkeys([primary, *validation, *(test[0] if test else {})]):
+        cells = []
+        for split in splits:
+            values = [v[name] for v in ([validation] if split == "validation" else test) if name in v]
+            shown = f"{np.mean(values):.4f}" if values else ""
+            shown += f" ± {np.std(values, ddof=1):.4f}" if len(values) > 1 else ""
+            cells += [shown, f"{chance[split]:.4f}" if name == primary else ""]
+        table.add_row(f"[bold]{name}[/bold]" if name == primary else name, *cells)
     return table
 
 

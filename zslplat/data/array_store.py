@@ -14,6 +14,7 @@ import json
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +25,7 @@ import numpy as np
 from zslplat.errors import DataError
 
 _PIECES, _PIECE_BYTES = 32, 1 << 16
+_STALE_SECONDS = 24 * 3600
 _BLOCK_ROWS = 8192
 _MAP_FROM_BYTES = 1 << 20
 
@@ -43,6 +45,15 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's content, 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def temporary_folder(parent: Path, prefix: str) -> Path:
+    """Make a folder beside its final place; those that killed processes left there a day ago are removed."""
+    for old in parent.glob(f"{prefix}*"):
+        with contextlib.suppress(OSError):
+            if time.time() - old.stat().st_mtime > _STALE_SECONDS:
+                shutil.rmtree(old, ignore_errors=True)
+    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
 
 
 @dataclass
@@ -78,16 +89,18 @@ def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str,
     temporary: Path | None = None
     try:
         root.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=root))
+        temporary = temporary_folder(root, ".new-")
         writer = EntryWriter(temporary)
         meta = fill(writer)
         checks = {file: _check(temporary / file) for file in writer.files.values()}
         entry = {"arrays": writer.files, "checks": checks, "meta": dict(meta)}
         (temporary / "entry.json").write_text(json.dumps(entry))
-        os.rename(temporary, root / key)
+        try:
+            os.rename(temporary, root / key)
+        except OSError as error:
+            if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
+                raise
     except OSError as error:
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
-            return
         raise DataError(
             f"cannot keep the loaded data in {root}: {error.strerror or error}; free space or permissions there, or "
             "choose another place with --store"

@@ -31,19 +31,20 @@ Files of a CSV folder (comma-separated; a header line is recognised and optional
 ``folds.csv``           class, then per fold ``train``, ``validation`` or empty
 ``groups.csv``          one line per row: the group
 
-Either may have ``about.json`` beside it (``<stem>.about.json`` for an ``.npz``): description, licence, citation.
+A folder may hold ``about.json``, an ``.npz`` may have ``<stem>.about.json`` beside it: description, licence, citation,
+and options to load it with.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zslplat.data import csv_tables
-from zslplat.data.about import FILE as ABOUT
-from zslplat.data.about import read_about
+from zslplat.data.about import FILE, About, about_path, read_about
 from zslplat.data.array_store import entry_key, file_stamp, sha256_of
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble
 from zslplat.data.dataset import Dataset
@@ -91,16 +92,17 @@ class NpzSource(DataSource):
         if "file" not in self.options:
             raise UsageError("npz: file is missing; write npz(file=mydata.npz)")
         path = find_file(places, _with_suffix(str(self.options["file"])))
-        about = path.with_suffix("." + ABOUT)
-        stamps = [file_stamp(p) for p in (path, about) if p.is_file()]
-        key = entry_key("npz", _VERSION, stamps, {k: v for k, v in self.options.items() if k != "file"})
-        return kept_dataset(places.cache, key, lambda: self._build(path))
+        about = read_about(path, self.parameters)
+        options = {**about.options, **{k: v for k, v in self.options.items() if k != "file"}}
+        stamps = [file_stamp(p) for p in (path, about_path(path)) if p.is_file()]
+        key = entry_key("npz", _VERSION, stamps, options)
+        return kept_dataset(places.cache, key, lambda: self._build(path, about, options))
 
-    def _build(self, path: Path) -> Dataset:
+    def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
         file = NpzFile(path)
-        found = {key: file.key_of(key, self.options) for key in _ALIASES}
+        found = {key: file.key_of(key, options) for key in _ALIASES}
         located = [found[split] for split in SPLITS if found[split].endswith("_loc")]
-        if located and "index_base" not in self.options:
+        if located and "index_base" not in options:
             raise DataError(
                 f"{path}: {located[0]} may count rows from 1, as the published MATLAB files do, or from 0; say which "
                 "with index_base=1 or index_base=0"
@@ -128,15 +130,15 @@ class NpzSource(DataSource):
             y=arrays["y"],
             class_names=None if names is None else [str(name) for name in names.reshape(-1)],
             signatures=signatures,
-            default_signatures=str(self.options.get("signatures", "")),
+            default_signatures=str(options.get("signatures", "")),
             splits={split: arrays[split] for split in SPLITS if split in arrays},
             folds=arrays.get("folds"),
             groups=arrays.get("groups"),
-            base=int(self.options.get("base", 0)),
-            index_base=int(self.options.get("index_base", 0)),
+            base=int(options.get("base", 0)),
+            index_base=int(options.get("index_base", 0)),
         )
         source = {"loader": "npz", "file": str(path), "sha256": sha256_of(path), "keys": found}
-        return assemble(raw, read_about(path.parent, path.stem + "." + ABOUT), source)
+        return assemble(raw, about, source)
 
 
 class NpzFile:
@@ -152,13 +154,13 @@ class NpzFile:
                 f"{path}: cannot be read as an .npz file ({error}); save it again with numpy.savez"
             ) from error
 
-    def key_of(self, role: str, options: dict[str, str | None]) -> str:
+    def key_of(self, role: str, options: Mapping[str, Any]) -> str:
         """Return the key that plays a role, ``""`` where none does; a key that was asked for must be there."""
         if role in options:
             name = options[role]
             if name is not None and name not in self.names:
                 raise DataError(f"{self.path}: no key {name!r} for {role}; the file holds {', '.join(self.names)}")
-            return name or ""
+            return str(name or "")
         return next((name for name in _ALIASES[role] if name in self.names), "")
 
     def read(self, name: str) -> np.ndarray:
@@ -192,15 +194,16 @@ class CsvSource(DataSource):
         if "folder" not in self.options:
             raise UsageError("csv: folder is missing; write csv(folder=mydata)")
         folder = find_folder(places, str(self.options["folder"]))
-        paths = sorted(p for p in folder.iterdir() if p.suffix == ".csv" or p.name == ABOUT)
-        options = {k: v for k, v in self.options.items() if k != "folder"}
+        about = read_about(folder, self.parameters)
+        options = {**about.options, **{k: v for k, v in self.options.items() if k != "folder"}}
+        paths = sorted(p for p in folder.iterdir() if p.suffix == ".csv" or p.name == FILE)
         key = entry_key("csv", _VERSION, [file_stamp(p) for p in paths], options)
 
         def build() -> Dataset:
             raw = csv_tables.read_folder(folder)
-            raw.default_signatures = str(self.options.get("signatures", ""))
-            sums = {p.name: sha256_of(p) for p in paths if p.name != "features.csv"}
-            return assemble(raw, read_about(folder), {"loader": "csv", "folder": str(folder), "sha256": sums})
+            raw.default_signatures = str(options.get("signatures", ""))
+            sums = {p.name: sha256_of(p) for p in paths if p.name != csv_tables.FEATURES}
+            return assemble(raw, about, {"loader": "csv", "folder": str(folder), "sha256": sums})
 
         return kept_dataset(places.cache, key, build)
 

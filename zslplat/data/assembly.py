@@ -8,7 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.class_folds import check_seen_rows, folds_from_matrix
+from zslplat.data.about import About
+from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices, whole_numbers
 from zslplat.errors import DataError, UnknownNameError
@@ -50,7 +51,7 @@ class RawArrays:
     index_base: int = 0
 
 
-def assemble(raw: RawArrays, about: Mapping[str, str], source: Mapping[str, Any]) -> Dataset:
+def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset:
     """Bring labels, splits and signatures into the platform's numbering; raises DataError for what does not fit."""
     X = _features(raw)
     y, class_names = _labels(raw)
@@ -65,7 +66,7 @@ def assemble(raw: RawArrays, about: Mapping[str, str], source: Mapping[str, Any]
         if name in raw.splits
     }
     _complete_splits(splits, y, zero_shot=bool(signatures))
-    check_seen_rows(raw.where, y, class_names, splits)
+    check_classes_of_splits(raw.where, y, class_names, splits)
     return Dataset(
         name=raw.name,
         X=X,
@@ -76,9 +77,9 @@ def assemble(raw: RawArrays, about: Mapping[str, str], source: Mapping[str, Any]
         splits=splits,
         folds=_folds(raw, y, class_names, splits),
         groups=_groups(raw, len(X)),
-        description=about.get("description", ""),
-        licence=about.get("licence", ""),
-        citation=about.get("citation", ""),
+        description=about.description,
+        licence=about.licence,
+        citation=about.citation,
         source=source,
     )
 
@@ -204,4 +205,6 @@ def _groups(raw: RawArrays, rows: int) -> np.ndarray | None:
     groups = np.asarray(raw.groups).reshape(-1)
     if len(groups) != rows:
         raise DataError(f"{raw.where}: {rows} rows but {len(groups)} groups")
-    return np.unique(groups, return_inverse=True)[1].astype(np.int64)
+    # Numbered by first appearance, so that the same groups get the same numbers whether written as numbers or as text.
+    _, first, inverse = np.unique(groups, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[inverse].astype(np.int64)

@@ -11,6 +11,8 @@ import numpy as np
 from zslplat.data.dataset import ClassFold
 from zslplat.errors import DataError
 
+_NO_ROWS = np.array([], dtype=np.int64)
+
 
 def folds_from_lists(folder: Path, class_names: Sequence[str], seen: np.ndarray) -> tuple[ClassFold, ...]:
     """Read ``trainclasses<i>.txt`` and ``valclasses<i>.txt``, i = 1, 2, ..., restricted to the seen classes.
@@ -64,11 +66,18 @@ def folds_from_matrix(
     )
 
 
-def check_seen_rows(where: str, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]) -> None:
-    """Raise :class:`DataError` when ``test_seen`` holds rows of a class that has no training row."""
-    if y.ndim != 1 or not {"train", "test_seen"} <= set(splits):
+def check_classes_of_splits(
+    where: str, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]
+) -> None:
+    """Raise :class:`DataError` when an unseen class has training rows, or a class of ``test_seen`` has none."""
+    if y.ndim != 1 or "train" not in splits:
         return
-    unknown = np.setdiff1d(y[splits["test_seen"]], y[splits["train"]])
+    seen = np.unique(y[splits["train"]])
+    both = np.intersect1d(y[splits.get("test_unseen", _NO_ROWS)], seen)
+    if len(both):
+        names = ", ".join(class_names[label] for label in both[:5])
+        raise DataError(f"{where}: {len(both)} classes are both in train and in test_unseen: {names}")
+    unknown = np.setdiff1d(y[splits.get("test_seen", _NO_ROWS)], seen)
     if len(unknown):
         raise DataError(
             f"{where}: {len(unknown)} classes of test_seen have no training row, first {class_names[unknown[0]]}; "

@@ -46,9 +46,9 @@ class MatlabFile:
         return value
 
     def vector(self, name: str) -> np.ndarray:
-        """Return an (n, 1) or (1, n) variable as a vector (n,)."""
+        """Return an (n, 1) or (1, n) variable as a vector (n,); an empty matrix is an empty vector."""
         value = self.numbers(name)
-        if value.size != max(value.shape, default=0):
+        if value.size and value.size != max(value.shape):
             raise DataError(f"{self.path}: variable {name!r} is {_by(value.shape)}; expected a vector")
         return value.reshape(-1)
 

@@ -6,7 +6,7 @@
                         ``test_seen_loc``, ``test_unseen_loc``, ``train_loc``, ``val_loc``), ``allclasses_names``
 ``trainclasses1.txt``   with ``valclasses1.txt``, 2, 3: names of the classes of the validation folds
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
-``about.json``          optional: ``licence``, ``citation``, ``description``
+``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
 ``train_loc`` and ``val_loc`` together also cover ``test_seen_loc`` in most of the published files. They serve here only
 to tell which *classes* a validation fold holds, and only through their rows that are in ``trainval_loc``.
@@ -21,9 +21,9 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.about import read_about
+from zslplat.data.about import FILE, About, read_about
 from zslplat.data.array_store import EntryWriter, entry_key, file_stamp, read_entry, sha256_of, write_entry
-from zslplat.data.class_folds import check_seen_rows, folds_from_lists, folds_from_rows
+from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset
@@ -82,24 +82,35 @@ class _Layout:
     features: Path
     splits: Path
     options: Mapping[str, Any]
+    about: About
 
     @classmethod
     def find(cls, places: DataPlaces, options: Mapping[str, Any]) -> _Layout:
         folder = find_folder(places, str(options["folder"]))
+        about = read_about(folder, Xlsa17.parameters)
+        options = {**about.options, **{name: value for name, value in options.items() if name != "folder"}}
         splits = _find_splits(folder, str(options.get("signatures", "att")))
         features = _find_features(folder, options.get("features"))
-        return cls(folder.name, folder, features, splits, options)
+        return cls(folder.name, folder, features, splits, options, about)
+
+    def files(self) -> list[Path]:
+        """Return all files that the data set is made of: features, splits, class lists."""
+        return [self.features, self.splits, *sorted(self.folder.glob("*.txt"))]
 
     def key(self) -> str:
         """Identify everything that the data set is made of, by the files' stamps."""
-        texts = sorted(p for p in self.folder.iterdir() if p.suffix == ".txt" or p.name == "about.json")
-        stamps = [file_stamp(p) for p in (self.features, self.splits, *texts)]
-        return entry_key("xlsa17", _VERSION, stamps, {k: v for k, v in self.options.items() if k != "folder"})
+        stamps = [file_stamp(p) for p in (*self.files(), self.folder / FILE) if p.is_file()]
+        return entry_key("xlsa17", _VERSION, stamps, dict(self.options))
 
 
 def is_xlsa17(folder: Path) -> bool:
     """Tell whether a folder has this layout: it holds some ``*_splits.mat``."""
     return any(folder.glob("*_splits.mat"))
+
+
+def source_files(source: Xlsa17, places: DataPlaces) -> list[Path]:
+    """Return the files that a source reads, the features file first."""
+    return _Layout.find(places, source.options).files()
 
 
 def feature_files(folder: Path) -> list[str]:
@@ -161,7 +172,8 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Iterator[np.ndar
     def blocks() -> Iterator[np.ndarray]:
         for start in range(0, rows, _BLOCK_ROWS):
             block = stored[:, start : start + _BLOCK_ROWS].T
-            block = block.astype(np.float32, order="C") if scale == 1 else (block * scale).astype(np.float32, order="C")
+            with np.errstate(over="ignore"):  # what leaves float32 becomes infinite, and is reported below
+                block = (block if scale == 1 else block * scale).astype(np.float32, order="C")
             bad = ~np.isfinite(block).all(axis=1)
             if bad.any():
                 row = start + int(np.argmax(bad))
@@ -219,9 +231,8 @@ def _assemble(layout: _Layout, X: np.ndarray, y: np.ndarray) -> Dataset:
         for split, name in fields.items()
         if name is not None
     }
-    check_seen_rows(layout.name, y, names, splits)
+    check_classes_of_splits(layout.name, y, names, splits)
     folds = _folds(layout, file, y, splits["train"], names if named else ())
-    about = read_about(layout.folder)
     stem = layout.splits.stem.removesuffix("_splits")
     signatures = stem if field == "att" else field if stem == "att" else f"{stem}-{field}"
     return Dataset(
@@ -233,9 +244,9 @@ def _assemble(layout: _Layout, X: np.ndarray, y: np.ndarray) -> Dataset:
         default_signatures=signatures,
         splits=splits,
         folds=folds,
-        description=about.get("description") or f"{layout.folder.name}: {layout.features.stem}, {layout.splits.stem}",
-        licence=about.get("licence") or Xlsa17.licence,
-        citation=about.get("citation") or f"splits: {Xlsa17.citation}",
+        description=layout.about.description or f"{layout.folder.name}: {layout.features.stem}, {layout.splits.stem}",
+        licence=layout.about.licence or Xlsa17.licence,
+        citation=layout.about.citation or f"splits: {Xlsa17.citation}",
         source={
             "loader": "xlsa17",
             "folder": str(layout.folder),

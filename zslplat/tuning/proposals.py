@@ -17,7 +17,8 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.space import Choice, Integer, Range, Real, Space, is_active
 
-SAMPLERS = ("tpe", "random")
+SAMPLERS = ("tpe", "random", "grid")
+GRID_POINTS = 7
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,9 @@ def propose_batch(
     ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults where they lie inside the
     space, so that tuning never ends below them. Conditions are judged on the proposed values and ``fixed``.
     """
+    if sampler == "grid":
+        points = grid(space, fixed)
+        return points[batch * batch_size : (batch + 1) * batch_size]
     import optuna
 
     optuna.logging.set_verbosity(optuna.logging.WARNING)
@@ -65,6 +69,36 @@ def propose_batch(
             trial = study.ask()
             proposals.append(_suggest(trial, space, fixed))
     return proposals
+
+
+def grid(space: Space, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Return the points of the sampler ``grid``: all combinations of the choices and of 7 values of each range.
+
+    Values of a range run from its low to its high end, geometrically where it is logarithmic; integers are rounded.
+    Parameters whose condition does not hold are left out of a point.
+    """
+    points: list[dict[str, Any]] = [{}]
+    for name in ordered(space):
+        dimension = space[name]
+        extended = []
+        for point in points:
+            if is_active(dimension, {**fixed, **point}):
+                extended += [{**point, name: value} for value in grid_values(dimension, GRID_POINTS)]
+            else:
+                extended.append(point)
+        points = extended
+    return points
+
+
+def grid_values(dimension: Range, points: int) -> list[Any]:
+    """Return the values of a grid over one range: the choices, or ``points`` values from low to high."""
+    if isinstance(dimension, Choice):
+        return list(dimension.values)
+    low, high = float(dimension.low), float(dimension.high)
+    values = np.geomspace(low, high, points) if dimension.log else np.linspace(low, high, points)
+    if isinstance(dimension, Integer):
+        return sorted({round(v) for v in values})
+    return [float(f"{v:.6g}") for v in values]
 
 
 def optuna_distributions(space: Space, names: Sequence[str]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +19,7 @@ from zslplat.tracking.views import StudyViews
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import DeadlineReached, Workers
 from zslplat.tuning.jobs import EvaluateJob
-from zslplat.tuning.proposals import FinishedTrial, check_space, propose_batch
+from zslplat.tuning.proposals import FinishedTrial, check_space, grid, propose_batch
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.worker import Answer, Limits
 
@@ -92,6 +92,7 @@ class StudyResult:
     test: list[dict[str, float]]
     primary: str
     chance: float
+    test_chance: float
     trials: dict[str, int]
     looks_at_test: int
     run_id: str
@@ -130,6 +131,11 @@ class StudyLeader:
     def __init__(self, experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> None:
         self.experiment, self.options, self.settings, self.reporter = experiment, options, settings, reporter
         check_space(experiment.space, experiment.method.parameters)
+        if options.sampler == "grid":
+            size = len(grid(experiment.space, experiment.method.parameters))
+            if options.trials != size:
+                reporter.note(f"the grid has {size} points; --trials {options.trials} does not matter")
+            self.options = options = replace(options, trials=size)
         self.started = time.time()
         settings.make_store()
         self.bench = Workbench(experiment, settings, on_stage=reporter.stage)
@@ -179,6 +185,7 @@ class StudyLeader:
             test=[entry["metrics"] for entry in test],
             primary=self.bench.task.primary.name,
             chance=self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0])),
+            test_chance=self.study.remember("test_chance", lambda: self.bench.chance(self.bench.test_problem())),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
             looks_at_test=self._looks(),
             run_id=run_id,

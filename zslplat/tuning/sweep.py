@@ -20,7 +20,7 @@ from zslplat.comparison.tables import write_table
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
-from zslplat.space import Choice, Integer, Range
+from zslplat.space import Choice, Range
 from zslplat.spec import format_value
 from zslplat.tasks.base import Curve, Table
 from zslplat.tracking.projection import Projection, RunView
@@ -28,6 +28,7 @@ from zslplat.tracking.views import common_tags, dataset_view, experiment_name
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import Workers
 from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.records import Records
 from zslplat.tuning.single import prepare_statistics
 from zslplat.tuning.study import Interrupted, Reporter, SilentReporter, repeat_seed
@@ -50,19 +51,6 @@ class SweepResult:
     looks_at_test: int
 
 
-def grid_of(dimension: Range, points: int) -> list[Any]:
-    """Return the values of a sweep: the choices, or ``points`` values from low to high (geometric when log)."""
-    if isinstance(dimension, Choice):
-        return list(dimension.values)
-    low, high = float(dimension.low), float(dimension.high)
-    if not np.isfinite([low, high]).all():
-        raise UsageError(f"the range {dimension} has no end; give --range low..high")
-    grid = np.geomspace(low, high, points) if dimension.log else np.linspace(low, high, points)
-    if isinstance(dimension, Integer):
-        return sorted({round(v) for v in grid})
-    return [float(f"{v:.6g}") for v in grid]
-
-
 def run_sweep(
     experiment: Experiment,
     parameter: str,
@@ -83,7 +71,9 @@ def run_sweep(
     settings.make_store()
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     records = Records(settings.storage_url, settings.studies)
-    values = grid_of(dimension, points)
+    if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():
+        raise UsageError(f"the range {dimension} has no end; give --range low..high")
+    values = grid_values(dimension, points)
     for value in values:
         bench.method_class.build({**experiment.method.parameters, parameter: value})
     repeats = repeats if bench.template.is_random else 1

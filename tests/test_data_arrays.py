@@ -1,0 +1,308 @@
+"""Arrays that people bring, as ``.npz`` or CSV: numbering, names, splits, and clear refusals."""
+
+from __future__ import annotations
+
+import json
+import os
+
+import numpy as np
+import pytest
+
+from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.source import DataPlaces
+from zslplat.errors import DataError, UnknownNameError, UsageError
+
+NAMES = ["ox", "mole", "ant", "bat", "cow", "dog"]
+
+
+def toy():
+    """Six classes of five rows; the last two are unseen."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(6), 5))
+    rows = [np.flatnonzero(y == c) for c in range(6)]
+    return {
+        "X": rng.random((30, 4), dtype=np.float32),
+        "y": y,
+        "S": rng.random((6, 3)).round(3),
+        "class_names": np.array(NAMES),
+        "train": np.concatenate([r[:3] for r in rows[:4]]),
+        "test_seen": np.concatenate([r[3:] for r in rows[:4]]),
+        "test_unseen": np.concatenate(rows[4:]),
+        "folds": np.array([[0, 0, 1, 1, -1, -1], [1, 1, 0, 0, -1, -1]]),
+        "groups": np.arange(30) // 2 * 10,
+    }
+
+
+def save(folder, drop=(), **changes):
+    arrays = {k: v for k, v in {**toy(), **changes}.items() if k not in drop}
+    np.savez(folder / "toy.npz", **arrays)
+    return DataPlaces(folder, folder / "cache")
+
+
+def load(places, **options):
+    return NpzSource(file="toy", **options).load(places)
+
+
+def write_csv(folder, drop=(), **texts):
+    """The toy data as CSV files; ``texts`` replaces files (``labels="..."`` for labels.csv)."""
+    arrays = toy()
+    split = np.full(30, "", dtype="U12")
+    for name in ("train", "test_seen", "test_unseen"):
+        split[arrays[name]] = name
+    side = {1: "validation", 0: "train", -1: ""}
+    files = {
+        "features": "\n".join(",".join(repr(float(v)) for v in row) for row in arrays["X"]),
+        "labels": "\n".join(NAMES[c] for c in arrays["y"]),
+        "signatures": "\n".join([f"{n}," + ",".join(map(str, r)) for n, r in zip(NAMES, arrays["S"], strict=True)]),
+        "splits": "\n".join(split),
+        "folds": "\n".join(f"{n},{side[a]},{side[b]}" for n, a, b in zip(NAMES, *arrays["folds"], strict=True)),
+        "groups": "\n".join(map(str, arrays["groups"])),
+        **texts,
+    }
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in files.items():
+        if name not in drop:
+            (folder / f"{name}.csv").write_text(text + "\n")
+    return DataPlaces(folder.parent, folder.parent / "cache")
+
+
+def test_npz_gives_what_was_saved(tmp_path):
+    arrays, dataset = toy(), load(save(tmp_path))
+    assert np.array_equal(dataset.X, arrays["X"])
+    assert np.array_equal(dataset.y, arrays["y"])
+    assert np.array_equal(dataset.signature_set().values, arrays["S"])
+    assert dataset.class_names == tuple(NAMES)
+    for split in ("train", "test_seen", "test_unseen"):
+        assert np.array_equal(dataset.rows(split), arrays[split])
+    assert [(f.train, f.validation) for f in dataset.folds] == [((0, 1), (2, 3)), ((2, 3), (0, 1))]
+    assert np.array_equal(dataset.groups, np.arange(30) // 2)
+
+
+def test_csv_gives_the_same_as_npz(tmp_path):
+    npz = load(save(tmp_path))
+    csv = CsvSource(folder="toy").load(write_csv(tmp_path / "toy"))
+    assert np.array_equal(csv.X, npz.X)
+    assert np.array_equal(csv.y, npz.y)
+    assert np.array_equal(csv.signature_set().values, npz.signature_set().values)
+    assert csv.class_names == npz.class_names
+    assert csv.folds == npz.folds
+    assert np.array_equal(csv.groups, npz.groups)
+    assert {k: sorted(v) for k, v in csv.splits.items()} == {k: sorted(v) for k, v in npz.splits.items()}
+
+
+def test_kept_copy_equals_a_fresh_load(tmp_path, monkeypatch):
+    places = save(tmp_path, row_signatures=np.ones((30, 2)), S_words=np.ones((6, 2)))
+    fresh, first = load(DataPlaces(tmp_path)), load(places)
+    monkeypatch.setattr("zslplat.data.arrays.NpzFile", None)
+    again = load(places)
+    assert fresh.fingerprint == first.fingerprint == again.fingerprint
+    again_dict, fresh_dict = again.signatures, fresh.signatures
+    assert list(again_dict) == list(fresh_dict) == ["S", "words", "rows"]
+    assert again_dict["rows"].per_row
+    assert np.array_equal(again.groups, fresh.groups)
+    os.utime(tmp_path / "toy.npz", ns=(1, 1))
+    with pytest.raises(TypeError):  # changed files are read again
+        load(places)
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.int32, np.float64])
+def test_labels_and_indices_of_any_type_and_base(tmp_path, dtype):
+    arrays = toy()
+    plain = load(save(tmp_path))
+    changes = {k: (arrays[k] + 1).astype(dtype) for k in ("y", "train", "test_seen", "test_unseen")}
+    shifted = load(save(tmp_path, **changes), base=1, index_base=1)
+    assert np.array_equal(shifted.y, plain.y)
+    assert np.array_equal(shifted.rows("test_unseen"), plain.rows("test_unseen"))
+    masks = {k: np.isin(np.arange(30), arrays[k]) for k in ("train", "test_seen", "test_unseen")}
+    assert np.array_equal(load(save(tmp_path, **masks)).rows("train"), np.sort(plain.rows("train")))
+
+
+def test_names_as_labels_follow_class_names(tmp_path):
+    assert np.array_equal(load(save(tmp_path, y=np.array(NAMES)[toy()["y"]])).y, toy()["y"])
+
+
+def test_other_keys_by_option_and_by_alias(tmp_path):
+    places = save(tmp_path, drop=["X", "y", "train"], rf504=toy()["X"], label=toy()["y"], train32=toy()["train"])
+    assert len(load(places, X="rf504", train="train32").rows("train")) == 12
+    with pytest.raises(DataError, match=r"no key X or features; the file holds S, .*; say which it is with X="):
+        load(places)
+    with pytest.raises(DataError, match=r"no key 'nix' for X; the file holds"):
+        load(places, X="nix")
+
+
+def test_matlab_index_names_need_a_base(tmp_path):
+    drop = ["train", "test_seen", "test_unseen"]
+    changes = {f"{k}_loc": toy()[k] + 1 for k in ("test_seen", "test_unseen")}
+    places = save(tmp_path, drop=drop, trainval_loc=toy()["train"] + 1, **changes)
+    with pytest.raises(DataError, match=r"trainval_loc may count rows from 1.*index_base=1 or index_base=0"):
+        load(places)
+    assert np.array_equal(load(places, index_base=1).rows("train"), toy()["train"])
+
+
+def test_rows_outside_train_are_test_rows(tmp_path):
+    zero_shot = load(save(tmp_path, drop=["test_seen", "test_unseen"]))
+    assert sorted(zero_shot.rows("test_seen")) == sorted(toy()["test_seen"])
+    assert sorted(zero_shot.rows("test_unseen")) == sorted(toy()["test_unseen"])
+    plain = load(save(tmp_path, drop=["test_seen", "test_unseen", "S", "folds"]))
+    assert sorted(plain.rows("test")) == sorted([*toy()["test_seen"], *toy()["test_unseen"]])
+    assert load(save(tmp_path), train=None, test_seen=None, test_unseen=None).splits == {}
+
+
+def test_classes_without_names_come_from_the_labels(tmp_path):
+    drop = ["class_names", "S", "folds", "train", "test_seen", "test_unseen"]
+    dataset = load(save(tmp_path, drop=drop, y=toy()["y"] * 10 - 5))
+    assert dataset.class_names == ("-5", "5", "15", "25", "35", "45")
+    assert np.array_equal(dataset.y, toy()["y"])
+
+
+def test_matrices_several_labels_and_several_signatures_per_class(tmp_path):
+    drop = ["S", "folds", "train", "test_seen", "test_unseen", "class_names", "groups"]
+    matrices = load(save(tmp_path, drop=drop, X=np.ones((30, 3, 3)), y=np.eye(6, dtype=bool)[toy()["y"]]))
+    assert matrices.X.shape == (30, 3, 3)
+    assert matrices.y.shape == (30, 6)
+    classes = np.array([0, 1, 1, 2, 3, 4, 5])
+    several = load(save(tmp_path, S=np.ones((7, 2)), signature_classes=classes))
+    assert np.array_equal(several.signature_set().classes, classes)
+    named = load(save(tmp_path, S=np.ones((7, 2)), signature_classes=np.array(NAMES)[classes]))
+    assert np.array_equal(named.signature_set().classes, classes)
+
+
+def test_chosen_signatures_become_the_default(tmp_path):
+    places = save(tmp_path, S_words=np.ones((6, 2)))
+    assert load(places).default_signatures == "S"
+    assert load(places, signatures="words").signature_set().values.shape == (6, 2)
+    with pytest.raises(UnknownNameError, match="did you mean words"):
+        load(places, signatures="word")
+
+
+def test_about_file_brings_texts_and_options(tmp_path):
+    places = save(tmp_path, S_words=np.ones((6, 2)))
+    about = {"licence": "CC0", "citation": "me", "options": {"signatures": "words"}}
+    (tmp_path / "toy.about.json").write_text(json.dumps(about))
+    dataset = load(places)
+    assert (dataset.licence, dataset.citation, dataset.default_signatures) == ("CC0", "me", "words")
+    assert load(places, signatures="S").default_signatures == "S"
+    (tmp_path / "toy.about.json").write_text(json.dumps({"options": {"sig": 1}}))
+    with pytest.raises(DataError, match=r"about\.json: unknown option 'sig'"):
+        load(places)
+    (tmp_path / "toy.about.json").write_text("[")
+    with pytest.raises(DataError, match=r"about\.json: cannot be read"):
+        load(places)
+
+
+BROKEN = {
+    "NaN": ({"X": np.full((30, 4), np.nan)}, r"row 0 holds NaN"),
+    "rows": ({"X": np.ones((29, 4))}, r"29 rows of features but 30 labels"),
+    "text features": ({"X": np.full((30, 4), "a")}, r"features are of type .*; expected numbers"),
+    "shape": ({"X": np.ones(30)}, r"features have shape \(30,\)"),
+    "pickle": ({"X": np.array([{}] * 30, dtype=object)}, r"'X' holds pickled Python objects"),
+    "label without signature": (
+        {"S": np.ones((5, 3)), "class_names": np.array(NAMES[:5])},
+        r"run to 5, but .* 5 classes",
+    ),
+    "base": ({"y": toy()["y"] + 1}, r"write base=1"),
+    "negative label": ({"y": toy()["y"] - 1}, r"smallest label is -1, but labels count from 0"),
+    "unknown name": ({"y": np.array([*NAMES[:5], "yak"])[toy()["y"]]}, r"class 'yak' has no signature or name"),
+    "signature rows": ({"S": np.ones((7, 3))}, r"7 rows for 6 classes"),
+    "missing signature": ({"S": np.ones((5, 3)), "signature_classes": np.arange(5)}, r"classes have no signature: dog"),
+    "overlap": (
+        {"train": np.arange(20), "test_seen": np.array([], int), "test_unseen": np.arange(20, 30)},
+        r"test_seen: h",
+    ),
+    "class overlap": (
+        {"train": np.arange(20), "test_unseen": np.arange(20, 30), "test_seen": None},
+        r"both in train and",
+    ),
+    "index": ({"train": np.array([30])}, r"indices run from 30 to 30 but the 30 rows count from 0 to 29"),
+    "single-class fold": ({"folds": np.array([[0, 0, 0, 1, -1, -1]])}, r"fold-1 has 1 validation class among"),
+    "fold shape": ({"folds": np.zeros((1, 5))}, r"expected a matrix \(folds, 6 classes\)"),
+    "groups": ({"groups": np.arange(29)}, r"30 rows but 29 groups"),
+    "several labels": ({"y": np.full((30, 6), 2)}, r"must be a matrix of 0 and 1"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN)
+def test_broken_arrays_give_one_clear_line(tmp_path, case):
+    changes, message = BROKEN[case]
+    changes = {k: v for k, v in changes.items() if v is not None}
+    dropped = [k for k, v in BROKEN[case][0].items() if v is None]
+    with pytest.raises(DataError, match=message) as caught:
+        load(save(tmp_path, drop=dropped, **changes))
+    assert "\n" not in str(caught.value)
+
+
+def test_unreadable_npz_is_one_clear_line(tmp_path):
+    (tmp_path / "toy.npz").write_bytes(b"PK no archive")
+    with pytest.raises(DataError, match=r"toy\.npz: cannot be read as an \.npz file"):
+        load(DataPlaces(tmp_path))
+    with pytest.raises(UsageError, match="file is missing"):
+        NpzSource().load(DataPlaces(tmp_path))
+    with pytest.raises(UnknownNameError, match=r"'toi\.npz'; did you mean toy\.npz"):
+        NpzSource(file="toi").load(DataPlaces(tmp_path))
+
+
+def test_csv_headers_are_recognised(tmp_path):
+    plain = CsvSource(folder="toy").load(write_csv(tmp_path / "toy"))
+    folder = tmp_path / "toy"
+    headers = {
+        "features": "f1,f2,f3,f4",
+        "labels": "label",
+        "signatures": "class,size,speed,fur",
+        "splits": "split",
+        "folds": "class,a,b",
+        "groups": "group",
+    }
+    for name, header in headers.items():
+        path = folder / f"{name}.csv"
+        path.write_text("\ufeff" + header + "\n" + path.read_text(), encoding="utf-8")
+    headed = CsvSource(folder=str(folder)).load(DataPlaces())
+    assert np.array_equal(headed.X, plain.X)
+    assert np.array_equal(headed.y, plain.y)
+    assert headed.folds == plain.folds
+    assert {k: v.tolist() for k, v in headed.splits.items()} == {k: v.tolist() for k, v in plain.splits.items()}
+    assert headed.signature_set().names == ("size", "speed", "fur")
+
+
+def test_csv_without_signatures_is_a_classification_set(tmp_path):
+    numbers = "\n".join(str(10 * c) for c in toy()["y"])
+    splits = "\n".join("train" if i % 2 else "test" for i in range(30))
+    places = write_csv(tmp_path / "toy", drop=["signatures", "folds"], labels=numbers, splits=splits)
+    dataset = CsvSource(folder="toy").load(places)
+    assert dataset.class_names == ("0", "10", "20", "30", "40", "50")
+    assert set(dataset.splits) == {"train", "test"}
+
+
+BROKEN_CSV = {
+    "word in features": ({"features": "1,2\n3,x\n"}, r"features\.csv: cannot be read .*expected numbers"),
+    "ragged": ({"features": "1,2\n3\n"}, r"features\.csv: cannot be read"),
+    "labels too few": ({"labels": "ox\nant"}, r"labels\.csv: 2 lines for 30 rows"),
+    "unknown class": ({"labels": "\n".join(["yak"] * 30)}, r"class 'yak' has no signature"),
+    "signature width": ({"signatures": "ox,1,2\nmole,1"}, r"signatures\.csv: class 'mole' .*expected 2 numbers"),
+    "unknown split": ({"splits": "\n".join(["tarin"] * 30)}, r"unknown split 'tarin'; did you mean train"),
+    "unknown fold class": ({"folds": "ox,train\nyak,train"}, r"folds\.csv: unknown class 'yak'"),
+    "unknown side": ({"folds": "ox,train\nmole,test"}, r"folds\.csv: class 'mole': expected 1 times train"),
+}
+
+
+@pytest.mark.parametrize("case", BROKEN_CSV)
+def test_broken_csv_gives_one_clear_line(tmp_path, case):
+    texts, message = BROKEN_CSV[case]
+    with pytest.raises(DataError, match=message) as caught:
+        CsvSource(folder="toy").load(write_csv(tmp_path / "toy", **texts))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_csv_names_what_is_there(tmp_path):
+    with pytest.raises(DataError, match=r"no labels\.csv; the folder has features\.csv"):
+        CsvSource(folder="toy").load(write_csv(tmp_path / "toy", drop=["labels", "splits", "folds", "groups"]))
+
+
+def test_real_npz_files_load_by_options(real_data):
+    places = DataPlaces(real_data / "coding")
+    faces = NpzSource(file="extyaleb", X="rf504", y="label", train="train32").load(places)
+    assert faces.X.shape == (2414, 504)
+    assert len(faces.class_names) == 38
+    assert set(np.bincount(faces.y[faces.rows("train")])) == {32}
+    covariances = NpzSource(file="coil20_rcm25", X="P", y="y").load(places)
+    assert covariances.X.shape == (1440, 25, 25)
+    assert len(covariances.class_names) == 20

@@ -1,0 +1,185 @@
+"""What a data set name means: registered first, then the data root; importing puts data there."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+from test_data_arrays import save, toy, write_csv
+from test_data_xlsa17 import toy_arrays, write_folder
+
+from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.catalogue import available, describe, open_source
+from zslplat.data.digit_pairs import DigitPairs
+from zslplat.data.importing import import_arrays
+from zslplat.data.source import DataPlaces
+from zslplat.data.xlsa17 import Xlsa17
+from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError
+from zslplat.spec import Spec
+
+
+def broken():
+    raise PluginError("data set 'broken' of x 1.0 does not load: ImportError: no module y")
+
+
+REGISTERED = {"digit-pairs": DigitPairs, "lazy": lambda: DigitPairs, "broken": broken}
+
+
+@pytest.fixture
+def places(tmp_path):
+    root = tmp_path / "root"
+    write_folder(root / "AWA2")
+    write_csv(root / "birds")
+    save(root)
+    (root / ".downloads").mkdir()
+    (root / "empty").mkdir()
+    return DataPlaces(root, tmp_path / "cache")
+
+
+def opened(text, places):
+    return open_source(Spec.parse(text), places, REGISTERED)
+
+
+def test_everything_that_can_be_named_is_listed(places):
+    listed = {entry.name: entry for entry in available(places, REGISTERED)}
+    assert list(listed) == ["broken", "digit-pairs", "lazy", "AWA2", "birds", "toy"]
+    assert [e.kind for e in listed.values()] == ["registered"] * 3 + ["xlsa17", "csv", "npz"]
+    assert listed["AWA2"].summary == "features: res101; signatures: att"
+    assert listed["lazy"].summary == DigitPairs.summary
+    assert "no module y" in listed["broken"].summary
+    assert len(available(DataPlaces(), REGISTERED)) == len(available(DataPlaces(places.root / "none"), REGISTERED)) == 3
+
+
+def test_every_layout_opens_by_its_name(places):
+    assert isinstance(opened("digit-pairs", places), DigitPairs)
+    for text, kind in (("AWA2", Xlsa17), ("birds", CsvSource), ("toy", NpzSource)):
+        source = opened(text, places)
+        assert isinstance(source, kind)
+        assert source.load(places).name == text
+
+
+def test_options_of_a_spec_reach_the_loader(places):
+    dataset = opened("AWA2(field=original_att, features=res101)", places).load(places)
+    assert dataset.default_signatures == "original_att"
+    with pytest.raises(UsageError, match="unknown option 'featurs'"):
+        opened("AWA2(featurs=res101)", places)
+    with pytest.raises(UsageError, match="folder is given by the name itself"):
+        opened("AWA2(folder=AWA1)", places)
+
+
+def test_registered_name_wins_over_the_data_root(places):
+    save(places.root)
+    (places.root / "toy.npz").rename(places.root / "lazy.npz")
+    assert isinstance(opened("lazy", places), DigitPairs)
+    assert [e.kind for e in available(places, REGISTERED) if e.name == "lazy"] == ["registered"]
+
+
+def test_unknown_names_list_near_matches_of_both_kinds(places):
+    with pytest.raises(UnknownNameError, match=r"'AWA1'; did you mean AWA2\?"):
+        opened("AWA1", places)
+    with pytest.raises(UnknownNameError, match=r"'digit-pair'; did you mean digit-pairs"):
+        opened("digit-pair", places)
+    with pytest.raises(UnknownNameError, match=r"'digit-pair'; did you mean digit-pairs"):
+        opened("digit-pair", DataPlaces())
+
+
+def test_missing_root_and_unknown_layout_are_clear(places):
+    with pytest.raises(DataError, match=r"'AWA2' is not built in .*no data root is set; .*--data-root, ZSLPLAT_DATA_R"):
+        opened("AWA2", DataPlaces())
+    with pytest.raises(DataError, match=r"data root .*gone is no folder; set it with --data-root"):
+        opened("AWA2", DataPlaces(places.root / "gone"))
+    with pytest.raises(DataError, match=r"empty: no data set in a layout that is known; expected att_splits\.mat"):
+        opened("empty", places)
+
+
+def test_description_agrees_with_the_arrays(places):
+    dataset = opened("AWA2", places).load(places)
+    shown = describe(dataset)
+    json.dumps(shown)
+    X, _, S, _ = toy_arrays()
+    assert shown["rows"] == 80
+    assert shown["dimensions"] == [6]
+    assert (shown["seen_classes"], shown["unseen_classes"], shown["classes"]) == (6, 2, 8)
+    assert shown["splits"]["test_unseen"] == {"rows": 20, "classes": 2}
+    assert shown["folds"][0] == {"name": "fold-1", "train_classes": 4, "validation_classes": 2}
+    assert shown["features"]["zero_share"] == np.mean(X == 0)
+    assert shown["signatures"]["att"]["max"] == S.max()
+    assert shown["signatures"]["att"]["attributes"] == 5
+    assert shown["fingerprint"] == dataset.fingerprint
+
+
+def test_negative_shares_are_counted_over_all_rows():
+    from zslplat.data.dataset import Dataset
+
+    X = np.random.default_rng(0).standard_normal((9000, 3)).astype(np.float32)
+    shown = describe(Dataset("n", X, np.zeros(9000, dtype=int), ("a",)))
+    assert shown["features"]["negative_share"] == np.mean(X < 0)
+    assert shown["features"]["min"] == X.min()
+
+
+# -- importing --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
+def test_imported_data_is_used_by_name_and_equals_its_source(tmp_path, kind):
+    theirs, root = tmp_path / "theirs", tmp_path / "root"
+    theirs.mkdir()
+    if kind == "npz":
+        save(theirs)
+        source = theirs / "toy.npz"
+    elif kind == "csv":
+        write_csv(theirs / "toy")
+        source = theirs / "toy"
+    else:
+        write_folder(theirs / "toy")
+        source = theirs / "toy"
+        (source / "notes.pdf").write_text("not copied")
+    done = import_arrays(source, root, "mine", licence="CC0", reserved=REGISTERED)
+    assert [p.name for p in root.iterdir() if p.name.startswith(".")] == []
+    assert not (root / "mine" / "notes.pdf").exists()
+    dataset = opened("mine", DataPlaces(root)).load(DataPlaces(root))
+    assert dataset.fingerprint == done.dataset.fingerprint
+    assert dataset.licence == "CC0"
+    assert dataset.name == "mine"
+    with pytest.raises(DataError, match="exists already"):
+        import_arrays(source, root, "mine")
+    import_arrays(source, root, "mine", overwrite=True, citation="me")
+    again = opened("mine", DataPlaces(root)).load(DataPlaces(root))
+    assert again.citation.endswith("me")
+    assert again.licence != "CC0"
+
+
+def test_import_remembers_the_loaders_options(tmp_path):
+    places = save(tmp_path, drop=["X"], rf504=toy()["X"])
+    import_arrays(tmp_path / "toy.npz", tmp_path / "root", "faces", options={"X": "rf504"})
+    assert opened("faces", DataPlaces(tmp_path / "root")).load(DataPlaces(tmp_path / "root")).X.shape == (30, 4)
+    write_folder(tmp_path / "AWA2")
+    (tmp_path / "AWA2" / "res101.mat").rename(tmp_path / "vgg.mat")
+    import_arrays(tmp_path / "AWA2", places.root / "root", options={"features": str(tmp_path / "vgg.mat")})
+    assert (tmp_path / "root" / "AWA2" / "vgg.mat").is_file()
+    assert len(opened("AWA2", DataPlaces(tmp_path / "root")).load(DataPlaces(tmp_path / "root")).X) == 80
+
+
+def test_nothing_is_copied_that_cannot_be_loaded(tmp_path):
+    save(tmp_path, X=np.full((30, 4), np.nan))
+    with pytest.raises(DataError, match="NaN"):
+        import_arrays(tmp_path / "toy.npz", tmp_path / "root")
+    assert not (tmp_path / "root").exists()
+
+
+def test_names_and_sources_that_cannot_be_used_are_refused(tmp_path):
+    save(tmp_path)
+    with pytest.raises(UsageError, match="belongs to a registered data set"):
+        import_arrays(tmp_path / "toy.npz", tmp_path / "root", "digit-pairs", reserved=REGISTERED)
+    for name in ("../x", "a b", ".hidden", "1a"):
+        with pytest.raises(UsageError, match="cannot be used"):
+            import_arrays(tmp_path / "toy.npz", tmp_path / "root", name)
+    with pytest.raises(DataError, match="no such file or folder"):
+        import_arrays(tmp_path / "none", tmp_path / "root")
+    (tmp_path / "photos").mkdir()
+    with pytest.raises(DataError, match="no layout that is known"):
+        import_arrays(tmp_path / "photos", tmp_path / "root")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot copy"):
+        import_arrays(tmp_path / "toy.npz", tmp_path / "file")

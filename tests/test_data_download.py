@@ -1,0 +1,290 @@
+"""Downloads resume, verify and never leave half a file; archives never write outside the data root."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import http.server
+import io
+import json
+import stat
+import threading
+import zipfile
+
+import numpy as np
+import pytest
+from test_data_xlsa17 import write_folder
+
+from zslplat.data.download import fetch, prepare_archive
+from zslplat.data.source import DataPlaces
+from zslplat.data.unpacking import unpack_datasets
+from zslplat.data.xlsa17 import Xlsa17
+from zslplat.errors import DataError
+
+CONTENT = np.random.default_rng(0).integers(0, 256, 3_000_000, dtype=np.uint8).tobytes()
+
+
+class Server(http.server.ThreadingHTTPServer):
+    """Serves ``content`` at any path; ``drops`` lists after how many bytes of the body each answer breaks off."""
+
+    daemon_threads = True
+
+    def __init__(self):
+        super().__init__(("127.0.0.1", 0), Handler)
+        self.content, self.tag, self.ranges, self.drops, self.status = CONTENT, '"v1"', True, [], 200
+        self.sends_length, self.asked = True, []
+
+    @property
+    def url(self):
+        return f"http://127.0.0.1:{self.server_address[1]}/xlsa17.zip"
+
+
+class Handler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, *_):
+        pass
+
+    def do_GET(self):
+        server, asked = self.server, self.headers.get("Range")
+        server.asked.append(asked)
+        start, status = 0, server.status
+        fresh = self.headers.get("If-Range") == server.tag
+        if status == 200 and asked and server.ranges and fresh:
+            start, status = int(asked.removeprefix("bytes=").rstrip("-")), 206
+        whole = len(server.content)
+        if status == 206 and start >= whole:
+            status = 416
+        body = server.content[start:] if status in (200, 206) else b""
+        self.send_response(status)
+        if status == 206:
+            self.send_header("Content-Range", f"bytes {start}-{whole - 1}/{whole}")
+        if status == 416:
+            self.send_header("Content-Range", f"bytes */{whole}")
+        if server.tag:
+            self.send_header("ETag", server.tag)
+        if server.sends_length:
+            self.send_header("Content-Length", str(len(body)))
+        self.send_header("Connection", "close")
+        self.close_connection = True
+        self.end_headers()
+        drop = server.drops.pop(0) if server.drops else None
+        self.wfile.write(body if drop is None else body[:drop])
+
+
+@pytest.fixture
+def server():
+    with Server() as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        yield server
+        server.shutdown()
+        thread.join()
+
+
+def test_whole_file_arrives_with_its_record(server, tmp_path):
+    seen = []
+    path = fetch(server.url, tmp_path / "a" / "f.zip", progress=lambda done, total: seen.append((done, total)))
+    assert path.read_bytes() == CONTENT
+    record = json.loads((tmp_path / "a" / "f.zip.json").read_text())
+    assert record["sha256"] == hashlib.sha256(CONTENT).hexdigest()
+    assert record["size"] == len(CONTENT)
+    assert record["url"] == server.url
+    assert sorted(p.name for p in path.parent.iterdir()) == ["f.zip", "f.zip.json"]
+    assert seen[-1] == (len(CONTENT), len(CONTENT))
+
+
+def test_complete_file_is_not_fetched_again_and_a_changed_one_is(server, tmp_path):
+    path = fetch(server.url, tmp_path / "f.zip")
+    fetch(server.url, path)
+    assert len(server.asked) == 1
+    path.write_bytes(CONTENT[:-1] + b"?")
+    assert fetch(server.url, path).read_bytes() == CONTENT
+    assert len(server.asked) == 2
+
+
+def test_broken_connection_is_resumed_where_it_stopped(server, tmp_path):
+    server.drops = [1_000_000, 500_000]
+    assert fetch(server.url, tmp_path / "f.zip", pause=0).read_bytes() == CONTENT
+    assert server.asked == [None, "bytes=1000000-", "bytes=1500000-"]
+
+
+def test_later_call_goes_on_from_what_an_earlier_one_left(server, tmp_path):
+    server.drops = [1_000_000, 0, 0, 0, 0, 0]
+    with pytest.raises(DataError, match=r"5 times in a row; the same command goes on from byte 1000000"):
+        fetch(server.url, tmp_path / "f.zip", pause=0)
+    assert not (tmp_path / "f.zip").exists()
+    assert fetch(server.url, tmp_path / "f.zip").read_bytes() == CONTENT
+    assert server.asked[-1] == "bytes=1000000-"
+
+
+@pytest.mark.parametrize("change", ["no ranges", "another file", "no tag"])
+def test_file_is_fetched_from_its_beginning_where_it_cannot_be_resumed(server, tmp_path, change):
+    server.drops = [1_000_000, 0, 0, 0, 0, 0]
+    server.tag = "" if change == "no tag" else server.tag
+    with pytest.raises(DataError, match="times in a row"):
+        fetch(server.url, tmp_path / "f.zip", pause=0)
+    if change == "no ranges":
+        server.ranges = False
+    if change == "another file":
+        server.content, server.tag = CONTENT[::-1], '"v2"'
+    assert fetch(server.url, tmp_path / "f.zip", pause=0).read_bytes() == server.content
+    if change == "no tag":
+        assert set(server.asked) == {None}
+
+
+def test_complete_part_is_accepted_without_its_bytes_again(server, tmp_path):
+    (tmp_path / "f.zip.part").write_bytes(CONTENT)
+    (tmp_path / "f.zip.part.json").write_text(json.dumps({"url": server.url, "validator": '"v1"'}))
+    assert fetch(server.url, tmp_path / "f.zip").read_bytes() == CONTENT
+    assert server.asked == [f"bytes={len(CONTENT)}-"]
+
+
+def test_part_longer_than_the_file_is_thrown_away(server, tmp_path):
+    (tmp_path / "f.zip.part").write_bytes(CONTENT + b"more")
+    (tmp_path / "f.zip.part.json").write_text(json.dumps({"url": server.url, "validator": '"v1"'}))
+    assert fetch(server.url, tmp_path / "f.zip", pause=0).read_bytes() == CONTENT
+
+
+def test_server_without_length_is_read_to_the_end(server, tmp_path):
+    server.sends_length = False
+    assert fetch(server.url, tmp_path / "f.zip").read_bytes() == CONTENT
+
+
+def test_wrong_checksum_is_refused_and_nothing_is_kept(server, tmp_path):
+    with pytest.raises(DataError, match=r"SHA-256 is [0-9a-f]{64}, expected 00"):
+        fetch(server.url, tmp_path / "f.zip", sha256="00")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_refusals_are_one_clear_line(server, tmp_path):
+    server.status = 404
+    with pytest.raises(DataError, match=r"xlsa17\.zip: the server answers 404 Not Found"):
+        fetch(server.url, tmp_path / "f.zip")
+    assert len(server.asked) == 1
+    server.status = 503
+    with pytest.raises(DataError, match=r"the server answers 503 .*5 times in a row"):
+        fetch(server.url, tmp_path / "f.zip", pause=0)
+    with pytest.raises(DataError, match="only http and https"):
+        fetch("file:///etc/hostname", tmp_path / "f.zip")
+    (tmp_path / "file").write_text("")
+    with pytest.raises(DataError, match="cannot save"):
+        fetch(server.url, tmp_path / "file" / "f.zip")
+
+
+def test_unreachable_server_is_one_clear_line(server, tmp_path):
+    url = server.url
+    server.server_close()
+    with pytest.raises(DataError, match=r"cannot download .*refused, 5 times in a row"):
+        fetch(url, tmp_path / "f.zip", pause=0)
+
+
+def test_two_downloads_of_one_file_do_not_mix(server, tmp_path):
+    with (tmp_path / "f.zip.part").open("ab") as other:
+        fcntl.flock(other, fcntl.LOCK_EX)
+        with pytest.raises(DataError, match=r"is being downloaded to .* by another process"):
+            fetch(server.url, tmp_path / "f.zip")
+    assert server.asked == []
+
+
+# -- archives ---------------------------------------------------------------------------------------------------------
+
+
+def archive_of(tmp_path, names=("AWA2", "CUB"), extra=()):
+    """A zip archive as the public one is laid out, and where it is."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w") as file:
+        file.writestr("xlsa17/README.txt", "about")
+        for name in names:
+            write_folder(tmp_path / "source" / name)
+            for path in sorted((tmp_path / "source" / name).iterdir()):
+                file.write(path, f"xlsa17/data/{name}/{path.name}")
+        for info, text in extra:
+            file.writestr(info, text)
+    return content.getvalue()
+
+
+def test_prepared_archive_can_be_loaded_by_name(server, tmp_path):
+    server.content = archive_of(tmp_path)
+    root = tmp_path / "root"
+    folders = prepare_archive(root, url=server.url)
+    assert [f.name for f in folders] == ["AWA2", "CUB"]
+    assert sorted(p.name for p in root.iterdir()) == [".downloads", "AWA2", "CUB"]
+    assert list((root / ".downloads").iterdir()) == []
+    origin = json.loads((root / "AWA2" / "origin.json").read_text())
+    assert origin["sha256"] == hashlib.sha256(server.content).hexdigest()
+    here = Xlsa17(folder="AWA2").load(DataPlaces(root))
+    assert here.fingerprint == Xlsa17(folder="AWA2").load(DataPlaces(tmp_path / "source")).fingerprint
+
+
+def test_folders_that_are_there_stay_as_they_are(server, tmp_path):
+    server.content = archive_of(tmp_path)
+    (tmp_path / "root" / "CUB").mkdir(parents=True)
+    (tmp_path / "root" / "CUB" / "mine").write_text("mine")
+    assert [f.name for f in prepare_archive(tmp_path / "root", url=server.url, keep_archive=True)] == ["AWA2"]
+    assert [p.name for p in (tmp_path / "root" / "CUB").iterdir()] == ["mine"]
+    assert (tmp_path / "root" / ".downloads" / "xlsa17.zip").is_file()
+    assert prepare_archive(tmp_path / "root", url=server.url) == []
+
+
+def _link():
+    info = zipfile.ZipInfo("xlsa17/data/AWA2/link.mat")
+    info.create_system = 3
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+EVIL = {
+    "absolute path": ("/tmp/evil.mat", "write outside"),
+    "parent folder": ("xlsa17/data/AWA2/../../../evil.mat", "write outside"),
+    "backslash": ("xlsa17\\..\\evil.mat", "write outside"),
+    "drive": ("C:evil.mat", "write outside"),
+    "link": (_link(), "a link or special file"),
+}
+
+
+@pytest.mark.parametrize("case", EVIL)
+def test_archives_that_reach_outside_are_refused_before_anything_is_written(tmp_path, case):
+    member, message = EVIL[case]
+    (tmp_path / "e.zip").write_bytes(archive_of(tmp_path, extra=[(member, "/etc/passwd")]))
+    root = tmp_path / "root"
+    root.mkdir()
+    with pytest.raises(DataError, match=rf"e\.zip: refused, .*{message}"):
+        unpack_datasets(tmp_path / "e.zip", root)
+    assert list(root.iterdir()) == []
+    assert not (tmp_path / "evil.mat").exists()
+
+
+def test_absurd_sizes_are_refused(tmp_path):
+    (tmp_path / "b.zip").write_bytes(archive_of(tmp_path))
+    (tmp_path / "root").mkdir()
+    with pytest.raises(DataError, match=r"unpacks to more than 1e-06 GB"):
+        unpack_datasets(tmp_path / "b.zip", tmp_path / "root", max_bytes=1000)
+
+
+def test_members_that_appear_twice_are_refused(tmp_path):
+    with pytest.warns(UserWarning, match="Duplicate name"):
+        content = archive_of(tmp_path, extra=[("xlsa17/data/AWA2/att_splits.mat", "other")])
+    (tmp_path / "d.zip").write_bytes(content)
+    with pytest.raises(DataError, match="holds a file twice"):
+        unpack_datasets(tmp_path / "d.zip", tmp_path)
+
+
+def test_damaged_archive_leaves_no_folder(tmp_path):
+    content = bytearray(archive_of(tmp_path))
+    place = content.find(b"PK\x03\x04", 200) + 100
+    content[place : place + 50] = bytes(50)
+    (tmp_path / "d.zip").write_bytes(content)
+    (tmp_path / "t.zip").write_bytes(content[:500])
+    (tmp_path / "root").mkdir()
+    for name in ("d.zip", "t.zip"):
+        with pytest.raises(DataError, match="cannot be read as a zip archive"):
+            unpack_datasets(tmp_path / name, tmp_path / "root")
+    assert list((tmp_path / "root").iterdir()) == []
+
+
+def test_archive_without_data_sets_is_refused(tmp_path):
+    with zipfile.ZipFile(tmp_path / "n.zip", "w") as file:
+        file.writestr("photos/a.txt", "a")
+    with pytest.raises(DataError, match="no archive of zero-shot data sets"):
+        unpack_datasets(tmp_path / "n.zip", tmp_path)

@@ -1,0 +1,257 @@
+"""Fetching the public archive of the standard zero-shot data sets, for users who are online.
+
+A download goes to ``<file>.part`` and is resumed there, by this call or by a later one, as long as the server's copy is
+the same (``ETag`` or ``Last-Modified``, sent back as ``If-Range``). A complete file is renamed into place, and
+``<file>.json`` beside it records address, size, SHA-256 and time.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+import socket
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from http.client import HTTPException, HTTPResponse
+from pathlib import Path
+from typing import IO
+
+from zslplat.data.array_store import sha256_of
+from zslplat.data.unpacking import unpack_datasets
+from zslplat.errors import DataError
+
+ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
+ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
+
+Progress = Callable[[int, int | None], None]
+_CHUNK = 1 << 20
+_ATTEMPTS = 5  # in a row without a new byte
+
+
+def prepare_archive(
+    root: Path,
+    *,
+    url: str = ARCHIVE_URL,
+    sha256: str = "",
+    progress: Progress | None = None,
+    keep_archive: bool = False,
+) -> list[Path]:
+    """Fetch the archive into the data root and unpack the data sets in it that are not there yet.
+
+    Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). Existing
+    folders are left alone. Returns the new folders. ``progress`` is told bytes so far and bytes in all.
+    """
+    try:
+        root.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise DataError(f"data root {root} cannot be made: {error.strerror or error}") from error
+    archive = fetch(url, root / ".downloads" / (url.rstrip("/").rpartition("/")[2] or "archive.zip"), sha256, progress)
+    record = json.loads(_record_path(archive).read_text())
+    folders = unpack_datasets(archive, root, origin=record)
+    if not keep_archive:
+        archive.unlink()
+        _record_path(archive).unlink()
+    return folders
+
+
+def fetch(
+    url: str,
+    target: Path,
+    sha256: str = "",
+    progress: Progress | None = None,
+    *,
+    timeout: float = 30.0,
+    pause: float = 1.0,
+) -> Path:
+    """Download ``url`` to ``target``, resuming what an earlier call left; a complete file is not fetched again.
+
+    ``sha256`` (64 hex digits) is checked when given. ``timeout`` in seconds bounds the silence of the server, ``pause``
+    the wait before each new attempt (it doubles). Raises :class:`DataError` when the server cannot be reached, refuses,
+    keeps breaking off, or delivers another file than expected, and when another process is downloading the same file.
+    """
+    if not url.startswith(("http://", "https://")):
+        raise DataError(f"cannot download {url!r}: only http and https addresses are supported")
+    if _is_complete(target, sha256):
+        return target
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _exclusive(target.with_name(target.name + ".part"), url) as part:
+            state = _Transfer(url, part, _read_validator(part, url), progress, timeout)
+            state.run(pause)
+            return _finish(state, target, sha256)
+    except OSError as error:
+        raise DataError(f"cannot save {url} as {target}: {error.strerror or error}") from error
+
+
+@dataclass
+class _Transfer:
+    """One file on its way: what is on disk, and what the server says about the whole."""
+
+    url: str
+    file: IO[bytes]
+    validator: str
+    progress: Progress | None
+    timeout: float
+    total: int | None = None
+
+    def run(self, pause: float) -> None:
+        """Ask until all bytes are here; a broken connection is resumed, several without a new byte are an error."""
+        fruitless, wait, cause = 0, pause, "the connection broke off"
+        while True:
+            before = self.size()
+            try:
+                if self.attempt():
+                    return
+            except urllib.error.HTTPError as error:
+                if error.code < 500 and error.code not in (408, 429):
+                    raise DataError(
+                        f"cannot download {self.url}: the server answers {error.code} {error.reason}"
+                    ) from error
+                cause = f"the server answers {error.code} {error.reason}"
+            except urllib.error.URLError as error:
+                cause = str(getattr(error.reason, "strerror", "") or error.reason)
+                if isinstance(error.reason, socket.gaierror):
+                    raise DataError(f"cannot download {self.url}: {cause}; is this machine online?") from error
+            except (HTTPException, ConnectionError, TimeoutError) as error:
+                cause = str(error) or type(error).__name__
+            fruitless = 0 if self.size() > before else fruitless + 1
+            if fruitless >= _ATTEMPTS:
+                raise DataError(
+                    f"cannot download {self.url}: {cause}, {_ATTEMPTS} times in a row; the same command goes on from "
+                    f"byte {self.size()}"
+                )
+            if fruitless:
+                time.sleep(wait)
+                wait *= 2
+
+    def size(self) -> int:
+        return self.file.seek(0, os.SEEK_END)
+
+    def attempt(self) -> bool:
+        """Make one request, from where the file ends; tell whether the file is complete after it."""
+        start = self.size()
+        # Without something to recognise the server's copy by, a rest could belong to another file.
+        if start and not self.validator:
+            start = self._restart()
+        request = urllib.request.Request(self.url, headers={"User-Agent": "zslplat", "Accept-Encoding": "identity"})
+        if start:
+            request.add_header("Range", f"bytes={start}-")
+            request.add_header("If-Range", self.validator)
+        try:
+            response = urllib.request.urlopen(request, timeout=self.timeout)
+        except urllib.error.HTTPError as error:
+            if error.code != 416:
+                raise
+            whole = error.headers.get("Content-Range", "").rpartition("/")[2]
+            self.total = int(whole) if whole.isdigit() else None
+            if self.total == start:
+                return True
+            self._restart()
+            return False
+        with response:
+            return self._receive(response, start)
+
+    def _receive(self, response: HTTPResponse, start: int) -> bool:
+        length = response.headers.get("Content-Length", "")
+        expected = int(length) if length.isdigit() else None
+        if start and not (
+            response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
+        ):
+            start = self._restart()  # the server sends the file from its beginning
+        self.total = None if expected is None else start + expected
+        self._remember(response)
+        while chunk := _read(response):
+            self.file.write(chunk)
+            if self.progress:
+                self.progress(self.file.tell(), self.total)
+        self.file.flush()
+        # A connection that breaks off ends the body early without an error.
+        return self.total is None or self.size() == self.total
+
+    def _restart(self) -> int:
+        self.file.seek(0)
+        self.file.truncate()
+        return 0
+
+    def _remember(self, response: HTTPResponse) -> None:
+        """Keep what identifies the server's copy; a weak tag does not promise equal bytes."""
+        tag = response.headers.get("ETag", "")
+        self.validator = tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
+        _validator_path(Path(self.file.name)).write_text(json.dumps({"url": self.url, "validator": self.validator}))
+
+
+def _read(response: HTTPResponse) -> bytes:
+    try:
+        return response.read(_CHUNK)
+    except OSError as error:  # told apart from errors of the disk
+        raise ConnectionError(error.strerror or str(error)) from error
+
+
+def _finish(state: _Transfer, target: Path, sha256: str) -> Path:
+    state.file.flush()
+    os.fsync(state.file.fileno())
+    part = Path(state.file.name)
+    digest = sha256_of(part)
+    if sha256 and digest != sha256.lower():
+        part.unlink()
+        _validator_path(part).unlink(missing_ok=True)
+        raise DataError(
+            f"{state.url}: SHA-256 is {digest}, expected {sha256}; the file is not the one that was asked for"
+        )
+    record = {
+        "url": state.url,
+        "size": part.stat().st_size,
+        "sha256": digest,
+        "validator": state.validator,
+        "fetched": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+    }
+    scratch = _record_path(target).with_suffix(".json.new")
+    scratch.write_text(json.dumps(record, indent=2) + "\n")
+    os.replace(scratch, _record_path(target))
+    os.replace(part, target)
+    _validator_path(part).unlink(missing_ok=True)
+    return target
+
+
+def _is_complete(target: Path, sha256: str) -> bool:
+    """Tell whether the file is there and is what its record says (and what is asked for)."""
+    try:
+        record = json.loads(_record_path(target).read_text())
+        if target.stat().st_size != record["size"]:
+            return False
+        digest = sha256_of(target)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
+    return digest == record["sha256"] and (not sha256 or digest == sha256.lower())
+
+
+def _record_path(target: Path) -> Path:
+    return target.with_name(target.name + ".json")
+
+
+def _validator_path(part: Path) -> Path:
+    return part.with_name(part.name + ".json")
+
+
+def _read_validator(part: IO[bytes], url: str) -> str:
+    try:
+        kept = json.loads(_validator_path(Path(part.name)).read_text())
+        return str(kept["validator"]) if kept["url"] == url else ""
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
+
+
+@contextmanager
+def _exclusive(path: Path, url: str) -> Iterator[IO[bytes]]:
+    """Open a file for appending, for one process at a time; the lock ends with the process, however it ends."""
+    with path.open("a+b") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise DataError(f"{url} is being downloaded to {path} by another process; wait for it") from None
+        yield file
