@@ -1,15 +1,28 @@
-"""Shared fixtures: a plugin distribution made on the fly, as a stranger would install one; ways to run the program."""
+"""Shared fixtures: a plugin distribution made on the fly, as a stranger would install one; ways to run the program.
+
+``call`` runs a command inside this process, ``leader`` in a process that has the heavy imports behind it, ``program``
+and ``start_program`` in a fresh interpreter, as a user does. The first two save most of the time, so the others are
+left to tests that are about the start of the program or about processes. All begin with a store whose two databases
+hold no study yet, copied from one that is made once.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import multiprocessing
 import os
+import shutil
 import subprocess
 import sys
+import types
 from pathlib import Path
+from typing import NamedTuple
 
+import psutil
 import pytest
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
+HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
 
 
 def install_distribution(folder, name, module, source, group="zslplat", version="1.2.3"):
@@ -39,27 +52,109 @@ def program_environment(plugin_path):
     return environment
 
 
+@pytest.fixture(scope="session")
+def store_template(tmp_path_factory):
+    """A store with the tables of both databases and nothing in them; making them takes longer than a small study."""
+    from zslplat.settings import resolve_settings
+    from zslplat.tracking.projection import Projection
+    from zslplat.tuning.records import Records
+
+    settings = resolve_settings({"store": tmp_path_factory.mktemp("template") / "mlruns"})
+    settings.make_store()
+    records = Records(settings.storage_url, settings.studies)
+    projection = Projection(settings, "template", "template", pytest.fail)
+    projection.client.delete_experiment(projection.experiment_id)
+    records.engine.dispose()
+    return settings.store
+
+
 @pytest.fixture
-def program(program_environment, tmp_path):
+def new_store(store_template, tmp_path):
+    """Return a folder's fresh store ``mlruns``; by default that of the test's own folder."""
+
+    def copy(folder=tmp_path):
+        store = folder / "mlruns"
+        if not store.exists():
+            store.mkdir(parents=True)
+            for name in ("mlflow.db", "optuna.db"):
+                shutil.copy(store_template / name, store / name)
+        return store
+
+    return copy
+
+
+class Done(NamedTuple):
+    """What a command left: exit code, standard output and standard error."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+@contextlib.contextmanager
+def blank_main():
+    """Keep spawned processes from importing pytest, which a spawned process takes for the main program."""
+    main = sys.modules["__main__"]
+    sys.modules["__main__"] = types.ModuleType("__main__")
+    try:
+        yield
+    finally:
+        sys.modules["__main__"] = main
+
+
+@pytest.fixture
+def call(new_store, program_environment, tmp_path, monkeypatch, capfd):
+    """Run ``zslplat`` with arguments inside this process, in a folder of the test's own."""
+    from zslplat.cli.app import run_app
+    from zslplat.registry import registry
+
+    path = program_environment["PYTHONPATH"]
+    monkeypatch.syspath_prepend(path)
+    for name in [name for name in os.environ if name.startswith("ZSLPLAT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", program_environment["XDG_CONFIG_HOME"])
+    registry.cache_clear()
+
+    def run(*arguments, cwd=tmp_path):
+        new_store(cwd)
+        monkeypatch.chdir(cwd)
+        capfd.readouterr()
+        with blank_main():
+            code = run_app([str(a) for a in arguments])
+        return Done(code, *capfd.readouterr())
+
+    yield run
+    registry.cache_clear()
+
+
+@pytest.fixture
+def program(new_store, program_environment, tmp_path):
     """Run ``zslplat`` with arguments in a folder of the test's own; returns the finished process."""
 
-    def run(*arguments, cwd=tmp_path, timeout=120, **extra):
-        command = [sys.executable, "-m", "zslplat", *map(str, arguments)]
-        environment = {**program_environment, **extra}
-        return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=timeout)
+    def run(*arguments, cwd=tmp_path, timeout=120, preexec_fn=None, **extra):
+        new_store(cwd)
+        return subprocess.run(
+            [sys.executable, "-m", "zslplat", *map(str, arguments)],
+            cwd=cwd,
+            env={**program_environment, **extra},
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+            preexec_fn=preexec_fn,
+        )
 
     return run
 
 
 @pytest.fixture
-def start_program(program_environment, tmp_path):
+def start_program(new_store, program_environment, tmp_path):
     """Start ``zslplat`` and return the process, in a session of its own, with its standard error as a pipe."""
     started = []
 
     def start(*arguments, cwd=tmp_path, **extra):
-        command = [sys.executable, "-m", "zslplat", *map(str, arguments)]
+        new_store(cwd)
         process = subprocess.Popen(
-            command,
+            [sys.executable, "-m", "zslplat", *map(str, arguments)],
             cwd=cwd,
             env={**program_environment, **extra},
             stdout=subprocess.PIPE,
@@ -75,6 +170,78 @@ def start_program(program_environment, tmp_path):
         if process.poll() is None:
             process.kill()
         process.communicate()
+
+
+class Leader:
+    """A running command: its process, what it has printed, and the processes that it has started."""
+
+    def __init__(self, process, out, err):
+        self.process, self.out, self.err = process, out, err
+
+    def wait(self, timeout=120):
+        """Wait for the end and return the :class:`Done`."""
+        self.process.join(timeout)
+        assert self.process.exitcode is not None, f"still running after {timeout} s: {self.err.read_text()}"
+        return Done(self.process.exitcode, self.out.read_text(), self.err.read_text())
+
+    def workers(self):
+        """Return the worker processes."""
+        return _started_by(self.process.pid)
+
+    def children(self):
+        """Return the processes in which trials are evaluated."""
+        return [child for worker in self.workers() for child in _started_by(worker.pid)]
+
+
+def _started_by(pid):
+    try:
+        return [p for p in psutil.Process(pid).children() if "spawn_main" in " ".join(p.cmdline())]
+    except psutil.Error:
+        return []
+
+
+def _lead(arguments, cwd, environment, path, out, err):
+    os.setsid()
+    os.chdir(cwd)
+    os.environ.clear()
+    os.environ.update(environment)
+    sys.path.insert(0, path)
+    for number, file in ((1, out), (2, err)):
+        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
+    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
+    sys.argv = ["zslplat", *arguments]
+    from zslplat.cli import main
+
+    try:
+        main()
+    finally:
+        sys.stdout.flush()
+
+
+@pytest.fixture
+def leader(new_store, program_environment, tmp_path):
+    """Start ``zslplat`` as a :class:`Leader` of its own session, forked from a process with the imports done."""
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(HEAVY))
+    started = []
+
+    def start(*arguments, cwd=tmp_path):
+        new_store(cwd)
+        out, err = (tmp_path / f"{kind}-{len(started)}.txt" for kind in ("out", "err"))
+        environment = dict(program_environment)
+        path = environment["PYTHONPATH"]
+        arguments = [str(a) for a in arguments]
+        with blank_main():
+            process = context.Process(target=_lead, args=(arguments, str(cwd), environment, path, str(out), str(err)))
+            process.start()
+        started.append(process)
+        return Leader(process, out, err)
+
+    yield start
+    for process in started:
+        if process.is_alive():
+            process.kill()
+        process.join()
 
 
 @pytest.fixture(scope="session")

@@ -2,15 +2,18 @@
 
 import ctypes
 import gc
+import os
 import sys
 import time
 
 import numpy as np
 
 from zslplat.api import (
+    Choice,
     ClassFold,
     Dataset,
     DataSource,
+    Diagnostics,
     Integer,
     MethodError,
     Optional,
@@ -70,35 +73,39 @@ class Idle(Plain):
         return {}
 
 
-class Endless(Plain):
-    """Never ends."""
+class Trouble(Plain):
+    """Misbehaves as its parameter says; ``stuck`` never ends, in compiled code that lets no other thread run."""
+
+    summary = "every kind of trouble"
+    random = False
+    KINDS = ("none", "endless", "stuck", "segfault", "glutton", "undefined", "exits", "raises", "unrecordable")
+    parameters = {"trouble": Parameter("what goes wrong", Choice(KINDS), Choice(KINDS))}
+
+    def __init__(self, trouble="none"):
+        super().__init__()
+        self.trouble = trouble
 
     def fit(self, X, y, S, *, statistics=None):
-        while True:
-            time.sleep(0.1)
-
-
-class Segfault(Plain):
-    """Dies of a segmentation fault."""
-
-    def fit(self, X, y, S, *, statistics=None):
-        ctypes.string_at(0)
-
-
-class Glutton(Plain):
-    """Takes all the memory that it can get."""
-
-    def fit(self, X, y, S, *, statistics=None):
-        self.hoard_ = []
-        while True:
-            self.hoard_.append(np.ones(4_000_000))
-
-
-class Undefined(Plain):
-    """Scores that are not numbers."""
+        if self.trouble == "endless":
+            while True:
+                time.sleep(0.1)
+        if self.trouble == "stuck":
+            ctypes.PyDLL(None).pause()
+        if self.trouble == "segfault":
+            ctypes.string_at(0)
+        if self.trouble == "exits":
+            os._exit(3)
+        if self.trouble == "raises":
+            raise ValueError("this goes\nwrong")
+        while self.trouble == "glutton":
+            self.hoard_ = [*getattr(self, "hoard_", []), np.ones(4_000_000)]
+        if self.trouble == "unrecordable":
+            self.diagnostics_ = Diagnostics(numbers={"odd": object()})
+        return super().fit(X, y, S)
 
     def decision_function(self, X, S, *, seen=None, statistics=None):
-        return np.full((len(X), len(S)), np.nan)
+        scores = super().decision_function(X, S)
+        return np.full_like(scores, np.nan) if self.trouble == "undefined" else scores
 
 
 class Spy(Plain):
@@ -138,6 +145,7 @@ class Marked(DataSource):
         "permuted": Parameter("permute the test labels with this seed", Optional(Integer(0))),
         "nan": Parameter("put NaN into a feature", Optional(Integer(0, 1))),
         "overlap": Parameter("let a class be in train and test", Optional(Integer(0, 1))),
+        "broken": Parameter("fail with an error of the loader itself", Optional(Integer(0, 1))),
         "one_class_fold": Parameter("give a fold with a single class", Optional(Integer(0, 1))),
         "no_signature": Parameter("leave out the last signature", Optional(Integer(0, 1))),
     }
@@ -155,6 +163,8 @@ class Marked(DataSource):
         test_seen = np.flatnonzero((y < seen) & (position >= 9))
         test_unseen = np.flatnonzero(y >= seen)
         hidden = np.concatenate([test_seen, test_unseen])
+        if o.get("broken"):
+            raise KeyError("features")
         if o.get("marked"):
             X[hidden], S[seen:] = SENTINEL, SENTINEL
         if o.get("noise_seed") is not None:
@@ -195,10 +205,7 @@ def zslplat_methods():
     return {
         "plain": Plain,
         "idle": Idle,
-        "endless": Endless,
-        "segfault": Segfault,
-        "glutton": Glutton,
-        "undefined": Undefined,
+        "trouble": Trouble,
         "spy": Spy,
     }
 

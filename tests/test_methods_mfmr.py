@@ -76,7 +76,7 @@ def test_printed_common_scheme_is_the_pseudo_inverse():
 @pytest.mark.parametrize("lam", [0.0, 1.0, 100.0])
 def test_objective_never_rises(lam):
     X, y, S, Xu, _, Su = problem()
-    method = MFMRJoint(lam=lam, gamma=lam, iterations=150, converged_at=0.0).fit(X, y, S)
+    method = MFMRJoint(lam=lam, gamma=lam, anchor=0.3, iterations=150, converged_at=0.0).fit(X, y, S)
     method.decision_function(Xu, Su)
     for name in ("objective", "objective_joint"):
         values = np.array(method.diagnostics_.series[name])
@@ -132,7 +132,7 @@ def test_seed_matters_in_the_printed_form_only():
     np.testing.assert_array_equal(U("paper", 1), U("paper", 1))
 
 
-@pytest.mark.parametrize("method", [MFMR(), MFMRJoint()])
+@pytest.mark.parametrize("method", [MFMR(ridge=0.01), MFMRJoint(ridge=0.01)])
 def test_unseen_classes_are_recognised(method):
     X, y, S, Xu, yu, Su = problem(n=600, c=16, unseen=4, seed=1)
     accuracy = (method.fit(X, y, S).predict(Xu, Su) == yu).mean()
@@ -163,3 +163,59 @@ def test_learned_matrices_are_named():
     assert set(method.matrices()) == {"U", "V"}
     np.testing.assert_array_equal(method.matrices()["V"], V)
     assert method.project(Xu).shape == (len(Xu), S.shape[1])
+
+
+def test_relative_scores_change_retrieval_only():
+    X, y, S, Xu, _, Su = problem()
+    plain = MFMR(temperature=np.inf).fit(X, y, S).decision_function(Xu, Su)
+    relative = MFMR(temperature=0.1).fit(X, y, S).decision_function(Xu, Su)
+    shift = relative - plain
+    np.testing.assert_allclose(shift, np.broadcast_to(shift[:, :1], shift.shape), atol=1e-12)
+    np.testing.assert_allclose(np.exp(relative / 0.1).sum(axis=1), 1)
+
+
+@pytest.mark.parametrize("compare", ["features", "inverse"])
+def test_other_comparisons_are_their_definitions(compare):
+    X, y, S, Xu, _, Su = problem()
+    method = MFMR(compare=compare, shrinkage=0.2, temperature=np.inf).fit(X, y, S)
+    U = method.U_
+    if compare == "features":
+        left, right = Xu, Su @ U.T
+    else:
+        gram = U.T @ U
+        left = Xu @ U @ np.linalg.inv(gram + 0.2 * np.trace(gram) / len(gram) * np.eye(len(gram)))
+        right = Su
+    expected = left @ right.T / np.outer(np.linalg.norm(left, axis=1), np.linalg.norm(right, axis=1))
+    np.testing.assert_allclose(method.decision_function(Xu, Su), expected, atol=1e-9)
+
+
+def test_joint_scheme_minimises_its_stated_objective():
+    X, y, S, Xu, _, Su = problem()
+    method = MFMRJoint(anchor=0.4, gamma=3.0, scale=0.5, k=4, balance=0.0, iterations=3000, converged_at=0.0)
+    V = method.fit(X, y, S).decision_function(Xu, Su)
+    common = MFMR(temperature=np.inf, k=4, iterations=3000, converged_at=0.0)
+    cosines = common.fit(X, y, S).decision_function(Xu, Su)
+    P = np.exp(cosines / method.temperature)
+    P /= P.sum(axis=1, keepdims=True)
+    W, Q = dense_graph(Xu, 4)
+    between = method.metric_.cosines(*[Su @ method.U_.T - method.promised_mean_] * 2)
+
+    def objective(V):
+        # |X/scale - V B|^2 with rows of X and B of length 1 in the metric, by their inner products alone.
+        data = len(V) / 0.25 - 2 * np.vdot(V, cosines) / 0.5 + np.vdot(V @ between, V)
+        rows = ((V.sum(axis=1) - 1) ** 2).sum()
+        smooth = np.trace(V.T @ (Q - W) @ V) / W.sum(axis=1).mean()
+        return 0.6 * (data + rows) + 0.4 * ((V - P) ** 2).sum() + 3.0 * smooth
+
+    np.testing.assert_allclose(method.diagnostics_.series["objective_joint"][-1], objective(V), rtol=1e-8)
+    rng = np.random.default_rng(0)
+    for _ in range(20):  # a convex problem: no feasible step from its minimum goes down
+        other = np.maximum(V + 0.02 * rng.standard_normal(V.shape), 0)
+        assert objective(other) > objective(V)
+
+
+def test_printed_form_has_its_own_space_and_is_random():
+    assert not MFMRJoint().is_random
+    assert MFMRJoint(variant="paper").is_random
+    assert {"ridge", "shrinkage", "anchor"} <= set(MFMRJoint().space)
+    assert set(MFMRJoint(variant="paper").space) == {"lam", "k", "gamma"}

@@ -7,6 +7,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, UsageError, ZslplatError
 from zslplat.hookspecs import hookimpl
+from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method, ZeroShotMethod, check_fit_inputs
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.base import (
@@ -32,7 +33,10 @@ __all__ = [
     "DataSource",
     "Dataset",
     "Diagnostics",
+    "DotProductKernel",
+    "InnerProductKernel",
     "Integer",
+    "Kernel",
     "MatrixFigure",
     "Method",
     "MethodError",
@@ -42,6 +46,7 @@ __all__ = [
     "Parameter",
     "Preprocessing",
     "Problem",
+    "RadialKernel",
     "Real",
     "ScatterFigure",
     "SignatureSet",
@@ -54,4 +59,5 @@ __all__ = [
     "ZslplatError",
     "check_fit_inputs",
     "hookimpl",
+    "parse_kernel",
 ]

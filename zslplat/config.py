@@ -10,7 +10,11 @@ from typing import Any
 from zslplat.errors import UsageError
 from zslplat.spec import Spec
 
-_KEYS = {"method", "dataset", "task", "features", "signatures", "seed", "repeats", "carried", "study", "trial"}
+_TYPES: dict[str, type] = {
+    **dict.fromkeys(("method", "dataset", "task", "features", "signatures", "study"), str),
+    **dict.fromkeys(("seed", "repeats", "trial"), int),
+    "carried": dict,
+}
 
 
 def write_config(
@@ -52,10 +56,13 @@ def read_config(path: Path) -> dict[str, Any]:
         content = tomllib.loads(path.read_text())
     except OSError as error:
         raise UsageError(f"configuration {path} cannot be read: {error.strerror}") from error
-    except tomllib.TOMLDecodeError as error:
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"configuration {path} is not TOML: {error}") from error
-    unknown = set(content) - _KEYS
+    unknown = set(content) - set(_TYPES)
     if unknown or "method" not in content:
         problem = f"unknown key {sorted(unknown)[0]!r}" if unknown else "no key 'method'"
-        raise UsageError(f"configuration {path}: {problem}; known keys: {', '.join(sorted(_KEYS))}")
+        raise UsageError(f"configuration {path}: {problem}; known keys: {', '.join(sorted(_TYPES))}")
+    for key, value in content.items():
+        if not isinstance(value, _TYPES[key]) or isinstance(value, bool):
+            raise UsageError(f"configuration {path}: {key}={value!r} is no {_TYPES[key].__name__}")
     return content

@@ -9,8 +9,10 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +22,7 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps
 from zslplat.data.source import DataPlaces
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.methods.base import Method, require_kind
 from zslplat.settings import Settings
 from zslplat.space import Space, check_value
@@ -45,7 +47,15 @@ def open_dataset(spec: Spec, settings: Settings) -> Dataset:
     from zslplat.data.catalogue import open_source
 
     places = DataPlaces(settings.data_root, settings.cache / "data")
-    return open_source(spec, places, registered_sources()).load(places)
+    source = open_source(spec, places, registered_sources())
+    try:
+        return source.load(places)
+    except (ZslplatError, MemoryError):
+        raise
+    except Exception as error:
+        # A loader's own error says little to somebody who did not write the loader.
+        text = " ".join(str(error).split())
+        raise DataError(f"data set {spec} cannot be loaded: {type(error).__name__}: {text}") from error
 
 
 def registered_sources() -> dict[str, Callable[[], Any]]:
@@ -140,7 +150,7 @@ class Workbench:
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
             str(self.experiment.task),
-            code_version(self.method_class.__module__),
+            self._code(),
         )
         return PrepareJob(
             self.experiment.method.name, fixed, space, str(self.experiment.task), problem, self.cache.path(key)
@@ -158,8 +168,15 @@ class Workbench:
             str(experiment.task),
             experiment.seed,
             steps,
-            code_version(type(self.task).__module__),
+            self._code(),
         )
+
+    def _code(self) -> list[str]:
+        """Return what tells whether the same inputs still give the same arrays: our code, plugins', the libraries'."""
+        plugins = {getattr(plugin, "__name__", "") for plugin in registry.registry().manager.get_plugins()}
+        modules = {"zslplat", type(self.task).__module__, self.method_class.__module__, *plugins}
+        packages = sorted({module.partition(".")[0] for module in modules if module})
+        return [code_version(package) for package in packages] + [version(name) for name in ("numpy", "scipy")]
 
     def _store(self, problem: Problem) -> Path:
         self.on_stage(f"preprocessing {problem.name}")
@@ -183,16 +200,20 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
 
 
 @cache
-def code_version(module: str) -> str:
-    """Return a hash of the source of the package that a module lives in, so that new code makes new statistics."""
-    found = importlib.util.find_spec(module.partition(".")[0])
-    digest = hashlib.sha256(module.encode())
+def code_version(package: str) -> str:
+    """Return a hash of the sources of a package or top-level module, so that new code makes new statistics."""
+    digest = hashlib.sha256(package.encode())
+    try:
+        found = importlib.util.find_spec(package)
+    except (ImportError, ValueError):
+        found = None
     places = list(found.submodule_search_locations or []) if found else []
     files = [f for place in places for f in sorted(Path(place).rglob("*.py"))]
     if found and found.origin and not files:
         files = [Path(found.origin)]
     for file in files:
-        digest.update(file.read_bytes())
+        with suppress(OSError):
+            digest.update(file.read_bytes())
     return digest.hexdigest()[:16]
 
 
@@ -218,5 +239,5 @@ def defaults_of(template: Method, space: Space) -> dict[str, Any]:
     return {
         name: values[name]
         for name in space
-        if name in values and isinstance(values[name], int | float | str | bool | np.number)
+        if name in values and (values[name] is None or isinstance(values[name], int | float | str | bool | np.number))
     }

@@ -39,4 +39,8 @@ def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
 
 @hookspec
 def zslplat_run_finished(record: Mapping[str, Any]) -> None:
-    """Be told of a finished run: its kind (trial, final, run, sweep), study, parameters, metrics and MLflow run id."""
+    """Be told of a run that ended and is shown in MLflow.
+
+    ``record``: kind (trial, final, study, run, analysis), owner (``study:NAME``, ...), key, status, parameters,
+    metrics and MLflow's run_id. Called in the leading process; an exception is reported and stops nothing.
+    """

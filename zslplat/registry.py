@@ -57,7 +57,7 @@ class Entry:
         except Exception as error:
             raise PluginError(
                 f"{KINDS[self.kind]} {self.name!r} of {self.plugin.distribution} {self.plugin.version} "
-                f"does not load: {type(error).__name__}: {error}; repair or uninstall {self.plugin.distribution}"
+                f"does not load: {_one_line(error)}; repair or uninstall {self.plugin.distribution}"
             ) from error
 
 
@@ -78,7 +78,11 @@ class Registry:
         """Return one entry; raises for unknown names (with near matches) and for names claimed twice."""
         found = self.entries[kind].get(name)
         if not found:
-            raise UnknownNameError(KINDS[kind], name, self.names(kind))
+            error = UnknownNameError(KINDS[kind], name, self.names(kind))
+            if self.broken:
+                # The name may be one that a broken plugin would offer.
+                error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)
+            raise error
         if len(found) > 1:
             raise PluginError(_clash(found))
         return found[0]
@@ -93,6 +97,11 @@ class Registry:
             for found in by_name.values():
                 if len(found) > 1:
                     yield _clash(found)
+
+
+def describe_broken(plugin: BrokenPlugin) -> str:
+    """Return one line that names a broken plugin, its distribution and the cause."""
+    return f"plugin {plugin.name!r} of {plugin.distribution} {plugin.version} is broken: {plugin.cause}"
 
 
 def _clash(found: list[Entry]) -> str:
@@ -117,9 +126,15 @@ def build_registry(points: list[EntryPoint] | None = None) -> Registry:
             manager.register(module, name=f"{name}:{point.name}")
             _collect(registry, manager, module, plugin)
             registry.plugins.append(plugin)
-        except Exception as error:
-            registry.broken.append(BrokenPlugin(point.name, name, version, f"{type(error).__name__}: {error}"))
+        except (Exception, SystemExit) as error:
+            if manager.has_plugin(f"{name}:{point.name}"):
+                manager.unregister(name=f"{name}:{point.name}")
+            registry.broken.append(BrokenPlugin(point.name, name, version, _one_line(error)))
     return registry
+
+
+def _one_line(error: BaseException) -> str:
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
 
 
 def _unique(points: list[EntryPoint]) -> list[EntryPoint]:

@@ -78,18 +78,21 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
             return given[key]
         return os.environ.get(f"ZSLPLAT_{key.upper()}") or files.get(key)
 
+    gigabytes = pick("cache_gigabytes")
     store = Path(pick("store") or "mlruns").expanduser().absolute()
     root = pick("data_root")
     try:
-        gigabytes = float(pick("cache_gigabytes") or 20)
+        limit = 20.0 if gigabytes is None else float(gigabytes)
     except ValueError:
-        raise UsageError(f"cache_gigabytes={pick('cache_gigabytes')!r} is not a number") from None
+        limit = -1.0
+    if not limit >= 0:
+        raise UsageError(f"cache_gigabytes={gigabytes!r}: expected a number of GiB, 0 or more")
     return Settings(
         data_root=Path(root).expanduser().absolute() if root else None,
         store=store,
         tracking_uri=str(pick("tracking_uri") or f"sqlite:///{store / 'mlflow.db'}"),
         storage_url=str(pick("storage_url") or f"sqlite:///{store / 'optuna.db'}"),
-        cache_gigabytes=gigabytes,
+        cache_gigabytes=limit,
     )
 
 
@@ -100,11 +103,16 @@ def _read_configs() -> dict[str, Any]:
             continue
         try:
             content = tomllib.loads(path.read_text())
-        except (OSError, tomllib.TOMLDecodeError) as error:
+        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
             raise UsageError(f"config file {path} cannot be read: {error}") from error
         unknown = set(content) - set(_KEYS)
         if unknown:
             raise UsageError(f"config file {path}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(_KEYS)}")
+        for key, value in content.items():
+            wanted = int | float if key == "cache_gigabytes" else str
+            if not isinstance(value, wanted) or isinstance(value, bool):
+                what = "a number" if key == "cache_gigabytes" else "text in quotes"
+                raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")
         values.update(content)
     return values
 

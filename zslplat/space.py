@@ -143,7 +143,7 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
 
     Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
     """
-    from zslplat.spec import parse_value
+    from zslplat.spec import Spec, parse_value
 
     core = legal.inner if isinstance(legal, Optional) else legal
     match = _RANGE.match(text)
@@ -160,13 +160,20 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
             raise UsageError(f"range {text!r}: the low end must be below the high end, both finite")
         if "log" in flags and low <= 0:
             raise UsageError(f"range {text!r}: a logarithmic range must start above 0")
+        if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
+            raise UsageError(f"range {text!r}: the ends of a range of integers must be integers")
         if "int" in flags or isinstance(core, Integer):
             result = Integer(int(low), int(high), log="log" in flags)
         else:
             result = Real(low, high, log="log" in flags)
         ends: tuple[Any, ...] = (result.low, result.high)
     else:
-        ends = tuple(parse_value(part) for part in text.split("|"))
+        parsed = [parse_value(part) for part in text.split("|")]
+        ends = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
+        if len(set(map(str, ends))) < len(ends):
+            raise UsageError(f"range {text!r} lists a value twice")
+        if any(isinstance(value, list) for value in ends):
+            raise UsageError(f"range {text!r}: lists cannot be searched; write a|b|c of numbers or words")
         result = Choice(ends)
     for end in ends:
         if legal is not None and not legal.contains(end):

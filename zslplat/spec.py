@@ -1,7 +1,8 @@
 """Component specs: ``"mfmr(lam=1,k=10)"`` <-> a name and its parameters.
 
 Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
-quoted string, a list ``[a, b]`` or a further spec. Names may hold letters, digits, ``_``, ``-`` and ``.``.
+quoted string, a list ``[a, b]`` or a further spec. Names may hold letters, digits, ``_``, ``-`` and ``.``; others are
+quoted. In double quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
 """
 
 from __future__ import annotations
@@ -16,9 +17,10 @@ from zslplat.errors import UsageError
 _TOKEN = re.compile(
     r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
     r"|(?P<word>[A-Za-z_][\w.\-]*|\d[\w.\-]*|[+-]?inf\b)"
-    r"|(?P<string>\"[^\"]*\"|'[^']*')"
+    r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
 )
+_ESCAPED = re.compile(r'\\(["\\])')
 _WORDS = {"true": True, "false": False, "none": None}
 
 
@@ -44,10 +46,11 @@ class Spec:
         return Spec(self.name, {**self.parameters, **parameters})
 
     def __str__(self) -> str:
+        name = format_value(self.name)
         if not self.parameters:
-            return self.name
+            return name
         inner = ", ".join(f"{key}={format_value(self.parameters[key])}" for key in sorted(self.parameters))
-        return f"{self.name}({inner})"
+        return f"{name}({inner})"
 
 
 def parse_value(text: str) -> Any:
@@ -66,8 +69,9 @@ def format_value(value: Any) -> str:
             plain = parse_value(value) == value
         except UsageError:
             plain = False
-        return value if plain else '"' + value.replace('"', "'") + '"'
-    return repr(value) if isinstance(value, float) else str(value)
+        return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'
+    # A NumPy float is a float, but its repr is no number.
+    return repr(float(value)) if isinstance(value, float) else str(value)
 
 
 def parse_assignment(text: str) -> tuple[str, Any]:
@@ -118,7 +122,8 @@ class _Reader:
             return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
         if kind == "string":
             self._advance()
-            return token[1:-1]
+            text = _ESCAPED.sub(r"\1", token[1:-1]) if token[0] == '"' else token[1:-1]
+            return Spec(text, self._arguments()) if self.token == "(" else text
         if kind == "word":
             self._advance()
             if token.lower() in ("inf", "+inf", "-inf"):

@@ -7,6 +7,14 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit code: 2 for a wrong request, 1 for a failure, 130 for Ctrl-C."""
-    from zslplat.cli.app import run_app
+    from zslplat.cli.interrupts import CONTINUE, limit_interrupts
 
-    sys.exit(run_app(sys.argv[1:]))
+    try:
+        limit_interrupts()
+        from zslplat.cli.app import run_app
+
+        code = run_app(sys.argv[1:])
+    except KeyboardInterrupt:
+        print(CONTINUE, file=sys.stderr)
+        code = 130
+    sys.exit(code)

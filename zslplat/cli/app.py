@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import os
 import sys
 from importlib.metadata import entry_points
 from typing import Any
@@ -9,10 +11,12 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, data, experiments, interface
+from zslplat.cli import catalogue, data, experiments, interface, plugins
+from zslplat.cli.interrupts import CONTINUE
 from zslplat.errors import ZslplatError
 
 COMMAND_GROUP = "zslplat.commands"
+INTERRUPTED = 130
 # The base of all usage errors, which Typer does not export under a name of its own.
 _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
@@ -66,31 +70,65 @@ app = typer.Typer(
 experiments.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
+app.add_typer(plugins.app, name="plugins")
 interface.register(app)
 
 
 def run_app(arguments: list[str]) -> int:
-    """Run a command line and return its exit code; errors become one line on standard error."""
+    """Run a command line and return its exit code; an error is one line on standard error.
+
+    2 for a wrong request, 1 for one that could not be carried out, 130 for Ctrl-C.
+    """
     debug = "--debug" in arguments
     try:
         result = app(arguments, standalone_mode=False, prog_name="zslplat")
+        sys.stdout.flush()
         return result if isinstance(result, int) else 0
     except _UsageProblem as error:
-        error.show()
-        return int(error.exit_code)
+        return _show_usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        print("stopped", file=sys.stderr)
+        print(CONTINUE, file=sys.stderr)
         return 130
     except BrokenPipeError:
+        _forget_output()
         return 1
     except ZslplatError as error:
+        if debug and error.exit_code != INTERRUPTED:
+            raise
+        text = " ".join(str(error).split())
+        print(text if error.exit_code == INTERRUPTED else f"error: {text}", file=sys.stderr)
+        return error.exit_code
+    except OSError as error:
+        _forget_output()
         if debug:
             raise
-        print(f"error: {error}", file=sys.stderr)
-        return error.exit_code
+        place = f" ({error.filename})" if error.filename else ""
+        text = f"{error.strerror or error}{place}; what was recorded is kept; repair that and give the command again"
+        print(f"error: {' '.join(text.split())}", file=sys.stderr)
+        return 1
     except Exception as error:
         if debug:
             raise
         text = " ".join(str(error).split())
         print(f"error: {type(error).__name__}: {text}; give --debug for the traceback", file=sys.stderr)
         return 1
+
+
+def _show_usage(error: Any) -> int:
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return int(error.exit_code)
+    context = getattr(error, "ctx", None)
+    path = context.command_path if context is not None else "zslplat"
+    text = " ".join(error.format_message().split()).rstrip(".")
+    print(f"error: {text}; {path} --help tells what is possible", file=sys.stderr)
+    return int(error.exit_code)
+
+
+def _forget_output() -> None:
+    """Throw away what standard output still holds, where writing it has failed: the interpreter would try again."""
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+        return
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

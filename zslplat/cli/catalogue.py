@@ -26,10 +26,11 @@ def list_(
 ) -> None:
     """List the components that are installed, and the plugins that they come from."""
     from rich.table import Table
+    from rich.text import Text
 
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.errors import UnknownNameError
-    from zslplat.registry import registry
+    from zslplat.registry import describe_broken, registry
 
     if kind is not None and kind not in (*_KINDS, "plugins"):
         raise UnknownNameError("kind", kind, (*_KINDS, "plugins"))
@@ -61,12 +62,9 @@ def list_(
     if kind in (None, "plugins"):
         table = Table("plugin", "distribution", "version", "state")
         for plugin in plugins:
-            table.add_row(*plugin.values())
+            table.add_row(*map(Text, plugin.values()))
         console.print(table)
-    for line in [
-        *problems,
-        *(f"plugin {b.name!r} of {b.distribution} {b.version} is broken: {b.cause}" for b in known.broken),
-    ]:
+    for line in [*problems, *map(describe_broken, known.broken)]:
         typer.echo(f"warning: {line}", err=True)
 
 
@@ -107,10 +105,11 @@ def show(
 
 def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
     from rich.table import Table
+    from rich.text import Text
 
     table = Table("parameter", "default", "legal", "searched", "meaning")
     for parameter in parameters:
-        table.add_row(*(str(parameter[key]) for key in ("name", "default", "legal", "search", "description")))
+        table.add_row(*(Text(str(parameter[key])) for key in ("name", "default", "legal", "search", "description")))
     return table
 
 

@@ -1,4 +1,4 @@
-"""``tune``, ``run`` and ``sweep``."""
+"""``tune``, ``run``, ``rerun`` and ``sweep``."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(tune)
     app.command()(run)
+    app.command()(rerun)
     app.command()(sweep)
 
 
@@ -165,6 +166,58 @@ def run(
     finally:
         _close(reporter)
     _print_run(result, experiment, settings, as_json=as_json)
+
+
+def rerun(
+    run_id: Annotated[str, typer.Argument(help="MLflow id of a trial, final or single run.", metavar="RUN")],
+    check: Annotated[bool, typer.Option("--check", help="Fail unless every metric is the recorded one.")] = False,
+    workers: o.Workers = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
+    from zslplat.cli.reporting import make_reporter, print_json
+    from zslplat.errors import StoreError
+    from zslplat.experiment import open_dataset
+    from zslplat.tracking.rerun import differences, find_run
+    from zslplat.tuning.single import run_setting
+
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    found = find_run(settings, run_id)
+    experiment = found.experiment()
+    now = open_dataset(experiment.dataset, settings).fingerprint
+    if now != found.request["fingerprint"]:
+        raise StoreError(
+            f"the data of run {found.name!r} have changed: fingerprint {found.request['fingerprint'][:16]} then, "
+            f"{now[:16]} now; restore the files to run it again"
+        )
+    reporter = make_reporter(as_json=as_json, quiet=quiet)
+    try:
+        result = run_setting(
+            experiment,
+            settings,
+            test=found.request["split"] == "test",
+            carried=found.request["carried"],
+            workers=o.worker_count(workers),
+            reporter=reporter,
+            method_seed=int(found.request["seed"]),
+        )
+    finally:
+        _close(reporter)
+    compared, lines = differences(found, result.metrics[0])
+    if as_json:
+        print_json({"run": run_id, "compared": compared, "differences": lines, "metrics": result.metrics[0]})
+    else:
+        typer.echo(f"{found.name}: {compared} metrics compared, {len(lines)} differ")
+        for line in lines:
+            typer.echo(f"  {line}")
+    if check and (lines or not compared):
+        raise StoreError(f"run {found.name!r} did not give its recorded numbers again")
 
 
 def sweep(

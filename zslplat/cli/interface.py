@@ -22,6 +22,7 @@ def ui(
 ) -> None:
     """Start the MLflow UI on the store's runs and print its address; Ctrl-C ends it."""
     import os
+    import signal
     import subprocess
     import sys
 
@@ -37,12 +38,28 @@ def ui(
     typer.echo(f"MLflow UI on http://{host}:{port} for {settings.store} (Ctrl-C ends it)")
     command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", settings.tracking_uri]
     command += ["--default-artifact-root", settings.artifacts.as_uri(), "--host", host, "--port", str(port)]
-    process = subprocess.Popen(command, env=environment)
+    # A group of its own, so that Ctrl-C ends the server and all that it has started.
+    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    for ending in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(ending, signal.default_int_handler)
     try:
         code = process.wait()
     except KeyboardInterrupt:
-        process.terminate()
-        process.wait(10)
-        return
+        code = 0
+    finally:
+        _end_group(process.pid)
     if code != 0:
         raise StoreError(f"the MLflow UI ended with code {code}; is port {port} taken? choose another with --port")
+
+
+def _end_group(group: int) -> None:
+    """End all processes of a group, first kindly."""
+    import contextlib
+    import os
+    import signal
+    import time
+
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(group, signal.SIGTERM)
+        time.sleep(0.5)
+        os.killpg(group, signal.SIGKILL)

@@ -17,11 +17,26 @@ from zslplat.spec import format_value
 
 def make_reporter(*, as_json: bool, quiet: bool) -> Any:
     """Return the reporter that fits where the output goes."""
-    from zslplat.tuning.study import SilentReporter
-
     if as_json or quiet:
-        return SilentReporter()
+        return QuietReporter()
     return TerminalReporter() if sys.stderr.isatty() else LineReporter()
+
+
+class QuietReporter:
+    """Prints warnings only, on standard error."""
+
+    def stage(self, text: str) -> None:
+        """Ignore."""
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def warn(self, text: str) -> None:
+        """Print the warning."""
+        print(f"warning: {text}", file=sys.stderr, flush=True)
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Ignore."""
 
 
 class LineReporter:
@@ -34,6 +49,10 @@ class LineReporter:
     def note(self, text: str) -> None:
         """Print the note."""
         _line(text)
+
+    def warn(self, text: str) -> None:
+        """Print the warning."""
+        _line(f"warning: {text}")
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """Print one line per trial."""
@@ -50,7 +69,7 @@ class TerminalReporter:
         self.console = Console(stderr=True)
         self.progress = Progress(
             SpinnerColumn(),
-            TextColumn("{task.description}"),
+            TextColumn("{task.description}", markup=False),
             BarColumn(bar_width=24),
             MofNCompleteColumn(),
             TextColumn("{task.fields[best]}"),
@@ -67,7 +86,11 @@ class TerminalReporter:
 
     def note(self, text: str) -> None:
         """Print the note above the live line."""
-        self.progress.console.print(text, highlight=False)
+        self.progress.console.print(text, highlight=False, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Print the warning above the live line."""
+        self.note(f"warning: {text}")
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """Advance the bar; failed trials leave a line with their reason."""

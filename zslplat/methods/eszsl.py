@@ -58,7 +58,7 @@ class ESZSL(ZeroShotMethod):
     summary = "bilinear compatibility with two ridges, closed form"
     citation = "Romera-Paredes, Torr: An embarrassingly simple approach to zero-shot learning. ICML 2015"
     tags = ("inductive", "linear", "closed form")
-    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {

@@ -31,6 +31,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 import numpy as np
+from numba import njit
 from scipy import sparse
 
 from zslplat.methods.neighbours import degrees
@@ -61,43 +62,85 @@ def factorise(
 ) -> Factorisation:
     """Minimise O over F >= 0 from ``start`` (m, r), which must be positive: an entry of 0 stays 0.
 
-    Stops after ``iterations`` updates or when one changes O by at most ``tolerance`` times |O - constant|.
+    Stops after ``iterations`` updates or when one changes O by at most ``tolerance`` times the range of O so far,
+    which no constant term can drown.
     ``normalise`` scales every column to sum 1 after each update (the printed algorithms), with the printed root.
+    All in float64; an update costs one product with ``gram`` and one pass over the graph.
     """
     signed = float(linear.min()) < 0 or float(gram.min()) < 0
     root = signed or normalise
-    linear_up, linear_down = (np.maximum(linear, 0), np.maximum(-linear, 0)) if signed else (linear, None)
-    gram_up, gram_down = (np.maximum(gram, 0), np.maximum(-gram, 0)) if signed else (gram, None)
-    Q = weight * degrees(W)[:, None].astype(start.dtype)
-    W = W * start.dtype.type(weight)
-    F = start / start.sum(axis=0) if normalise else start
+    linear = np.ascontiguousarray(linear, dtype=np.float64)
+    gram_up = np.maximum(gram, 0) if signed else np.asarray(gram)
+    gram_down = np.maximum(-gram, 0)
+    values, degree = weight * W.data.astype(np.float64), weight * degrees(W).astype(np.float64)
+    F = np.array(start, dtype=np.float64)
+    if normalise:
+        F /= F.sum(axis=0)
     result = Factorisation(F)
     for iteration in range(iterations + 1):
-        up = W @ F if weight > 0 else np.zeros_like(F)
-        down = Q * F
-        down += F @ gram_up
-        if gram_down is not None:
-            up += F @ gram_down
-        # <down - up, F> is <F gram, F> + weight tr(F'(Q - W) F), so that the objective costs no product of its own.
-        value = constant - 2 * _inner(linear, F) + (_inner(down, F) - _inner(up, F))
-        result.objective.append(value)
-        # Measured against what F contributes: with columns of sum 1, |X|^2 would drown every change.
-        if iteration and abs(result.objective[-2] - value) <= tolerance * abs(value - constant):
-            result.converged = True
+        down = F @ gram_up
+        up = F @ gram_down if signed else down
+        updated = np.empty_like(F)
+        slope = _update(F, updated, linear, up, down, W.indptr, W.indices, values, degree, signed, root)
+        result.objective.append(constant + slope)
+        if iteration:
+            change = abs(result.objective[-1] - result.objective[-2])
+            result.converged = change <= tolerance * (max(result.objective) - min(result.objective))
+        if result.converged or iteration == iterations:
             break
-        if iteration == iterations:
-            break
-        up += linear_up
-        if linear_down is not None:
-            down += linear_down
-        down += TINY
-        up /= down
-        F = F * (np.sqrt(up, out=up) if root else up)
+        F = updated
         if normalise:
             F /= F.sum(axis=0) + TINY
     result.factor = F
     return result
 
 
-def _inner(A: np.ndarray, B: np.ndarray) -> float:
-    return float(np.einsum("ij,ij->", A, B, dtype=np.float64))
+@njit(cache=True, error_model="numpy")  # Python's check for division by zero would keep the loops from vectorising
+def _update(
+    F: np.ndarray,
+    updated: np.ndarray,
+    linear: np.ndarray,
+    gram_down: np.ndarray,
+    gram_up: np.ndarray,
+    indptr: np.ndarray,
+    indices: np.ndarray,
+    values: np.ndarray,
+    degree: np.ndarray,
+    signed: bool,
+    root: bool,
+) -> float:
+    """Write one update of every row of F to ``updated``; return O - constant at F.
+
+    ``gram_up`` and ``gram_down`` are F times the positive and the negative part of the Gram matrix (the latter is
+    read only where ``signed``). With N the numerator and D the denominator, <D - N, F> is the quadratic part of O
+    less one <linear, F>, so that the objective costs no product of its own.
+    """
+    rows, columns = F.shape
+    up = np.empty(columns)
+    total = np.zeros(columns)
+    for i in range(rows):
+        up[:] = 0.0
+        for position in range(indptr[i], indptr[i + 1]):
+            value, row = values[position], F[indices[position]]
+            for j in range(columns):
+                up[j] += value * row[j]  # W F
+        old, new, line, ascent, descent = F[i], updated[i], linear[i], gram_down[i], gram_up[i]
+        if signed:
+            for j in range(columns):
+                down = descent[j] + degree[i] * old[j] + max(-line[j], 0.0)  # F G+ + Q F + linear-
+                up[j] += ascent[j] + max(line[j], 0.0)  # W F + F G- + linear+
+                total[j] += (down - up[j] - line[j]) * old[j]
+                new[j] = up[j] / (down + TINY)
+        else:
+            for j in range(columns):
+                down = descent[j] + degree[i] * old[j]
+                up[j] += line[j]
+                total[j] += (down - up[j] - line[j]) * old[j]
+                new[j] = up[j] / (down + TINY)
+        if root:
+            for j in range(columns):
+                new[j] = old[j] * np.sqrt(new[j])
+        else:
+            for j in range(columns):
+                new[j] *= old[j]
+    return total.sum()

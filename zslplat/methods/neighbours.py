@@ -21,20 +21,22 @@ import numpy as np
 from numba import njit
 from scipy import sparse
 
+from zslplat.space import Choice, Space
+
 BLOCK = 1024
 
 
-def nearest(X: np.ndarray, k: int, *, axis: int = 0, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
+def nearest(X: np.ndarray, k: int | None, *, axis: int = 0, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
     """Return index (m, k) int32 and cosine (m, k) of the k nearest rows (``axis=0``) or columns (``axis=1``) of X.
 
-    k is cut to m - 1. The similarity matrix is symmetric, so only the blocks on and above its diagonal are computed
-    and each is offered to its rows and to its columns; memory is one block beside the lists. Vectors of length zero
-    have cosine 0 with everything.
+    k is cut to m - 1 (None: all of them). The similarity matrix is symmetric, so only the blocks on and above its
+    diagonal are computed and each is offered to its rows and to its columns; memory is one block beside the lists.
+    Vectors of length zero have cosine 0 with everything.
     """
     length = np.sqrt(np.einsum("ij,ij->j" if axis else "ij,ij->i", X, X, dtype=np.float64))
     scale = (1.0 / np.where(length > 0, length, 1.0)).astype(X.dtype)
     m = len(scale)
-    k = max(0, min(k, m - 1))
+    k = max(0, min(m if k is None else k, m - 1))
     index = np.full((m, k), -1, dtype=np.int32)
     similarity = np.full((m, k), -np.inf, dtype=X.dtype)
     if k == 0:
@@ -67,6 +69,16 @@ def affinity(index: np.ndarray, similarity: np.ndarray, k: int, dtype: type = np
 def degrees(W: sparse.csr_array) -> np.ndarray:
     """Return the row sums of W (m,), the diagonal of Q."""
     return np.asarray(W.sum(axis=1)).ravel()
+
+
+def largest_k(space: Space, name: str, own: int | None) -> int | None:
+    """Return the largest number of neighbours that trials can ask of a graph, or the method's own where k is fixed."""
+    if name not in space:
+        return own
+    dimension = space[name]
+    if isinstance(dimension, Choice):
+        return max((int(value) for value in dimension.values if value is not None), default=None)
+    return int(dimension.high)
 
 
 @njit(cache=True)

@@ -1,10 +1,9 @@
 """The RMSprop update in one pass over memory, in place.
 
-    A <- gamma A + (1 - gamma) q,   W <- W - rate g / (sqrt(A) + epsilon)
+    A <- gamma A + (1 - gamma) g^2,   W <- W - rate g / (sqrt(A) + epsilon)
 
-with g the gradient and q its square (or a second moment computed elsewhere). NumPy needs eight passes and as many
-temporaries for it; at 1280 x 100 single precision entries that is several times the cost of the gradient's matrix
-product. Compiled on first use and kept on disk.
+NumPy needs eight passes and as many temporaries for it; at 1280 x 100 single precision entries that is several times
+the cost of the gradient's matrix product. Compiled on first use and kept on disk.
 """
 
 from __future__ import annotations
@@ -17,48 +16,71 @@ import numpy as np
 
 
 @cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any]]:
-    """Return the compiled updates: with q = g^2, and with q given."""
+def compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
+    """Return the compiled updates: for a gradient g, for one in two parts g + h, and for a given second moment q."""
     from numba import njit
 
-    def update(W: np.ndarray, A: np.ndarray, g: np.ndarray, gamma: float, rest: float, rate: float, eps: float) -> None:
+    def whole(W: Any, A: Any, g: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
         for i in range(W.size):
-            a = gamma * A[i] + rest * g[i] * g[i]
+            slope = g[i]
+            a = gamma * A[i] + rest * slope * slope
             A[i] = a
-            W[i] -= rate * g[i] / (np.sqrt(a) + eps)
+            W[i] -= rate * slope / (np.sqrt(a) + eps)
 
-    def update_given(
-        W: np.ndarray, A: np.ndarray, g: np.ndarray, q: np.ndarray, gamma: float, rest: float, rate: float, eps: float
-    ) -> None:
+    def two_parts(W: Any, A: Any, g: Any, h: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
+        for i in range(W.size):
+            slope = g[i] + h[i]
+            a = gamma * A[i] + rest * slope * slope
+            A[i] = a
+            W[i] -= rate * slope / (np.sqrt(a) + eps)
+
+    def given_moment(W: Any, A: Any, g: Any, q: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
         for i in range(W.size):
             a = gamma * A[i] + rest * q[i]
             A[i] = a
             W[i] -= rate * g[i] / (np.sqrt(a) + eps)
 
-    # Reassociation and reciprocals are left out of the fast-math flags: they would lose bits, and gain nothing here.
-    options = {"cache": True, "fastmath": {"nnan", "ninf", "nsz", "contract"}, "error_model": "numpy"}
-    return njit(**options)(update), njit(**options)(update_given)
+    # Only what lets the loop become vector instructions: no reassociation, no approximate reciprocals, and a NaN in
+    # the gradient stays a NaN in W.
+    compile_ = njit(cache=True, fastmath={"contract"}, error_model="numpy")
+    return compile_(whole), compile_(two_parts), compile_(given_moment)
 
 
 class RMSprop:
     """The state of RMSprop for one matrix W: its moving average A of squared gradients, starting at 0.
 
-    ``gamma`` is the paper's decay of the average (.99); ``epsilon`` is added outside the root.
+    ``gamma`` is the decay of the average (.99 in Zhang and Koniusz, section 5); ``epsilon`` is added outside the root.
     """
 
     def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8) -> None:
-        kind = W.dtype.type
-        self.W = W.reshape(-1)
-        self.A = np.zeros_like(self.W)
-        self.kind = kind
-        self.constants = kind(gamma), kind(1 - gamma)
-        self.epsilon = kind(epsilon)
-        self._update, self._update_given = compiled()
+        if not W.flags.c_contiguous:
+            raise ValueError("RMSprop works in place on a C-contiguous array")
+        self.kind = W.dtype.type
+        self.W = W
+        self.A = np.zeros_like(W)
+        self.gamma, self.rest, self.epsilon = self.kind(gamma), self.kind(1 - gamma), self.kind(epsilon)
+        self._whole, self._two_parts, self._given_moment = compiled()
 
-    def step(self, g: np.ndarray, rate: float, q: np.ndarray | None = None) -> None:
-        """Move W against the gradient g (same shape, C order); ``q`` replaces g^2 as the second moment."""
-        gamma, rest = self.constants
-        if q is None:
-            self._update(self.W, self.A, g.reshape(-1), gamma, rest, self.kind(rate), self.epsilon)
+    def step(
+        self,
+        g: np.ndarray,
+        rate: float,
+        *,
+        plus: np.ndarray | None = None,
+        moment: np.ndarray | None = None,
+        rows: slice = slice(None),
+    ) -> None:
+        """Move ``rows`` of W (default: all) against the gradient ``g`` (+ ``plus``) of those rows.
+
+        ``moment`` replaces the squared gradient in A. All arrays have the shape of those rows, the dtype of W, and C
+        order.
+        """
+        W, A = self.W[rows].reshape(-1), self.A[rows].reshape(-1)
+        tail = (self.gamma, self.rest, self.kind(rate), self.epsilon)
+        flat = g.reshape(-1)
+        if moment is not None:
+            self._given_moment(W, A, flat, moment.reshape(-1), *tail)
+        elif plus is not None:
+            self._two_parts(W, A, flat, plus.reshape(-1), *tail)
         else:
-            self._update_given(self.W, self.A, g.reshape(-1), q.reshape(-1), gamma, rest, self.kind(rate), self.epsilon)
+            self._whole(W, A, flat, *tail)

@@ -55,7 +55,7 @@ class SAE(ZeroShotMethod):
     summary = "semantic autoencoder, closed form; both directions of comparison"
     citation = "Kodirov, Xiang, Gong: Semantic autoencoder for zero-shot learning. CVPR 2017"
     tags = ("inductive", "linear", "closed form")
-    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {

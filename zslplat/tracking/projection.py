@@ -16,6 +16,7 @@ from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.settings import Settings
+from zslplat.tracking.announce import announce
 from zslplat.tuning.records import file_lock
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
@@ -69,8 +70,11 @@ class Projection:
     def _connect(self, experiment: str) -> None:
         from mlflow.tracking import MlflowClient
 
-        self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
+        if self.settings.tracking_is_local:
+            _check_sqlite(self.settings.store / "mlflow.db")
+        # The client makes the tables of a new database, which only one process may do.
         with file_lock(self.settings.studies / "mlflow.lock"):
+            self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
             self.experiment_id = self._experiment(experiment)
         token = None
         while True:
@@ -93,13 +97,18 @@ class Projection:
         if found is not None:
             self.client.restore_experiment(found.experiment_id)
             return str(found.experiment_id)
-        location = self.settings.artifacts.as_uri() if self.settings.tracking_is_local else None
-        return str(self.client.create_experiment(name, artifact_location=location))
+        # A server keeps artifacts where it was told to; with a bare database they would go to the working directory.
+        on_server = self.settings.tracking_uri.startswith(("http://", "https://", "databricks"))
+        location = None if on_server else self.settings.artifacts.as_uri()
+        # The kind tells MLflow's UI to open the experiment on its runs and charts.
+        kind = {"mlflow.experimentKind": "custom_model_development"}
+        return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
 
     def _show(self, view: RunView) -> str:
         from mlflow.entities import Metric, Param, RunTag
 
         run_id, _ = self.runs.get(view.key, ("", ""))
+        known = bool(run_id)
         tags = {
             "mlflow.runName": view.name,
             "mlflow.source.name": "zslplat",
@@ -120,13 +129,11 @@ class Projection:
         for name, values in view.series.items():
             metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
         params = [Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items()]
+        new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
             self.client.log_batch(
-                run_id,
-                metrics[start:last],
-                params[start:last],
-                [RunTag(k, v) for k, v in tags.items()] if start == 0 else [],
+                run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
             )
         if view.dataset:
             self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
@@ -137,6 +144,19 @@ class Projection:
         else:
             self.client.update_run(run_id, status=view.status)
         self.runs[view.key] = (run_id, view.status)
+        if view.status in _FINAL and "zslplat.kind" in view.tags:
+            announce(
+                {
+                    "kind": view.tags["zslplat.kind"],
+                    "owner": self.owner,
+                    "key": view.key,
+                    "status": view.status,
+                    "parameters": dict(view.parameters),
+                    "metrics": dict(view.metrics),
+                    "run_id": run_id,
+                },
+                self.on_away,
+            )
         if view.artifacts is not None:
             shutil.rmtree(view.artifacts, ignore_errors=True)
         return run_id
@@ -147,20 +167,23 @@ class Projection:
             return None
         os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
         os.environ.setdefault("DO_NOT_TRACK", "true")
+        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
         if not self.settings.tracking_is_local:
             os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
             os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
         import sqlalchemy as sa
+        from alembic.util import CommandError
         from mlflow.exceptions import MlflowException
 
         try:
             return action()
-        except (MlflowException, OSError, sa.exc.SQLAlchemyError) as error:
+        except (MlflowException, OSError, sa.exc.SQLAlchemyError, CommandError) as error:
             text = " ".join(str(error).split())[:300]
             if self.settings.tracking_is_local:
                 raise StoreError(
                     f"MLflow's store {self.settings.tracking_uri} cannot be used: {text}; finished trials are kept; "
-                    "free space or repair the file, then give the same command again"
+                    "free space or repair the file, or move it away to have it made anew from the records, "
+                    "then give the same command again"
                 ) from error
             self.away = True
             self.on_away(
@@ -168,6 +191,21 @@ class Projection:
                 "everything is recorded, give the same command again to catch up"
             )
             return None
+
+
+def _check_sqlite(path: Path) -> None:
+    """Read the file's schema once: MLflow would try again for minutes where it is no database."""
+    import sqlite3
+
+    if path.exists():
+        try:
+            connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=30)
+            try:
+                connection.execute("select count(*) from sqlite_master").fetchone()
+            finally:
+                connection.close()
+        except sqlite3.DatabaseError as error:
+            raise OSError(str(error)) from error
 
 
 def _metric_name(name: str) -> str:

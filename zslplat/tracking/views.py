@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -58,7 +59,27 @@ def common_tags(bench: Workbench) -> dict[str, str]:
 
 def experiment_name(bench: Workbench) -> str:
     """Return the MLflow experiment that collects comparable runs: one per task and data set."""
-    return f"{bench.experiment.task.name} / {bench.experiment.dataset}"
+    return f"{bench.experiment.task.name}: {bench.experiment.dataset}"
+
+
+def rerun_tag(
+    bench: Workbench, parameters: Mapping[str, Any], split: str, seed: int, carried: Mapping[str, Any]
+) -> dict[str, str]:
+    """Return the tag from which ``zslplat rerun`` evaluates a run again."""
+    experiment = bench.experiment
+    content = {
+        "method": str(experiment.method.with_parameters(parameters)),
+        "dataset": str(experiment.dataset),
+        "task": str(experiment.task),
+        "features": experiment.features,
+        "signatures": experiment.signatures,
+        "problems_seed": experiment.seed,
+        "seed": seed,
+        "split": split,
+        "carried": dict(carried),
+        "fingerprint": bench.dataset.fingerprint,
+    }
+    return {"zslplat.rerun": json.dumps(content)}
 
 
 class StudyViews:
@@ -110,6 +131,9 @@ class StudyViews:
             key = f"trial-{record['number']}"
             if not self.projection.is_shown(key):
                 self._trial(key, record)
+            else:
+                # A process that ended right after showing the trial has left its copies.
+                shutil.rmtree(self.folder / f"trial-{record['number']:05d}", ignore_errors=True)
             self.shown += 1
 
     def _trial(self, key: str, record: Mapping[str, Any]) -> None:
@@ -128,6 +152,7 @@ class StudyViews:
                 metrics=metrics,
                 tags={
                     **self.tags,
+                    **rerun_tag(self.bench, record["parameters"], "validation", self.bench.experiment.seed, {}),
                     "zslplat.kind": "trial",
                     "zslplat.state": record["state"],
                     **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
@@ -159,7 +184,12 @@ class StudyViews:
                     **{f"carried.{k}": v for k, v in trial["carry"].items()},
                 },
                 metrics=metrics,
-                tags={**self.tags, "zslplat.kind": "final", "zslplat.winner": str(winner)},
+                tags={
+                    **self.tags,
+                    **rerun_tag(self.bench, trial["parameters"], "test", entry["seed"], trial["carry"]),
+                    "zslplat.kind": "final",
+                    "zslplat.winner": str(winner),
+                },
                 started=entry["created"] - entry["seconds"],
                 ended=entry["created"],
                 artifacts=self.folder / f"final-{winner}-{repeat}",

@@ -14,6 +14,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -60,16 +61,13 @@ def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole."""
     try:
         entry = json.loads((folder / "entry.json").read_text())
-        arrays = {name: _load(folder / file) for name, file in entry["arrays"].items()}
+        arrays = {name: np.load(folder / file, mmap_mode="r") for name, file in entry["arrays"].items()}
     except (OSError, ValueError, KeyError) as error:
         raise StoreError(f"cache entry {folder} cannot be read: {error}; remove the folder and run again") from error
+    # In use: not the entry to be evicted next, by whatever process.
+    with suppress(OSError):
+        os.utime(folder)
     return arrays, entry["meta"]
-
-
-def _load(path: Path) -> np.ndarray:
-    # A memory map of an empty array is refused by the operating system.
-    array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
-    return array
 
 
 @dataclass
@@ -92,8 +90,7 @@ class ArrayCache:
             return False
         try:
             read_arrays(folder)
-            os.utime(folder)
-        except (StoreError, OSError):
+        except StoreError:
             shutil.rmtree(folder, ignore_errors=True)
             return False
         return True

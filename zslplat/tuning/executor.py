@@ -8,10 +8,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
+from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
-from zslplat.tuning.worker import Answer, Limits, initialise_worker, run_job
+from zslplat.tuning.worker import Answer, Limits, ctrl_c_blocked, initialise_worker, run_job
 
 _MOST_RESTARTS = 3
 
@@ -51,8 +52,10 @@ class Workers:
     ) -> list[Answer]:
         """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once at the start.
 
-        Raises :class:`DeadlineReached` at ``deadline`` (seconds since the epoch), after stopping what still runs.
+        Raises :class:`DeadlineReached` at ``deadline`` (seconds since the epoch), after stopping what still runs, and
+        :class:`StoreError` where the platform failed and not the job.
         """
+        pickled = [bytes(ForkingPickler.dumps(job)) for job in jobs]
         answers: dict[int, Answer] = {}
         attempts = dict.fromkeys(range(len(jobs)), 0)
         while len(answers) < len(jobs):
@@ -60,8 +63,10 @@ class Workers:
             futures: dict[Future[Answer], int] = {}
             try:
                 executor = self._start()
-                for i in waiting:
-                    futures[executor.submit(run_job, jobs[i], limits, self.log_path)] = i
+                # Submitting starts workers.
+                with ctrl_c_blocked():
+                    for i in waiting:
+                        futures[executor.submit(run_job, pickled[i], limits, self.log_path)] = i
                 if while_waiting is not None:
                     while_waiting()
                     while_waiting = None
@@ -73,9 +78,12 @@ class Workers:
                         self.stop()
                         raise DeadlineReached
                     for future in done:
-                        answers[futures[future]] = future.result()
+                        answer = future.result()
+                        if answer.fatal:
+                            raise StoreError(answer.reason)
+                        answers[futures[future]] = answer
                         if on_answer is not None:
-                            on_answer(futures[future], answers[futures[future]])
+                            on_answer(futures[future], answer)
             except BrokenProcessPool:
                 self.stop()
                 for i in waiting:

@@ -6,7 +6,7 @@ problems of the job and nothing else: in a study these are validation problems, 
 
 from __future__ import annotations
 
-import resource
+import json
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.errors import MethodError
+from zslplat.errors import MethodError, StoreError
 from zslplat.registry import component
 from zslplat.space import Space
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 from zslplat.tuning.cache import read_arrays, write_arrays
+from zslplat.tuning.memory import peak_bytes, reset_peak
 
 PROBLEM_INPUT, PROBLEM_TRUTH = "input:", "truth:"
 
@@ -106,6 +107,7 @@ def prepare(job: PrepareJob) -> dict[str, Any]:
 def evaluate(job: EvaluateJob) -> dict[str, Any]:
     """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, times, memory)."""
     wall, cpu = time.perf_counter(), time.process_time()
+    reset_peak()
     task = make_task(job.task)
     sign = 1.0 if task.primary.maximise else -1.0
     folds: list[dict[str, Any]] = []
@@ -123,7 +125,7 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
         if state == "pruned":
             break
     values = [o.metrics[task.primary.name] for o in outcomes]
-    return {
+    record = {
         "state": state,
         "value": float(np.mean(values)) if state == "complete" else None,
         "metrics": _mean_metrics(outcomes),
@@ -132,8 +134,9 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
         "steps": {str(k): v for k, v in steps.items()},
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
-        "peak_bytes": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+        "peak_bytes": peak_bytes(),
     }
+    return _plain(record)
 
 
 class _Fold:
@@ -168,20 +171,40 @@ class _Fold:
                 steps[offset + step] = self.sign * best_value
                 if best_value < job.thresholds.get(offset + step, -np.inf):
                     return "pruned"
+        if self.best is None:
+            raise MethodError(f"{job.method} made no step on {self.problem.name}")
         self.seconds = {"fit_and_score": time.perf_counter() - start}
-        if method_class.step_parameter and self.best is not None:
+        if method_class.step_parameter:
             self.best.carry["best_step"] = best_step
         self.extra = {"numbers": dict(method.diagnostics.numbers), "best_step": best_step}
-        if job.full and self.best is not None:
+        if job.full:
             full = task.score(self.problem, best_outputs, job.carried, full=True)
             self.best.tables, self.best.figures = full.tables, full.figures
-        if job.artifacts is not None and self.best is not None:
+        if job.artifacts is not None:
             from zslplat.tracking.artifacts import write_artifacts
 
             several = len(job.problems) > 1
             folder = job.artifacts / self.problem.name if several else job.artifacts
-            write_artifacts(folder, method, self.best, job.matrices_bytes // len(job.problems))
+            try:
+                write_artifacts(folder, method, self.best, job.matrices_bytes // len(job.problems))
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write artifacts to {folder}: {error.strerror or error}; what was recorded is kept; "
+                    "free space or permissions and give the same command again"
+                ) from error
         return "complete"
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
+
+    def default(value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray):
+            return value.tolist()
+        raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
+
+    content: dict[str, Any] = json.loads(json.dumps(record, default=default))
+    return content
 
 
 def _carry(task: Task, outcomes: list[Outcome]) -> dict[str, Any]:

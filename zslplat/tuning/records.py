@@ -15,7 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, UsageError
 from zslplat.space import Space
 from zslplat.tuning.proposals import FinishedTrial, optuna_distributions
 
@@ -42,7 +42,7 @@ class Records:
         from optuna.storages import RDBStorage
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self.url = url
+        self.url, self.shown = url, _shown(url)
         with _lasting_errors(url), file_lock(lock_folder / "records.lock"):
             engine: dict[str, Any] = {"pool_pre_ping": True}
             if url.startswith("sqlite"):
@@ -67,6 +67,10 @@ class Records:
                 sampler=optuna.samplers.RandomSampler(seed=0),
             )
             stored = study.user_attrs.get("identity")
+            if stored is None and study.get_trials(deepcopy=False):
+                raise StoreError(
+                    f"the study {name!r} in {self.shown} was written by another program; choose another --study"
+                )
             if stored is None:
                 study.set_user_attr("identity", dict(identity))
             elif stored != json.loads(json.dumps(identity)):
@@ -138,6 +142,8 @@ class OpenStudy:
                     f"study {self.name!r} holds trial {trial.number} in state {trial.state.name}; it was "
                     "written by another program; choose another --study"
                 )
+            if "record" not in trial.user_attrs:
+                raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
             record = json.loads(trial.user_attrs["record"])
             finished = FinishedTrial(
                 position, names[trial.state], record["parameters"], record["value"], dict(trial.intermediate_values)
@@ -176,8 +182,14 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "") -> Iter
     """Hold an advisory lock on a file; raises :class:`StoreError` when another process keeps it for too long."""
     import fcntl
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with open(path, "a+") as handle:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle = open(path, "a+")  # noqa: SIM115
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; free space or permissions, or choose another --store"
+        ) from error
+    with handle:
         end = time.monotonic() + wait_seconds
         while True:
             try:
@@ -198,10 +210,10 @@ def _lasting_errors(url: str) -> Iterator[None]:
     """Turn database errors into one clear line."""
     from optuna.exceptions import OptunaError
 
-    shown = sa.engine.make_url(url).render_as_string(hide_password=True)
+    shown = _shown(url)
     try:
         yield
-    except (sa.exc.SQLAlchemyError, OptunaError, RuntimeError, OSError) as error:
+    except (sa.exc.SQLAlchemyError, OptunaError, RuntimeError, OSError, ImportError) as error:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
@@ -209,6 +221,17 @@ def _lasting_errors(url: str) -> Iterator[None]:
         raise StoreError(
             f"the store {shown} cannot be used: {text}; what was recorded is kept; "
             "free space, repair permissions or the file, or choose another with --store"
+        ) from error
+
+
+def _shown(url: str) -> str:
+    """Return the URL without its password; raises :class:`UsageError` for text that is no URL of a database."""
+    try:
+        return sa.engine.make_url(url).render_as_string(hide_password=True)
+    except (sa.exc.SQLAlchemyError, ValueError) as error:
+        raise UsageError(
+            "the --storage-url cannot be read; write it as SQLAlchemy does, for example sqlite:////data/optuna.db or "
+            "postgresql+psycopg://user@host/name"
         ) from error
 
 

@@ -13,7 +13,7 @@ from zslplat.errors import ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.views import common_tags, dataset_view, experiment_name
+from zslplat.tracking.views import common_tags, dataset_view, experiment_name, rerun_tag
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import Workers
 from zslplat.tuning.jobs import EvaluateJob
@@ -47,11 +47,13 @@ def run_setting(
     limits: Limits | None = None,
     reporter: Reporter | None = None,
     export: Path | None = None,
+    method_seed: int | None = None,
 ) -> RunResult:
     """Evaluate the method's fixed parameters; ``carried`` is what an earlier validation handed to the refit.
 
     Repeats mean something for random methods only; others are evaluated once. ``export``: folder that gets a copy of
-    the artifacts. Raises like :func:`zslplat.tuning.study.run_study`.
+    the artifacts. ``method_seed``: seed of the first repeat where it is not the experiment's. Raises like
+    :func:`zslplat.tuning.study.run_study`.
     """
     reporter = reporter or SilentReporter()
     started = time.time()
@@ -73,7 +75,7 @@ def run_setting(
                     label=f"{split} {r}",
                     method=experiment.method.name,
                     parameters=dict(experiment.method.parameters),
-                    seed=repeat_seed(experiment.seed, r),
+                    seed=repeat_seed(experiment.seed if method_seed is None else method_seed, r),
                     task=str(experiment.task),
                     problems=tuple(zip(problems, statistics, strict=True)),
                     carried=dict(carried or {}),
@@ -87,7 +89,7 @@ def run_setting(
             answers = pool.run(jobs, limits or Limits())
     except KeyboardInterrupt:
         raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-    projection = Projection(settings, experiment_name(bench), owner, reporter.note)
+    projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
     for r, answer in enumerate(answers):
         if answer.result is None:
             raise ZslplatError(f"{experiment.method.name} failed on the {split} split: {answer.reason}")
@@ -126,7 +128,12 @@ def run_setting(
                     name=f"{experiment.method.name} {split}" + (f" {r}" if repeats > 1 else ""),
                     parameters={**experiment.method.parameters, "seed": jobs[r].seed},
                     metrics=metrics | {"seconds": content["seconds"], "peak_memory_bytes": content["peak_bytes"]},
-                    tags={**common_tags(bench), "zslplat.kind": "run", "zslplat.split": split},
+                    tags={
+                        **common_tags(bench),
+                        **rerun_tag(bench, {}, split, jobs[r].seed, carried or {}),
+                        "zslplat.kind": "run",
+                        "zslplat.split": split,
+                    },
                     started=started,
                     ended=now,
                     artifacts=folder / f"repeat-{r}",

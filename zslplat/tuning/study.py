@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Protocol
@@ -24,6 +25,8 @@ from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.worker import Answer, Limits
 
 _PRUNING_STARTS_AFTER = 8
+_MOST_NAME = 200
+_UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class StudyOptions:
         for name in ("trials", "batch_size", "workers", "repeats"):
             if getattr(self, name) < 1:
                 raise UsageError(f"{name}={getattr(self, name)}: expected at least 1")
+        if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
+            raise UsageError(f"--study {self.name!r}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
+        if self.name is not None and len(self.name) > _MOST_NAME:
+            raise UsageError(f"--study: a name of {len(self.name)} characters; at most {_MOST_NAME} are possible")
 
 
 class Reporter(Protocol):
@@ -63,6 +70,9 @@ class Reporter(Protocol):
 
     def note(self, text: str) -> None:
         """Something worth a line."""
+
+    def warn(self, text: str) -> None:
+        """Something that the user must see, however quiet the command was asked to be."""
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """A trial has been recorded."""
@@ -75,6 +85,9 @@ class SilentReporter:
         """Ignore."""
 
     def note(self, text: str) -> None:
+        """Ignore."""
+
+    def warn(self, text: str) -> None:
         """Ignore."""
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
@@ -148,8 +161,9 @@ class StudyLeader:
             "data": self.bench.dataset.fingerprint,
         }
         short = key_of(self.identity)[:8]
-        self.name = options.name or f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}-{short}"
-        self.folder = settings.studies / "".join(c if c.isalnum() or c in "-._@" else "_" for c in self.name)
+        made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
+        self.name = options.name or f"{_UNFIT_IN_NAMES.sub('_', made)[: _MOST_NAME - 9]}-{short}"
+        self.folder = settings.studies / folder_name(self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.views: StudyViews | None = None
         self.state = _State()
@@ -170,11 +184,12 @@ class StudyLeader:
                     reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
                 winner = self._winner()
                 test = self._final(workers, winner)
-        assert self.views is not None
+                workers.stop()
+                assert self.views is not None
+                run_id, config = self.views.finish(
+                    self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
+                )
         self.bench.cache.evict()
-        run_id, config = self.views.finish(
-            self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
-        )
         record = self.state.records[winner]
         states = [r["state"] for r in self.state.records]
         return StudyResult(
@@ -201,7 +216,8 @@ class StudyLeader:
             yield
         except KeyboardInterrupt:
             if self.views is not None:
-                self.views.interrupted(self.state.records, time.time())
+                with suppress(ZslplatError):
+                    self.views.interrupted(self.state.records, time.time())
             raise Interrupted(
                 f"stopped; {len(self.state.trials)} of {self.options.trials} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
@@ -217,7 +233,7 @@ class StudyLeader:
     def _open_views(self) -> None:
         if self.views is None:
             self.views = StudyViews(
-                self.bench, self.settings, self.name, self.folder, self.identity, self.reporter.note
+                self.bench, self.settings, self.name, self.folder, self.identity, self.reporter.warn
             )
             self.views.begin(self.started)
         self.views.trials(self.state.records)
@@ -253,11 +269,13 @@ class StudyLeader:
         deadline = self.started + options.timeout if options.timeout else None
         trials = self.state.trials
         fixed = experiment.method.parameters
+        # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
+        unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
         defaults = defaults_of(self.bench.template, experiment.space)
         self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
         while len(trials) < options.trials:
-            if deadline is not None and time.time() >= deadline and self._has_winner():
-                return False
+            if deadline is not None and time.time() >= deadline:
+                return self._out_of_time()
             batch = len(trials) // size
             earlier = trials[: batch * size]
             proposals = propose_batch(
@@ -265,7 +283,7 @@ class StudyLeader:
                 batch=batch,
                 batch_size=size,
                 space=experiment.space,
-                fixed=fixed,
+                fixed={**unsearched, **fixed},
                 defaults=defaults,
                 earlier=earlier,
                 sampler=options.sampler,
@@ -311,11 +329,19 @@ class StudyLeader:
                     self.limits,
                     on_answer=record,
                     while_waiting=self._open_views,
-                    deadline=deadline if self._has_winner() else None,
+                    deadline=deadline,
                 )
             except DeadlineReached:
-                return False
+                return self._out_of_time()
         return True
+
+    def _out_of_time(self) -> bool:
+        if not self._has_winner():
+            raise ZslplatError(
+                f"no trial was completed within --timeout {self.options.timeout:g} s, "
+                f"{len(self.state.trials)} failed; finished trials are recorded; give more time, or --trial-timeout to stop single trials"
+            )
+        return False
 
     def _record(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float) -> None:
         result = answer.result or {
@@ -402,7 +428,10 @@ class StudyLeader:
 
             def keep(position: int, answer: Answer) -> None:
                 if answer.result is None:
-                    raise ZslplatError(f"the final evaluation of trial {winner} failed: {answer.reason}")
+                    raise ZslplatError(
+                        f"the final evaluation of trial {winner} failed: {answer.reason}; the trials are recorded; "
+                        "give the same command again, with more --trial-timeout or --memory where it was stopped"
+                    )
                 content = {**answer.result, "seed": jobs[position].seed, "repeat": missing[position], "winner": winner}
                 self.records.add_evaluation(owner, keys[missing[position]], "test", bench.dataset.fingerprint, content)
 
@@ -424,6 +453,12 @@ class StudyLeader:
 
     def _looks(self) -> int:
         return self.records.looks_at_test(self.bench.dataset.fingerprint)
+
+
+def folder_name(study: str) -> str:
+    """Return the name of a study's folder; different studies have different folders."""
+    plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
+    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"
 
 
 def repeat_seed(seed: int, repeat: int) -> int:

@@ -1,0 +1,209 @@
+"""Every check of data sets catches a source that breaks its promise; sources that need files are skipped."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.source import DataSource
+from zslplat.errors import DataError, UsageError
+from zslplat.space import Integer, Parameter
+from zslplat.testing import run_checks
+from zslplat.testing.datasets import DATASET_CHECKS
+from zslplat.testing.running import FAILED, SKIPPED
+
+CLASSES, SEEN, ROWS = 8, 6, 5
+
+
+def sound_dataset(seed=0):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(CLASSES), ROWS)
+    index = np.arange(len(y))
+    return Dataset(
+        "sound",
+        rng.normal(size=(len(y), 4)).astype(np.float32),
+        y,
+        tuple(f"class {c}" for c in range(CLASSES)),
+        {"attributes": SignatureSet(rng.random((CLASSES, 3)))},
+        "attributes",
+        {
+            "train": index[(y < SEEN) & (index % ROWS > 0)],
+            "test_seen": index[(y < SEEN) & (index % ROWS == 0)],
+            "test_unseen": index[y >= SEEN],
+        },
+        (ClassFold("a", (0, 1, 2), (3, 4, 5)), ClassFold("b", (3, 4, 5), (0, 1, 2))),
+    )
+
+
+@dataclass(frozen=True)
+class Unchecked(Dataset):
+    """A data set that looks at nothing, as one could be made by hand."""
+
+    def __post_init__(self):
+        pass
+
+
+def unchecked(**changes):
+    return Unchecked(**{**vars(sound_dataset()), **changes})
+
+
+class Sound(DataSource):
+    """Six seen and two unseen classes."""
+
+    summary = "sound"
+    licence = "public domain"
+    parameters = {"rows": Parameter("rows per class", Integer(1))}
+
+    def load(self, places):
+        return sound_dataset()
+
+
+class Undocumented(Sound):
+    parameters = {"rows": Parameter("", Integer(1))}
+
+
+class TakesAnything(Sound):
+    def __init__(self, **options):
+        self.options = options
+
+
+def local_source():
+    class Local(Sound):
+        """Defined in a function."""
+
+    return Local()
+
+
+class Unlicensed(Sound):
+    licence = ""
+
+
+class DrawsAnew(Sound):
+    def load(self, places):
+        return replace(sound_dataset(), X=np.random.default_rng().normal(size=(CLASSES * ROWS, 4)))
+
+
+class GlobalRandom(Sound):
+    def load(self, places):
+        np.random.random()  # noqa: NPY002
+        return sound_dataset()
+
+
+class OtherWhenCached(Sound):
+    def load(self, places):
+        return sound_dataset() if places.cache is None else sound_dataset(seed=1)
+
+
+class StaleFingerprint(Sound):
+    def load(self, places):
+        return replace(sound_dataset(), known_fingerprint="0" * 64)
+
+
+def giving(**changes):
+    class Giving(Sound):
+        """Loads what the constructor of Dataset would refuse."""
+
+        def load(self, places):
+            return unchecked(**changes)
+
+    return Giving
+
+
+def spoilt():
+    X = sound_dataset().X.copy()
+    X[3, 1] = np.nan
+    return X
+
+
+GOOD = sound_dataset()
+TRAIN = GOOD.splits["train"]
+BROKEN = {
+    "options_are_documented": (Undocumented, "no description for rows"),
+    "options_that_are_not_legal_are_refused": (TakesAnything, "is accepted"),
+    "class_is_importable": (local_source, "cannot be imported"),
+    "loading_gives_a_dataset": (Unlicensed, "no licence"),
+    "loading_twice_gives_the_same": (DrawsAnew, "two loads"),
+    "cache_changes_nothing": (OtherWhenCached, "with a cache folder"),
+    "fingerprint_is_that_of_the_arrays": (StaleFingerprint, "known fingerprint"),
+    "values_are_finite": (giving(X=spoilt()), "X: NaN"),
+    "labels_are_classes": (giving(y=GOOD.y + 1), "label 8 but 8 classes"),
+    "splits_are_disjoint_rows": (giving(splits={**GOOD.splits, "test_seen": TRAIN[:3]}), "is in splits 'train'"),
+    "unseen_classes_are_not_trained_on": (
+        giving(splits={"train": np.arange(0, 36), "test_unseen": np.arange(36, 40)}),
+        "is in train and in test_unseen",
+    ),
+    "folds_are_class_disjoint": (giving(folds=(ClassFold("a", (0, 1, 2), (2, 3)),)), "on both sides"),
+    "every_class_has_a_signature": (
+        giving(signatures={"attributes": SignatureSet(np.ones((7, 3)))}),
+        "none for class class 7",
+    ),
+    "a_zero_shot_task_can_use_it": (
+        giving(splits={"train": TRAIN[:4], "test_unseen": np.arange(30, 40)}, folds=()),
+        "needs at least two",
+    ),
+}
+FURTHER = [
+    ("loading_twice_gives_the_same", GlobalRandom, "global random state"),
+    ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 40])}), "holds row 40 of 40"),
+    ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 0])}), "a row twice"),
+    ("folds_are_class_disjoint", giving(folds=(ClassFold("a", (0, 1), (7,)),)), "class 7 has no row"),
+    (
+        "unseen_classes_are_not_trained_on",
+        giving(splits={"train": TRAIN[4:], "test_seen": np.array([0])}),
+        "no training",
+    ),
+]
+ALL = {check.__name__: check for check in DATASET_CHECKS}
+
+
+def test_every_check_has_a_source_that_breaks_it():
+    assert set(BROKEN) == set(ALL)
+
+
+@pytest.mark.parametrize(("name", "broken", "message"), [(n, *b) for n, b in BROKEN.items()] + FURTHER)
+def test_check_catches_the_source_that_breaks_it(name, broken, message):
+    with pytest.raises((AssertionError, DataError), match=message):
+        ALL[name](broken())
+
+
+def test_sound_source_passes_every_check():
+    assert [(r.check, r.message) for r in run_checks(Sound()) if r.state != "passed"] == []
+
+
+class NeedsAFile(Sound):
+    def load(self, places):
+        if "rows" not in self.options:
+            raise UsageError("rows is missing; write needs-a-file(rows=3)")
+        return sound_dataset()
+
+
+class MissesItsFile(Sound):
+    def load(self, places):
+        try:
+            Path("/no/such/file").read_text()
+        except FileNotFoundError as error:
+            raise DataError("/no/such/file is missing; fetch it from its authors") from error
+
+
+class Unreadable(Sound):
+    def load(self, places):
+        raise DataError("splits overlap")
+
+
+@pytest.mark.parametrize("source", [NeedsAFile, MissesItsFile])
+def test_source_without_its_files_is_skipped_with_the_reason(source):
+    states = {r.check: r for r in run_checks(source())}
+    assert states["values_are_finite"].state == SKIPPED
+    assert "is missing" in states["values_are_finite"].message
+    assert states["options_are_documented"].state == "passed"
+
+
+def test_source_with_its_options_is_not_skipped():
+    assert {r.state for r in run_checks(NeedsAFile(rows=3))} == {"passed"}
+
+
+def test_source_that_gives_unusable_data_fails_and_is_not_skipped():
+    states = {r.check: r.state for r in run_checks(Unreadable())}
+    assert states["values_are_finite"] == FAILED

@@ -1,0 +1,89 @@
+"""``plugins new`` and ``plugins check``: start a plugin package, see whether an installed one keeps its promises."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from zslplat.cli import options as o
+
+app = typer.Typer(no_args_is_help=True, help="Plugins: write a new package, check an installed one.")
+
+
+@app.command()
+def new(
+    kind: Annotated[str, typer.Argument(help="kernel, method or dataset.")],
+    name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
+    directory: Annotated[
+        Path | None, typer.Option("--directory", help="Folder to write; default: zslplat-NAME in the current folder.")
+    ] = None,
+    debug: o.Debug = False,
+) -> None:
+    """Write a plugin package that works as it stands: packaging, a component to change, tests that call the kit."""
+    from zslplat.registry import registry
+    from zslplat.scaffold import write_package
+
+    written = write_package(kind, name, directory, registry())
+    folder = directory or Path(f"zslplat-{name}")
+    # Without the dot pip would look the name up in an index.
+    shown = str(folder) if folder.is_absolute() else f"./{folder}"
+    typer.echo("\n".join(str(path) for path in written))
+    typer.echo(f"next: pip install {shown} && pytest {shown}")
+
+
+@app.command()
+def check(
+    distribution: Annotated[str, typer.Argument(help="Name of an installed package, for example zslplat-arccos.")],
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Run the conformance kit on every component of an installed package; exit code 1 when a check fails."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.registry import registry
+    from zslplat.testing.distribution import check_entry, entries_of
+
+    known = registry()
+    entries = entries_of(known, distribution)
+    reports = []
+    for entry in entries:
+        if not as_json:
+            typer.echo(f"checking {entry.name} ...", err=True)
+        reports.append(check_entry(known, entry))
+    rows = [
+        {
+            "kind": report.kind,
+            "name": report.name,
+            "check": result.check,
+            "result": result.state,
+            "cause": result.message,
+            "promise": result.promise,
+            "failure": result.is_failure,
+        }
+        for report in reports
+        for result in report.results
+    ]
+    failures = sum(bool(row["failure"]) for row in rows)
+    if as_json:
+        print_json({"distribution": distribution, "checks": len(rows), "failures": failures, "results": rows})
+    else:
+        _print_table(distribution, rows, failures)
+    if failures:
+        raise typer.Exit(1)
+
+
+def _print_table(distribution: str, rows: list[dict[str, Any]], failures: int) -> None:
+    from rich.markup import escape
+    from rich.table import Table
+
+    from zslplat.cli.reporting import stdout_console
+
+    table = Table("component", "check", "result", "cause")
+    for row in rows:
+        texts = [f"{row['kind']} {row['name']}", *(row[key] for key in ("check", "result", "cause"))]
+        table.add_row(*(escape(text) for text in texts))
+    console = stdout_console()
+    console.print(table, highlight=False)
+    verdict = f"{failures} of {len(rows)} checks failed" if failures else f"{len(rows)} checks, none failed"
+    console.print(f"{distribution}: {verdict}", highlight=False, markup=False)

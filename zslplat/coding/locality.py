@@ -1,0 +1,210 @@
+"""Locality-constrained codes from kernel values, approximate (on the nearest atoms) and full (on all of them).
+
+| paper   | here     | shape     | meaning                                                             |
+|---------|----------|-----------|---------------------------------------------------------------------|
+| K(D, D) | K        | (N, N)    | Gram matrix of the atoms                                            |
+| k(x, D) | k        | (n, N)    | kernel between queries and atoms, one query per row                 |
+| k(x, x) | kappa    | (n,)      | kernel of each query with itself                                    |
+| B, N_B  | nearest  | (n, N_B)  | the N_B atoms nearest to each query in the Hilbert space            |
+| y       | codes    | (n, N)    | one code per row, summing to 1                                      |
+| E       | weights  | (n, N)    | exp(sigma |phi(x) - phi(d_j)|), the growing price of far atoms      |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (9) to (13). The constrained minimum of
+|phi(x) - phi(B) y|^2, 1'y = 1, is
+
+    y = z1 + (1 - 1'z1) / (1'z2) z2,    (K_B + epsilon I) z1 = k_B,    (K_B + epsilon I) z2 = 1
+
+which needs one factorisation with two right sides. The printed system (K - 1' (x) k) y = 1 leads to the same code but
+is singular where the query is an atom, which every training sample is in a dictionary of all of them; and its solution
+must be divided by its sum, not by its l1 norm. (10) prints exp(-sigma ...) where (9) and the idea of a price for
+distance have a plus.
+"""
+
+from __future__ import annotations
+
+import numba
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg.lapack import dposv
+from threadpoolctl import threadpool_limits
+
+from zslplat.errors import MethodError, UsageError
+
+# Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
+COMPILED_WIDTH = 64
+
+
+def squared_distances(K: np.ndarray, k: np.ndarray, kappa: np.ndarray) -> np.ndarray:
+    """Return |phi(x) - phi(d_j)|^2 = k(x,x) - 2 k(x,d_j) + k(d_j,d_j) (n, N), clipped at 0."""
+    return np.asarray(np.maximum(kappa[:, None] - 2 * k + np.diagonal(K)[None, :], 0))
+
+
+def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
+    """Return the indices (n, count) of the smallest distances of each row, nearest first; ties by index."""
+    n_atoms = distances.shape[1]
+    if count >= n_atoms:
+        return np.asarray(np.argsort(distances, axis=1, kind="stable"))
+    # The threshold keeps ties beyond the cut out by index, whatever order the partition leaves.
+    edge = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
+    below = distances < edge
+    missing = count - below.sum(axis=1, keepdims=True)
+    level = distances == edge
+    chosen = below | (level & (np.cumsum(level, axis=1) <= missing))
+    index = np.nonzero(chosen)[1].reshape(len(distances), count)
+    order = np.argsort(np.take_along_axis(distances, index, axis=1), axis=1, kind="stable")
+    return np.take_along_axis(index, order, axis=1)
+
+
+def local_codes(
+    K: np.ndarray,
+    k: np.ndarray,
+    kappa: np.ndarray,
+    neighbours: int,
+    *,
+    own: np.ndarray | None = None,
+    epsilon: float = 1e-6,
+) -> np.ndarray:
+    """Return the approximate codes (n, N) on the ``neighbours`` nearest atoms, (11), in float64.
+
+    ``own`` (n,): an atom that each query must do without, -1 for none; ``epsilon``: the ridge as a part of the mean
+    diagonal of K. Raises :class:`UsageError` for a number of neighbours below 1, :class:`MethodError` when a local
+    Gram matrix is not positive definite at that ridge.
+    """
+    return codes_on(K, k, neighbourhoods(K, k, kappa, neighbours, own), epsilon=epsilon)
+
+
+def neighbourhoods(
+    K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, own: np.ndarray | None = None
+) -> np.ndarray:
+    """Return the nearest atoms of each query (n, N_B), all there are where ``neighbours`` is larger."""
+    if neighbours < 1:
+        raise UsageError(f"locality-constrained coding: neighbours={neighbours} is out of range; expected >= 1")
+    distances = squared_distances(K, k, kappa)
+    available = len(K)
+    if own is not None and (own >= 0).any():
+        distances[own >= 0, own[own >= 0]] = np.inf
+        available -= 1
+    return nearest_atoms(distances, max(1, min(neighbours, available)))
+
+
+def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, *, epsilon: float = 1e-6) -> np.ndarray:
+    """Return the codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere; otherwise as :func:`local_codes`."""
+    K = np.require(K, np.float64, ["C", "W"])
+    k = np.require(k, np.float64, ["C", "W"])
+    nearest = np.require(nearest, np.int64, ["C", "W"])
+    codes = np.zeros(k.shape)
+    if nearest.shape[1] <= COMPILED_WIDTH:
+        solved = _solve_small(K, k, nearest, epsilon, codes)
+    else:
+        solved = _solve_large(K, k, nearest, epsilon, codes)
+    if not solved:
+        raise MethodError(
+            f"locality-constrained coding: a local Gram matrix is not positive definite at epsilon={epsilon}; raise "
+            "epsilon, or use a positive semi-definite kernel"
+        )
+    return codes
+
+
+def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: float, codes: np.ndarray) -> bool:
+    """One LAPACK call per query: blocked, the faster way for wide local problems."""
+    right = np.ones((nearest.shape[1], 2), order="F")
+    # Matrices this small only lose by several BLAS threads.
+    with threadpool_limits(1, user_api="blas"):
+        for i, B in enumerate(nearest):
+            K_B = K[np.ix_(B, B)]
+            diagonal = np.einsum("jj->j", K_B)
+            diagonal += epsilon * diagonal.mean()
+            right[:, 0], right[:, 1] = k[i, B], 1.0
+            _, z, info = dposv(K_B.T, right, lower=1, overwrite_a=1)
+            if info != 0:
+                return False
+            codes[i, B] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
+    return True
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
+def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: float, codes: np.ndarray) -> bool:
+    """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along."""
+    width = nearest.shape[1]
+    R = np.empty((width, width))
+    z1, z2 = np.empty(width), np.empty(width)
+    for i in range(len(nearest)):
+        B = nearest[i]
+        mean = 0.0
+        for p in range(width):
+            mean += K[B[p], B[p]]
+            z1[p], z2[p] = k[i, B[p]], 1.0
+            for s in range(p, width):
+                R[p, s] = K[B[p], B[s]]
+        for p in range(width):
+            R[p, p] += epsilon * mean / width
+        for p in range(width):
+            if R[p, p] <= 0.0:
+                return False
+            root = np.sqrt(R[p, p])
+            for s in range(p, width):
+                R[p, s] /= root
+            z1[p] /= root
+            z2[p] /= root
+            for r in range(p + 1, width):
+                c = R[p, r]
+                for s in range(r, width):
+                    R[r, s] -= c * R[p, s]
+                z1[r] -= c * z1[p]
+                z2[r] -= c * z2[p]
+        first, second = 0.0, 0.0
+        for p in range(width - 1, -1, -1):
+            for s in range(p + 1, width):
+                z1[p] -= R[p, s] * z1[s]
+                z2[p] -= R[p, s] * z2[s]
+            z1[p] /= R[p, p]
+            z2[p] /= R[p, p]
+            first += z1[p]
+            second += z2[p]
+        for p in range(width):
+            codes[i, B[p]] = z1[p] + (1.0 - first) / second * z2[p]
+    return True
+
+
+def full_codes(
+    K: np.ndarray,
+    k: np.ndarray,
+    kappa: np.ndarray,
+    gamma: float,
+    sigma: float,
+    *,
+    own: np.ndarray | None = None,
+    epsilon: float = 1e-6,
+) -> np.ndarray:
+    """Return the codes (n, N) on all atoms with the price gamma |E y|^2, (9), in float64; N^3 / 3 per query.
+
+    ``own`` (n,): an atom that each query must do without, -1 for none.
+
+    y = M^-1 k + tau M^-1 1 with M = K + gamma E^2 and tau = (1 - 1'M^-1 k) / (1'M^-1 1).
+    """
+    if not gamma > 0 or not sigma >= 0:
+        raise UsageError(
+            f"full locality-constrained coding: gamma={gamma}, sigma={sigma}; expected gamma > 0, sigma >= 0"
+        )
+    distances = np.sqrt(squared_distances(K, k, kappa))
+    # exp(600) is far beyond what any kernel value can balance, and short of overflow.
+    weights = np.exp(2 * np.minimum(sigma * distances, 300.0))
+    if own is not None:
+        held = np.flatnonzero(own >= 0)
+        weights[held, own[held]] = np.exp(600.0)
+    codes = np.empty(k.shape)
+    ridge = epsilon * float(np.diagonal(K).mean())
+    ones = np.ones(len(K))
+    for i in range(len(k)):
+        M = np.array(K, dtype=np.float64, order="F")
+        M[np.diag_indices_from(M)] += gamma * weights[i] + ridge
+        try:
+            factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+        except np.linalg.LinAlgError:
+            raise MethodError(
+                "full locality-constrained coding: the Gram matrix of the atoms is not positive semi-definite; use a "
+                "positive semi-definite kernel, or raise gamma"
+            ) from None
+        z = cho_solve(factor, np.column_stack([k[i], ones]), check_finite=False)
+        codes[i] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
+    return codes

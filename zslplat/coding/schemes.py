@@ -1,0 +1,168 @@
+"""Coding schemes behind one face: what turns kernel values into codes, and the objective that the codes minimise.
+
+| paper   | here  | shape  | meaning                                       |
+|---------|-------|--------|-----------------------------------------------|
+| K(D, D) | K     | (N, N) | Gram matrix of the atoms                      |
+| k(x, D) | k     | (n, N) | kernel between queries and atoms              |
+| k(x, x) | kappa | (n,)   | kernel of each query with itself              |
+| y       | codes | (n, N) | one code per row                              |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (2): reconstruction plus a prior under
+constraints. A supervised form adds a quadratic in y to the reconstruction: y'Ty - 2 t'y, which ``extra`` carries as
+(T, t), T (N, N) and t (n, N).
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+
+from zslplat.coding.bag_of_words import hard_codes, soft_codes
+from zslplat.coding.locality import codes_on, full_codes, neighbourhoods, squared_distances
+from zslplat.coding.sparse import reconstruction, sparse_codes
+from zslplat.errors import UsageError
+
+Extra = tuple[np.ndarray, np.ndarray]
+
+
+class Scheme(ABC):
+    """One way of coding. ``affine``: codes sum to 1; ``bounded``: atoms must have bounded norms to mean anything."""
+
+    affine: ClassVar[bool] = False
+    bounded: ClassVar[bool] = False
+
+    @abstractmethod
+    def encode(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        own: np.ndarray | None = None,
+        extra: Extra | None = None,
+    ) -> np.ndarray:
+        """Return codes (n, N) in float64.
+
+        ``start``: earlier codes that may shorten the way; ``own`` (n,): an atom that each query must do without, -1
+        for none (a training sample that is an atom would code itself).
+        """
+
+    def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return gamma r(y) (n,); 0 in the base class."""
+        return np.zeros(len(codes))
+
+    def objective(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return the objective (2) of each row (n,)."""
+        return reconstruction(K, k, kappa, codes) + self.prior(K, k, kappa, codes)
+
+
+@dataclass(frozen=True)
+class SparseScheme(Scheme):
+    """Kernel sparse coding, prior gamma |y|_1, equation (7)."""
+
+    bounded: ClassVar[bool] = True
+    gamma: float
+    threads: int = 1
+
+    def encode(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        own: np.ndarray | None = None,
+        extra: Extra | None = None,
+    ) -> np.ndarray:
+        """Return the exact minimisers; the extra quadratic joins K and k."""
+        if extra is not None:
+            K, k = K + extra[0], k + extra[1]
+        return sparse_codes(K, k, self.gamma, start=start, own=own, threads=self.threads)
+
+    def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return gamma |y|_1."""
+        return np.asarray(self.gamma * np.abs(codes).sum(axis=1))
+
+
+@dataclass(frozen=True)
+class LocalScheme(Scheme):
+    """Approximate kernel LLC, equation (11): exact reconstruction from the nearest atoms under 1'y = 1."""
+
+    affine: ClassVar[bool] = True
+    neighbours: int
+    epsilon: float = 1e-6
+
+    def encode(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        own: np.ndarray | None = None,
+        extra: Extra | None = None,
+    ) -> np.ndarray:
+        """Return the codes; neighbours come from the plain kernel also where there is an extra quadratic."""
+        nearest = neighbourhoods(K, k, kappa, self.neighbours, own)
+        if extra is not None:
+            K, k = K + extra[0], k + extra[1]
+        return codes_on(K, k, nearest, epsilon=self.epsilon)
+
+
+@dataclass(frozen=True)
+class FullLocalScheme(Scheme):
+    """Full kernel LLC, equation (9): all atoms, far ones at a price gamma |E y|^2, under 1'y = 1."""
+
+    affine: ClassVar[bool] = True
+    gamma: float
+    sigma: float
+
+    def encode(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        own: np.ndarray | None = None,
+        extra: Extra | None = None,
+    ) -> np.ndarray:
+        """Return the codes; raises :class:`UsageError` for an extra quadratic, whose distances it has no use for."""
+        if extra is not None:
+            raise UsageError("supervised coding works with the approximate form of kllc; set variant=approximate")
+        return full_codes(K, k, kappa, self.gamma, self.sigma, own=own)
+
+    def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
+        """Return gamma |E y|^2."""
+        price = np.exp(2 * self.sigma * np.sqrt(squared_distances(K, k, kappa)))
+        return np.asarray(self.gamma * np.einsum("ij,ij->i", price, codes**2))
+
+
+@dataclass(frozen=True)
+class BagScheme(Scheme):
+    """Kernel bag of words; ``sigma`` None assigns to the nearest atom only, equations (4) to (6)."""
+
+    affine: ClassVar[bool] = True
+    sigma: float | None
+
+    def encode(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        *,
+        start: np.ndarray | None = None,
+        own: np.ndarray | None = None,
+        extra: Extra | None = None,
+    ) -> np.ndarray:
+        """Return the assignments; raises :class:`UsageError` for an extra quadratic, as nothing is minimised."""
+        if extra is not None:
+            raise UsageError("kbow has no supervised form; use l-sksc, l-skllc, bi-sksc or bi-skllc")
+        distances = squared_distances(K, k, kappa)
+        if own is not None:
+            distances[own >= 0, own[own >= 0]] = np.inf
+        return hard_codes(distances) if self.sigma is None else soft_codes(distances, self.sigma)

@@ -1,0 +1,78 @@
+"""Classifiers on codes, and what they add to the coding problem: linear (23) and bilinear (24).
+
+| paper | here    | shape  | meaning                                                              |
+|-------|---------|--------|----------------------------------------------------------------------|
+| l_i   | L       | (M, c) | 0/1 class indicators, one row per training sample                    |
+| Y     | Y       | (M, N) | training codes, one per row (the paper's are columns)                |
+| W     | W       | (c, N) | linear classifier, l = W y                                           |
+| A_j   | C       | (M, c) | A_j = diag(c_j) Y: one column of C per class                         |
+| K     | K_X     | (M, M) | Gram matrix of the training samples                                  |
+| eta   | eta     |        | weight of the classification loss against reconstruction            |
+| rho   | rho     |        | ridge                                                                |
+| S     | c       |        | number of classes                                                    |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (23) to (26). The bilinear problem over
+matrices A_j (M, N) has its minimum at A_j = diag(c_j) Y, and is kernel ridge regression with the product kernel
+K_X o (Y Y'): one M x M factorisation for all classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+
+from zslplat.coding.schemes import Extra
+
+
+def indicators(y: np.ndarray, c: int) -> np.ndarray:
+    """Return L (M, c) with 1 at the class of each row."""
+    L = np.zeros((len(y), c))
+    L[np.arange(len(y)), y] = 1.0
+    return L
+
+
+def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+    """Return W = eta L'Y (eta Y'Y + M rho I)^-1 (c, N), the minimum of (23) over W."""
+    G = eta * (Y.T @ Y)
+    G[np.diag_indices_from(G)] += len(Y) * rho
+    return np.asarray(cho_solve(cho_factor(G, lower=True), eta * (Y.T @ L)).T)
+
+
+def linear_extra(W: np.ndarray, L: np.ndarray, eta: float) -> Extra:
+    """Return the quadratic eta |l_i - W y|^2 as (T, t): eta W'W (N, N) and eta L W (M, N)."""
+    return eta * (W.T @ W), eta * (L @ W)
+
+
+def linear_loss(W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> float:
+    """Return eta / M sum_i |l_i - W y_i|^2 + rho |W|_F^2, the second and third term of (23)."""
+    return float(eta / len(Y) * ((L - Y @ W.T) ** 2).sum() + rho * (W**2).sum())
+
+
+def fit_bilinear(K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+    """Return C (M, c): (K_X o YY' + M rho / (eta c) I) C = L, the minimum of (24) over the A_j."""
+    G = K_X * (Y @ Y.T)
+    G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
+    return np.asarray(cho_solve(cho_factor(G, lower=True), L))
+
+
+def bilinear_scores(K_XT: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Return l_j(x) = sum_i c_ij k(x, x_i) y_i'y (n, c), equation (26); ``K_XT`` (n, M) holds k(x, x_i)."""
+    return np.asarray((K_XT * (codes @ Y.T)) @ C)
+
+
+def bilinear_extra(k_i: np.ndarray, l_i: np.ndarray, Y: np.ndarray, C: np.ndarray, eta: float) -> Extra:
+    """Return eta |l_i - Q_i y|^2 with Q_i = C' diag(k(x_i, X)) Y (c, N) as (T, t), T (N, N) and t (1, N)."""
+    Q = (C * k_i[:, None]).T @ Y
+    return eta * (Q.T @ Q), eta * (l_i @ Q)[None, :]
+
+
+def bilinear_loss(
+    K_X: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray, L: np.ndarray, eta: float, rho: float
+) -> float:
+    """Return eta / M sum_ij ([l_i]_j - l_j(x_i))^2 + rho / c sum_j |W_j|_F^2, the second and third term of (24).
+
+    ``codes`` (M, N) are those that are classified, ``Y`` (M, N) those that the classifier was fitted with.
+    """
+    error = L - bilinear_scores(K_X, codes, Y, C)
+    norm = np.einsum("ij,ij->", C, bilinear_scores(K_X, Y, Y, C))
+    return float(eta / len(Y) * (error**2).sum() + rho / L.shape[1] * norm)

@@ -1,0 +1,157 @@
+"""The contract of exemplar methods: fit a pool of negatives, encode rows, compare encodings."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
+
+import numpy as np
+
+from zslplat.errors import DataError, UsageError
+from zslplat.methods.base import Arrays, Method
+from zslplat.space import Space
+
+BLOCK_ROWS = 2048
+Rows = np.ndarray | Iterable[np.ndarray]
+
+
+@dataclass(frozen=True)
+class Encoding:
+    """What a method keeps of n rows. Simple methods fill ``vectors`` alone.
+
+    ``vectors`` (n, r); ``points`` (n, ...) the rows themselves where a kernel must still be evaluated on them;
+    ``squares`` (n,) squared length of what ``vectors`` leaves out; ``member`` (n,) bool, the rows that belong to the
+    pool of negatives; ``group`` (n,) integers, the exemplar that each row is a positive of.
+    """
+
+    vectors: np.ndarray
+    points: np.ndarray | None = None
+    squares: np.ndarray | None = None
+    member: np.ndarray | None = None
+    group: np.ndarray | None = None
+
+    def __len__(self) -> int:
+        """Return the number of rows, positives of one exemplar counted one by one."""
+        return len(self.vectors)
+
+    @property
+    def exemplars(self) -> int:
+        """The number of exemplars: of rows, or of groups of positives."""
+        if self.group is None:
+            return len(self)
+        return int(self.group.max()) + 1 if len(self.group) else 0
+
+    def take(self, rows: np.ndarray | slice) -> Encoding:
+        """Return the encoding of these rows; raises :class:`UsageError` for groups of positives."""
+        if self.group is not None:
+            raise UsageError("an encoding of several positives per exemplar cannot be cut by rows; encode the part")
+        return Encoding(**{name: array[rows] for name, array in self.arrays().items()})
+
+    def arrays(self) -> Arrays:
+        """Return the arrays that are there, by name."""
+        pairs = ((f.name, getattr(self, f.name)) for f in fields(self))
+        return {name: array for name, array in pairs if array is not None}
+
+
+class ExemplarMethod(Method):
+    """A method that turns every row into a machine against a pool of negatives and compares the machines.
+
+    Nothing is learned from labels. ``fit`` sees the negatives alone; ``encode`` sees the rows to compare; the
+    similarity of two encodings is higher for rows that are more alike.
+    """
+
+    kind = "exemplar"
+
+    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+        """Return what :meth:`fit` needs of the negatives and no searched parameter changes; ``self`` holds the rest."""
+        return {}
+
+    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return what :meth:`encode` needs of rows X and no searched parameter changes.
+
+        ``statistics`` is what :meth:`prepare_fit` returned.
+        """
+        return {}
+
+    @abstractmethod
+    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+        """Fit on negatives (n, d): an array, a memory-mapped one, or blocks of rows that can be iterated twice.
+
+        Without ``statistics`` the method prepares for itself, with the same result.
+        """
+
+    @abstractmethod
+    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+        """Encode rows X (n, d); ``statistics`` is what :meth:`prepare_score` returned for these rows."""
+
+    @abstractmethod
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return the similarity of every exemplar of A with every exemplar of B, (n_a, n_b) in float64."""
+
+    def state(self) -> Arrays:
+        """Return every learned array or number, by attribute name, so that :meth:`restore` rebuilds the method."""
+        learned = {k: v for k, v in vars(self).items() if k.endswith("_") and k != "diagnostics_"}
+        return {name: np.asarray(value) for name, value in learned.items()}
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+        """Set what :meth:`state` returned; 0-d arrays become Python numbers."""
+        for name, value in state.items():
+            setattr(self, name, value.item() if value.ndim == 0 else value)
+        return self
+
+
+def row_blocks(rows: Rows, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
+    """Yield float64 blocks of at most ``size`` rows of an array, of a memory-mapped array or of an iterable of blocks.
+
+    Raises :class:`UsageError` for a generator, which cannot be read again, and :class:`DataError` for NaN, infinity
+    or no row at all.
+    """
+    if isinstance(rows, Iterator):
+        raise UsageError("negatives given as a generator can be read once only; pass an array or a list of blocks")
+    seen = 0
+    for part in [rows] if isinstance(rows, np.ndarray) else rows:
+        for start in range(0, len(part), size):
+            block = np.asarray(part[start : start + size], dtype=np.float64)
+            require_finite(block, seen)
+            seen += len(block)
+            yield block
+    if not seen:
+        raise DataError("expected at least one row, got none")
+
+
+def count_rows(rows: Rows) -> int:
+    """Return the number of rows of an array or of an iterable of blocks, without reading values."""
+    if isinstance(rows, np.ndarray):
+        return len(rows)
+    if isinstance(rows, Iterator):
+        raise UsageError("negatives given as a generator can be read once only; pass an array or a list of blocks")
+    return sum(len(part) for part in rows)
+
+
+def check_matrix(X: Any, columns: int | None = None) -> np.ndarray:
+    """Return X as a float64 matrix; raises :class:`DataError` for other shapes, another width, NaN or infinity."""
+    X = np.asarray(X, dtype=np.float64)
+    if X.ndim != 2 or (columns is not None and X.shape[1] != columns):
+        wanted = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
+        raise DataError(f"expected rows of shape {wanted}; got {X.shape}")
+    require_finite(X)
+    return X
+
+
+def require_finite(X: np.ndarray, first: int = 0) -> None:
+    """Raise :class:`DataError` that names the row (counted from ``first``) where X (n, ...) is not finite."""
+    # A finite sum takes one pass and no temporary; only where it is not does every entry have to be looked at.
+    with np.errstate(invalid="ignore", over="ignore"):
+        if np.isfinite(X.sum()):
+            return
+    finite = np.isfinite(X.reshape(len(X), -1)).all(axis=1)
+    if not finite.all():
+        raise DataError(f"row {first + int(np.argmin(finite))} holds NaN or infinity; clean the rows first")
+
+
+def unit_rows(X: np.ndarray) -> np.ndarray:
+    """Return the rows divided by their Euclidean norm; rows of zeros stay."""
+    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
+    return np.asarray(X / np.where(norms > 0, norms, 1.0)[:, None])

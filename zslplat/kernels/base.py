@@ -1,0 +1,247 @@
+"""The contract of kernels: a function of two inputs, its parameters, and the Gram matrix in blocks.
+
+A kernel is stateless: it holds its parameters and nothing that it has seen. Numeric parameters whose value is None
+stand for a default taken from data; :meth:`Kernel.resolved` returns the same kernel with such values filled in, and a
+Gram matrix is refused until they are.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.errors import DataError, UnknownNameError, UsageError
+from zslplat.space import Parameter, Space, check_value
+from zslplat.spec import format_value
+
+# Elements of one block: 4 million, so that the temporaries of a block stay near 16 MiB (float32) or 32 MiB each.
+BLOCK_ELEMENTS = 1 << 22
+
+# One group of parameters in reading order: the label that owns them, and (name, description, value) of each.
+ParameterGroup = tuple[str, list[tuple[str, Parameter, Any]]]
+
+
+class Kernel(ABC):
+    """Base of every kernel plugin; subclass this one where only values are known, not derivatives.
+
+    A subclass declares ``summary``, ``citation``, ``parameters`` (the table that methods use, too), ``psd`` (False for
+    a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd`` for (n, p, p)),
+    gives its defaults in a constructor that hands all values to ``super().__init__``, and implements
+    :meth:`evaluate`. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
+    """
+
+    summary: ClassVar[str] = ""
+    citation: ClassVar[str] = ""
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+    input: str = "vectors"
+    non_negative: bool = False
+    psd: bool = True
+
+    def __init__(self, **values: Any) -> None:
+        self.label = _kebab(type(self).__name__)
+        for name, value in values.items():
+            if name not in self.parameters:
+                raise UnknownNameError(f"parameter of kernel {self.label}", name, self.parameters)
+            value = value.item() if isinstance(value, np.generic) else value
+            check_value(f"kernel {self.label}", name, value, self.parameters)
+            setattr(self, name, value)
+        missing = [name for name in self.parameters if name not in values]
+        if missing:
+            raise UsageError(f"kernel {self.label}: no value for {missing[0]!r}; give it a default in the constructor")
+
+    # What a subclass implements.
+
+    @abstractmethod
+    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return k (n, m) between embedded rows A (n, ...) and B (m, ...); dtype as given, inputs untouched."""
+
+    def embed(self, X: np.ndarray) -> np.ndarray:
+        """Return what :meth:`evaluate` works on, one row per input; called once per input, before the blocks."""
+        return X
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Return k(x, x) (n,) for the rows of X; subclasses with a shorter way override it."""
+        A = self.embed(self._checked(X))
+        return np.concatenate([self.evaluate(A[i : i + 1], A[i : i + 1])[0] for i in range(len(A))])
+
+    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
+        """Return values for parameters that are None, taken from rows X; none in the base class."""
+        return {}
+
+    # What everybody uses.
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        """Return the Gram matrix (n, m) between rows of X and of Y (default: X), float32 where both inputs are.
+
+        Computed in blocks of rows, so that temporaries stay small. With Y=None the result is exactly symmetric and
+        its diagonal exactly :meth:`diag`. Raises DataError for inputs that do not fit, UsageError for a kernel with
+        an unresolved parameter.
+        """
+        X = self._checked(X)
+        if Y is None:
+            return self._symmetric(X)
+        K: np.ndarray = np.empty((len(X), len(Y)), dtype=_common_dtype(X, self._checked(Y)))
+        for rows, block in self.blocks(X, Y):
+            K[rows] = block
+        return K
+
+    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield (slice of rows of X, Gram block (rows, m)), for Gram matrices that do not fit into memory.
+
+        ``rows``: rows per block; default as many as keep a block below 4 million elements.
+        """
+        X, Y = self._checked(X), self._checked(Y)
+        if X.shape[1:] != Y.shape[1:]:
+            raise DataError(f"kernel {self}: inputs of shapes {X.shape} and {Y.shape} do not fit together")
+        dtype = _common_dtype(X, Y)
+        B = self.embed(_cast(Y, dtype))
+        step = rows or max(1, BLOCK_ELEMENTS // max(1, len(Y)))
+        for start in range(0, len(X), step):
+            part = slice(start, min(start + step, len(X)))
+            yield part, self.evaluate(self.embed(_cast(X[part], dtype)), B)
+
+    def resolved(self, X: np.ndarray) -> Kernel:
+        """Return this kernel with every None parameter replaced by its default for the rows X (n, ...)."""
+        open_names = [name for name in self.parameters if getattr(self, name) is None]
+        if not open_names:
+            return self
+        found = self.defaults_from(self._checked(X, resolving=True))
+        return self.replaced({name: found[name] for name in open_names if name in found})
+
+    @property
+    def values(self) -> dict[str, Any]:
+        """All parameter values by path: ``sigma`` of a single kernel, ``gaussian.sigma`` inside an expression."""
+        return {path: value for path, _, value in self._paths()}
+
+    @property
+    def domains(self) -> dict[str, Parameter]:
+        """The description (meaning, legal values, search range) of every parameter, by path."""
+        return {path: parameter for path, parameter, _ in self._paths()}
+
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches, by path."""
+        return {path: parameter.search for path, parameter, _ in self._paths() if parameter.search is not None}
+
+    def replaced(self, values: Mapping[str, Any]) -> Kernel:
+        """Return the kernel with other values at some paths; raises UnknownNameError, or UsageError if illegal.
+
+        A single kernel takes ``sigma`` and ``gaussian.sigma`` alike.
+        """
+        paths = self._paths()
+        known = [path for path, _, _ in paths]
+        named = {self._own_path(path): value for path, value in values.items()}
+        for path in named:
+            if path not in known:
+                raise UnknownNameError(f"parameter of kernel {self}", path, known)
+        return self._filled(iter([named.get(path, value) for path, _, value in paths]))
+
+    # The tree of an expression; leaves have one group, nodes add to those of their parts.
+
+    def _groups(self) -> list[ParameterGroup]:
+        return [(self.label, [(name, p, getattr(self, name)) for name, p in self.parameters.items()])]
+
+    def _filled(self, values: Iterator[Any]) -> Kernel:
+        other = type(self)(**{name: next(values) for name in self.parameters})
+        other.label = self.label
+        return other
+
+    def _paths(self) -> list[tuple[str, Parameter, Any]]:
+        groups = self._groups()
+        if type(self)._groups is Kernel._groups:
+            return groups[0][1]
+        labels = [label for label, _ in groups]
+        count: dict[str, int] = {}
+        paths: list[tuple[str, Parameter, Any]] = []
+        for label, members in groups:
+            count[label] = count.get(label, 0) + 1
+            prefix = f"{label}.{count[label]}" if labels.count(label) > 1 else label
+            paths += [(f"{prefix}.{name}" if name else prefix, p, value) for name, p, value in members]
+        return paths
+
+    def _own_path(self, path: str) -> str:
+        single = type(self)._groups is Kernel._groups
+        return path.removeprefix(f"{self.label}.") if single else path
+
+    def _symmetric(self, X: np.ndarray) -> np.ndarray:
+        dtype = _common_dtype(X, X)
+        A = self.embed(_cast(X, dtype))
+        n = len(A)
+        K: np.ndarray = np.empty((n, n), dtype=dtype)
+        step = max(64, BLOCK_ELEMENTS // max(1, n))
+        for start in range(0, n, step):
+            stop = min(start + step, n)
+            K[start:stop, :stop] = self.evaluate(A[start:stop], A[:stop])
+            K[:start, start:stop] = K[start:stop, :start].T
+            corner = np.tril(K[start:stop, start:stop])
+            K[start:stop, start:stop] = corner + np.tril(corner, -1).T
+        np.fill_diagonal(K, self.diag(X))
+        return K
+
+    def _checked(self, X: np.ndarray, *, resolving: bool = False) -> np.ndarray:
+        if not resolving:
+            self.require_resolved()
+        wanted = 2 if self.input == "vectors" else 3
+        if X.ndim != wanted or (wanted == 3 and X.shape[1] != X.shape[2]):
+            shape = "(n, d)" if wanted == 2 else "(n, p, p)"
+            raise DataError(f"kernel {self} takes inputs {shape}, got {X.shape}; choose another kernel or reshape")
+        if self.non_negative and X.size and float(X.min()) < 0:
+            raise DataError(f"kernel {self} needs non-negative inputs; preprocess with shift, unit or split")
+        return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
+
+    def require_resolved(self) -> None:
+        """Raise :class:`UsageError` when a parameter still waits for its default from data."""
+        for path, value in self.values.items():
+            if value is None:
+                raise UsageError(f"kernel {self}: {path} is none; give a value, or take it from data with resolved(X)")
+
+    def __str__(self) -> str:
+        inner = ", ".join(f"{name}={format_value(getattr(self, name))}" for name in sorted(self.parameters))
+        return f"{self.label}({inner})" if inner else self.label
+
+    __repr__ = __str__
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Kernel) and str(self) == str(other)
+
+    def __hash__(self) -> int:
+        return hash(str(self))
+
+    def __add__(self, other: Kernel) -> Kernel:
+        from zslplat.kernels.composition import weighted_sum
+
+        return weighted_sum([1.0, 1.0], [self, other])
+
+    def __mul__(self, other: Kernel | float) -> Kernel:
+        from zslplat.kernels.composition import product, weighted_sum
+
+        return product([self, other]) if isinstance(other, Kernel) else weighted_sum([float(other)], [self])
+
+    __rmul__ = __mul__
+
+    def __pow__(self, exponent: float) -> Kernel:
+        from zslplat.kernels.composition import power
+
+        return power(self, exponent)
+
+
+def require_psd(kernel: Kernel, owner: str) -> None:
+    """Raise :class:`UsageError` when ``owner`` needs a positive semidefinite kernel and this one is declared not."""
+    if not kernel.psd:
+        raise UsageError(f"{owner} needs a positive semidefinite kernel; {kernel} is indefinite, choose another one")
+
+
+def _common_dtype(X: np.ndarray, Y: np.ndarray) -> type:
+    return np.float32 if X.dtype == np.float32 and Y.dtype == np.float32 else np.float64
+
+
+def _cast(X: np.ndarray, dtype: type) -> np.ndarray:
+    return np.asarray(X, dtype=dtype)
+
+
+def _kebab(name: str) -> str:
+    return re.sub(r"(?<!^)(?=[A-Z])", "-", name).lower()

@@ -1,0 +1,49 @@
+"""The Cauchy kernel k(a, b) = 1 / (1 + sigma |a - b|^2), in the form of Zhang and Koniusz, Table 1."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.kernels.bandwidth import median_distance
+from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.space import POSITIVE, Optional, Parameter, Real
+
+
+class Cauchy(RadialKernel):
+    """1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; None takes 1 / (median distance)^2."""
+
+    summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
+    citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
+    parameters = {
+        "sigma": Parameter(
+            "inverse squared radius; none: 1 / (median distance)^2", Optional(POSITIVE), Real(0.01, 100, log=True)
+        ),
+    }
+    sigma: float
+
+    def __init__(self, sigma: float | None = None) -> None:
+        super().__init__(sigma=sigma)
+
+    def g(self, d: np.ndarray) -> np.ndarray:
+        """Return 1 / (1 + sigma d)."""
+        return 1 / (1 + d * self.sigma)
+
+    def slope(self, d: np.ndarray) -> np.ndarray:
+        """Return -sigma k^2."""
+        k = self.g(d)
+        return k * k * -self.sigma
+
+    def g_and_slope(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return k and its slope from one division."""
+        k = self.g(d)
+        return k, k * k * -self.sigma
+
+    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Return dk/dsigma = -d k^2."""
+        d = squared_distances(t, u, v)
+        k = self.g(d)
+        return {"sigma": -d * k * k}
+
+    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
+        """Return the inverse of the squared median distance between rows."""
+        return {"sigma": median_distance(X) ** -2}

@@ -1,0 +1,350 @@
+"""Sums, products, powers and normalisation of kernels.
+
+Each comes twice: over any kernels, where the Gram matrix is all there is, and over kernels of inner products, where
+the result is one, too, with partial derivatives by the rules of calculus:
+
+    sum            f = sum_i w_i f_i
+    product        f = prod_i f_i
+    power          f = f_1^p
+    normalisation  f = f_1(t, u, v) / sqrt(h(u) h(v)),  h(u) = f_1(u, u, u),  h' = (f_1t + f_1u + f_1v)(u, u, u)
+
+The functions :func:`weighted_sum`, :func:`product`, :func:`power` and :func:`normalised` choose between them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.errors import UsageError
+from zslplat.kernels.base import Kernel, ParameterGroup
+from zslplat.kernels.inner_product import InnerProductKernel, Partial
+from zslplat.space import POSITIVE, Parameter, Real
+from zslplat.spec import format_value
+
+WEIGHT = Parameter("weight of a term of a sum", Real(), Real(0.0, 1.0))
+SINGLE_WEIGHT = Parameter("factor of a kernel", Real())
+EXPONENT = Parameter("exponent", POSITIVE)
+
+
+class Composite(Kernel):
+    """A kernel made of others (``parts``) and of numbers of its own (weights or an exponent)."""
+
+    operator: ClassVar[str] = ""
+
+    def __init__(self, parts: Sequence[Kernel], numbers: Sequence[float] = ()) -> None:
+        super().__init__()
+        self.parts = list(parts)
+        self.numbers = [float(number) for number in numbers]
+        kinds = {part.input for part in parts}
+        if len(kinds) > 1:
+            raise UsageError(f"{self} mixes kernels on vectors with kernels on matrices")
+        self.input = kinds.pop()
+        self.non_negative = any(part.non_negative for part in parts)
+        self.psd = all(part.psd for part in parts) and self._keeps_psd()
+
+    def _keeps_psd(self) -> bool:
+        return True
+
+    def _number(self) -> Parameter:
+        return EXPONENT
+
+    def resolved(self, X: np.ndarray) -> Kernel:
+        """Return the kernel with every part resolved on the rows X."""
+        return type(self)([part.resolved(X) for part in self.parts], self.numbers)
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        """Return the Gram matrix, combined from the parts' own."""
+        return self.combine([part(X, Y) for part in self.parts], X, Y)
+
+    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the parts' blocks, combined."""
+        rows = rows or max(1, (1 << 22) // max(1, len(Y)))
+        for start in range(0, len(X), rows):
+            part = slice(start, min(start + rows, len(X)))
+            yield part, self(X[part], Y)
+
+    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the kernel between rows A and B."""
+        return self(A, B)
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Return the combined diagonals (n,)."""
+        return self.combine_diag([part.diag(X) for part in self.parts])
+
+    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return the Gram matrix from those of the parts."""
+        raise NotImplementedError
+
+    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+        """Return the diagonal from those of the parts."""
+        raise NotImplementedError
+
+    def _groups(self) -> list[ParameterGroup]:
+        groups: list[ParameterGroup] = []
+        for index, part in enumerate(self.parts):
+            if index < len(self.numbers):
+                groups.append((self.operator, [("", self._number(), self.numbers[index])]))
+            groups += part._groups()
+        return groups
+
+    def _filled(self, values: Iterator[Any]) -> Kernel:
+        numbers, parts = [], []
+        for index, part in enumerate(self.parts):
+            if index < len(self.numbers):
+                number = next(values)
+                parameter = self._number()
+                if not parameter.legal.contains(number):
+                    raise UsageError(f"{self}: {self.operator}={number!r} is out of range; expected {parameter.legal}")
+                numbers.append(number)
+            parts.append(part._filled(values))
+        return type(self)(parts, numbers)
+
+
+class Sum(Composite):
+    """sum_i w_i k_i; positive semidefinite where all terms are and no weight is negative."""
+
+    operator = "weight"
+    summary = "weighted sum"
+
+    def _keeps_psd(self) -> bool:
+        return all(weight >= 0 for weight in self.numbers)
+
+    def _number(self) -> Parameter:
+        return WEIGHT if len(self.numbers) > 1 else SINGLE_WEIGHT
+
+    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return sum_i w_i K_i."""
+        return self.combine_diag(grams)
+
+    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+        """Return the weighted sum."""
+        total = diagonals[0] * self.numbers[0]
+        for weight, values in zip(self.numbers[1:], diagonals[1:], strict=True):
+            total += weight * values
+        return total
+
+    def __str__(self) -> str:
+        terms = []
+        for weight, part in zip(self.numbers, self.parts, strict=True):
+            text = f"({part})" if isinstance(part, Sum) else str(part)
+            terms.append(text if weight == 1 and len(self.parts) > 1 else f"{format_value(weight)}*{text}")
+        return " + ".join(terms)
+
+
+class Product(Composite):
+    """prod_i k_i; the Schur product of positive semidefinite kernels is one."""
+
+    summary = "product"
+
+    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return the elementwise product of the K_i."""
+        return self.combine_diag(grams)
+
+    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+        """Return the elementwise product."""
+        total = diagonals[0]
+        for values in diagonals[1:]:
+            total = total * values
+        return total
+
+    def __str__(self) -> str:
+        return " * ".join(f"({part})" if isinstance(part, Sum) else str(part) for part in self.parts)
+
+
+class Power(Composite):
+    """k^p, p > 0; positive semidefinite for whole p (other powers may not be, and are declared indefinite)."""
+
+    operator = "exponent"
+    summary = "power"
+
+    def _keeps_psd(self) -> bool:
+        return self.numbers[0] == int(self.numbers[0])
+
+    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return the elementwise power of K."""
+        return self.combine_diag(grams)
+
+    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+        """Return the elementwise power."""
+        return _power(diagonals[0], self.numbers[0])
+
+    def __str__(self) -> str:
+        part = self.parts[0]
+        text = f"({part})" if isinstance(part, Sum | Product | Power) else str(part)
+        exponent = self.numbers[0]
+        return f"{text}^{int(exponent) if exponent == int(exponent) else format_value(exponent)}"
+
+
+class Normalised(Composite):
+    """k(a, b) / sqrt(k(a, a) k(b, b)), the cosine in feature space; 0 where a norm is 0."""
+
+    summary = "normalisation to k(x, x) = 1"
+
+    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return K divided by the roots of both diagonals."""
+        left = _inverse_root(self.parts[0].diag(X))
+        right = left if Y is None else _inverse_root(self.parts[0].diag(Y))
+        K = grams[0] * (left[:, None] * right[None, :])
+        if Y is None:
+            np.fill_diagonal(K, self.diag(X))
+        return K
+
+    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+        """Return 1, or 0 where the norm is 0."""
+        return (diagonals[0] > 0).astype(diagonals[0].dtype)
+
+    def __str__(self) -> str:
+        return f"normalised({self.parts[0]})"
+
+
+class InnerProductComposite(Composite, InnerProductKernel):
+    """A composite whose parts are kernels of inner products, and which is one itself."""
+
+    parts: list[InnerProductKernel]  # type: ignore[assignment]
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        """Return the Gram matrix from one set of inner products."""
+        return Kernel.__call__(self, X, Y)
+
+    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield Gram blocks."""
+        return Kernel.blocks(self, X, Y, rows=rows)
+
+    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return f of the inner products."""
+        return InnerProductKernel.evaluate(self, A, B)
+
+    def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return the combined values."""
+        return self.f_and_partials(t, u, v)[0]
+
+    def partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> tuple[Partial, Partial, Partial]:
+        """Return the combined derivatives."""
+        return self.f_and_partials(t, u, v)[1:]
+
+    def diag(self, X: np.ndarray) -> np.ndarray:
+        """Return the combined diagonals (n,)."""
+        return Composite.diag(self, X)
+
+
+class InnerProductSum(InnerProductComposite, Sum):
+    """sum_i w_i f_i."""
+
+    def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
+        """Return sum_i w_i f_i."""
+        return self.combine_diag([part.f(t, u, v) for part in self.parts])
+
+    def f_and_partials(
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, Partial, Partial, Partial]:
+        """Return the weighted sums of values and of derivatives."""
+        found = [part.f_and_partials(t, u, v) for part in self.parts]
+        totals = [sum(w * one[i] for w, one in zip(self.numbers, found, strict=True)) for i in range(4)]
+        return np.asarray(totals[0]), totals[1], totals[2], totals[3]
+
+
+class InnerProductProduct(InnerProductComposite, Product):
+    """prod_i f_i, by the product rule from left to right."""
+
+    def f_and_partials(
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, Partial, Partial, Partial]:
+        """Return the product and its derivatives."""
+        value, *slopes = self.parts[0].f_and_partials(t, u, v)
+        for part in self.parts[1:]:
+            other, *others = part.f_and_partials(t, u, v)
+            slopes = [one * other + value * two for one, two in zip(slopes, others, strict=True)]
+            value = value * other
+        return value, slopes[0], slopes[1], slopes[2]
+
+
+class InnerProductPower(InnerProductComposite, Power):
+    """f^p, derivatives p f^(p-1) f'."""
+
+    def f_and_partials(
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, Partial, Partial, Partial]:
+        """Return the power and its derivatives."""
+        exponent = self.numbers[0]
+        value, *slopes = self.parts[0].f_and_partials(t, u, v)
+        factor = exponent * _power(value, exponent - 1) if exponent != 1 else 1.0
+        return _power(value, exponent), factor * slopes[0], factor * slopes[1], factor * slopes[2]
+
+
+class InnerProductNormalised(InnerProductComposite, Normalised):
+    """f(t, u, v) / sqrt(h(u) h(v)) with h(u) = f(u, u, u)."""
+
+    def f_and_partials(
+        self, t: np.ndarray, u: np.ndarray, v: np.ndarray
+    ) -> tuple[np.ndarray, Partial, Partial, Partial]:
+        """Return the normalised value and its derivatives, by the quotient rule."""
+        part = self.parts[0]
+        value, f_t, f_u, f_v = part.f_and_partials(t, u, v)
+        norms = []
+        for w in (u, v):
+            h, *slopes = part.f_and_partials(w, w, w)
+            norms.append((_inverse_root(h), np.asarray(sum(slopes), dtype=t.dtype)))
+        (left, h_u), (right, h_v) = norms
+        scale = left * right
+        k = value * scale
+        # d/du of h(u)^(-1/2) is -h' h^(-3/2) / 2.
+        return k, f_t * scale, f_u * scale - 0.5 * k * h_u * left**2, f_v * scale - 0.5 * k * h_v * right**2
+
+
+def weighted_sum(weights: Sequence[float], terms: Sequence[Kernel]) -> Kernel:
+    """Return sum_i w_i k_i; sums inside sums are flattened."""
+    flat_weights: list[float] = []
+    flat_terms: list[Kernel] = []
+    for weight, term in zip(weights, terms, strict=True):
+        if isinstance(term, Sum):
+            flat_weights += [weight * inner for inner in term.numbers]
+            flat_terms += term.parts
+        else:
+            flat_weights.append(weight)
+            flat_terms.append(term)
+    if len(flat_terms) == 1 and flat_weights[0] == 1:
+        return flat_terms[0]
+    return (InnerProductSum if _all_inner_product(flat_terms) else Sum)(flat_terms, flat_weights)
+
+
+def product(factors: Sequence[Kernel]) -> Kernel:
+    """Return prod_i k_i; products inside products are flattened."""
+    flat: list[Kernel] = []
+    for factor in factors:
+        flat += factor.parts if isinstance(factor, Product) else [factor]
+    if len(flat) == 1:
+        return flat[0]
+    return (InnerProductProduct if _all_inner_product(flat) else Product)(flat)
+
+
+def power(base: Kernel, exponent: float) -> Kernel:
+    """Return k^p; raises UsageError unless p > 0."""
+    if not EXPONENT.legal.contains(exponent):
+        raise UsageError(f"({base})^{exponent}: the exponent of a kernel must be above 0")
+    return (InnerProductPower if isinstance(base, InnerProductKernel) else Power)([base], [exponent])
+
+
+def normalised(base: Kernel) -> Kernel:
+    """Return k(a, b) / sqrt(k(a, a) k(b, b))."""
+    return (InnerProductNormalised if isinstance(base, InnerProductKernel) else Normalised)([base])
+
+
+def _all_inner_product(parts: Sequence[Kernel]) -> bool:
+    return all(isinstance(part, InnerProductKernel) for part in parts)
+
+
+def _inverse_root(diagonal: np.ndarray) -> np.ndarray:
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.where(diagonal > 0, 1 / np.sqrt(diagonal), 0).astype(diagonal.dtype)
+
+
+def _power(values: np.ndarray, exponent: float) -> np.ndarray:
+    if exponent == int(exponent) and 0 <= exponent <= 4:
+        result = np.ones_like(values)
+        for _ in range(int(exponent)):
+            result = result * values
+        return result
+    return values**exponent

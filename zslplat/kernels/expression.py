@@ -1,0 +1,150 @@
+"""Kernel expressions: text such as ``0.5*gaussian(sigma=1) + 0.5*polynomial(r=2)`` to a kernel; ``str`` writes it back.
+
+Grammar, binding from loose to tight:
+
+    sum     product + product + ...
+    product factor * factor * ...       a factor that is a number is a weight
+    factor  atom, or atom ^ p           ** is read as ^
+    atom    name, name(key=value, ...), normalised(sum), or (sum)
+
+Parameters of a single kernel are reached as ``sigma``; inside an expression as ``gaussian.sigma``, numbered from left
+to right where a kernel occurs twice (``gaussian.1.sigma``, ``gaussian.2.sigma``), the weights of a sum as
+``weight.1``, ``weight.2``, an exponent as ``exponent``. See :attr:`zslplat.kernels.base.Kernel.values`, ``space`` and
+``replaced``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from zslplat.errors import UsageError
+from zslplat.kernels.base import Kernel
+from zslplat.kernels.composition import normalised, power, product, weighted_sum
+from zslplat.spec import Spec
+
+_NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
+_NAME = re.compile(r"\s*([A-Za-z_](?:[\w.]|-(?=\w))*)")
+_MARK = re.compile(r"\s*(\*\*|[()+*^])")
+_NORMALISED = ("normalised", "normalized")
+
+
+def parse_kernel(text: object) -> Kernel:
+    """Read a kernel expression; a kernel is returned as it is, a :class:`~zslplat.spec.Spec` is read as its text.
+
+    Names are looked up in the registry. Raises :class:`UsageError` that points at the first character that does not
+    fit, UnknownNameError with near matches, UsageError for illegal parameters.
+    """
+    if isinstance(text, Kernel):
+        return text
+    return _Reader(str(text)).read_all()
+
+
+def kernel_from_spec(spec: Spec) -> Kernel:
+    """Return the registered kernel that a spec names; raises UsageError for unknown names and illegal values."""
+    from zslplat.registry import component
+
+    cls = component("kernels", spec.name)
+    try:
+        kernel: Kernel = cls(**spec.parameters)
+    except TypeError:
+        unknown = sorted(set(spec.parameters) - set(cls.parameters))
+        if not unknown:
+            raise
+        known = ", ".join(cls.parameters) or "none"
+        raise UsageError(f"kernel {spec.name} has no parameter {unknown[0]!r}; parameters: {known}") from None
+    kernel.label = spec.name
+    return kernel
+
+
+class _Reader:
+    def __init__(self, text: str) -> None:
+        self.text, self.position = text, 0
+
+    def read_all(self) -> Kernel:
+        kernel = self._sum()
+        if self.text[self.position :].strip():
+            raise self._error("+, * or the end")
+        return kernel
+
+    def _error(self, expected: str) -> UsageError:
+        rest = self.text[self.position :]
+        place = self.position + len(rest) - len(rest.lstrip()) + 1
+        return UsageError(f"cannot read kernel {self.text!r} at character {place}: expected {expected}")
+
+    def _match(self, pattern: re.Pattern[str]) -> str | None:
+        match = pattern.match(self.text, self.position)
+        if not match:
+            return None
+        self.position = match.end()
+        return match[1]
+
+    def _mark(self, *marks: str) -> str | None:
+        match = _MARK.match(self.text, self.position)
+        if not match or match[1] not in marks:
+            return None
+        self.position = match.end()
+        return match[1]
+
+    def _sum(self) -> Kernel:
+        weight, term = self._product()
+        weights, terms = [weight], [term]
+        while self._mark("+"):
+            weight, term = self._product()
+            weights.append(weight)
+            terms.append(term)
+        return weighted_sum(weights, terms)
+
+    def _product(self) -> tuple[float, Kernel]:
+        weight = 1.0
+        factors: list[Kernel] = []
+        while True:
+            number = self._match(_NUMBER)
+            if number is not None:
+                weight *= float(number)
+            else:
+                factors.append(self._factor())
+            if not self._mark("*"):
+                break
+        if not factors:
+            raise self._error("* and a kernel after the weight")
+        return weight, product(factors)
+
+    def _factor(self) -> Kernel:
+        base = self._atom()
+        if not self._mark("^", "**"):
+            return base
+        exponent = self._match(_NUMBER)
+        if exponent is None:
+            raise self._error("a number as exponent")
+        return power(base, float(exponent))
+
+    def _atom(self) -> Kernel:
+        if self._mark("("):
+            kernel = self._sum()
+            self._close()
+            return kernel
+        start = self.position
+        name = self._match(_NAME)
+        if name is None:
+            raise self._error("a kernel")
+        if name in _NORMALISED:
+            if not self._mark("("):
+                raise self._error("( after normalised")
+            kernel = self._sum()
+            self._close()
+            return normalised(kernel)
+        if self._mark("("):
+            self._skip_arguments()
+        return kernel_from_spec(Spec.parse(self.text[start : self.position]))
+
+    def _close(self) -> None:
+        if not self._mark(")"):
+            raise self._error(")")
+
+    def _skip_arguments(self) -> None:
+        depth = 1
+        while depth:
+            if self.position >= len(self.text):
+                raise self._error(")")
+            depth += {"(": 1, ")": -1}.get(self.text[self.position], 0)
+            self.position += 1

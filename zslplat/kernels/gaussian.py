@@ -1,0 +1,45 @@
+"""The Gaussian kernel k(a, b) = exp(-|a - b|^2 / (2 sigma^2))."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.kernels.bandwidth import median_distance
+from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.space import POSITIVE, Optional, Parameter, Real
+
+
+class Gaussian(RadialKernel):
+    """exp(-|a - b|^2 / (2 sigma^2)); sigma=None takes the median distance of the data."""
+
+    summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
+    citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
+    parameters = {
+        "sigma": Parameter("radius; none: median distance", Optional(POSITIVE), Real(0.1, 10, log=True)),
+    }
+    sigma: float
+
+    def __init__(self, sigma: float | None = None) -> None:
+        super().__init__(sigma=sigma)
+
+    def g(self, d: np.ndarray) -> np.ndarray:
+        """Return exp(-d / (2 sigma^2))."""
+        return np.exp(d * (-0.5 / self.sigma**2))
+
+    def slope(self, d: np.ndarray) -> np.ndarray:
+        """Return -k / (2 sigma^2)."""
+        return self.g(d) * (-0.5 / self.sigma**2)
+
+    def g_and_slope(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return k and its slope from one exponential."""
+        k = self.g(d)
+        return k, k * (-0.5 / self.sigma**2)
+
+    def parameter_partials(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> dict[str, np.ndarray]:
+        """Return dk/dsigma = k d / sigma^3."""
+        d = squared_distances(t, u, v)
+        return {"sigma": self.g(d) * d / self.sigma**3}
+
+    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
+        """Return the median distance between rows."""
+        return {"sigma": median_distance(X)}

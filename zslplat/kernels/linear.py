@@ -1,0 +1,22 @@
+"""The linear kernel k(a, b) = <a, b>."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.kernels.inner_product import DotProductKernel
+
+
+class Linear(DotProductKernel):
+    """The inner product itself."""
+
+    summary = "linear, <a, b>"
+    citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
+
+    def g(self, t: np.ndarray) -> np.ndarray:
+        """Return t."""
+        return +t
+
+    def slope(self, t: np.ndarray) -> np.ndarray:
+        """Return 1."""
+        return np.ones_like(t)

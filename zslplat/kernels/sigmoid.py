@@ -1,0 +1,34 @@
+"""The sigmoid kernel k(a, b) = tanh(scale <a, b> + c), which is indefinite in general."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.kernels.inner_product import DotProductKernel
+from zslplat.space import POSITIVE, Parameter, Real
+
+
+class Sigmoid(DotProductKernel):
+    """tanh(scale <a, b> + c): declared indefinite, refused where a positive semidefinite kernel is needed."""
+
+    summary = "sigmoid, tanh(scale <a, b> + c); indefinite"
+    citation = "Lin and Lin, A study on sigmoid kernels for SVM and the training of non-PSD kernels, 2003"
+    parameters = {
+        "scale": Parameter("factor of the inner product", POSITIVE, Real(0.1, 10, log=True)),
+        "c": Parameter("shift", Real(), Real(-1, 1)),
+    }
+    psd = False
+    scale: float
+    c: float
+
+    def __init__(self, scale: float = 1.0, c: float = 0.0) -> None:
+        super().__init__(scale=scale, c=c)
+
+    def g(self, t: np.ndarray) -> np.ndarray:
+        """Return tanh(scale t + c)."""
+        return np.tanh(t * self.scale + self.c)
+
+    def slope(self, t: np.ndarray) -> np.ndarray:
+        """Return scale (1 - k^2)."""
+        k = self.g(t)
+        return (1 - k * k) * self.scale

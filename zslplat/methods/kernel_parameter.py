@@ -1,0 +1,131 @@
+"""Methods that take a kernel: nested parameter names, the kernel's search space, and ``kernel="any"``.
+
+The kernel is one constructor parameter, ``kernel``: an expression such as ``gaussian(sigma=0.6)``. Its own parameters
+are reached as ``kernel.sigma`` (``kernel.gaussian.sigma`` inside an expression, or for any kernel by its name), are
+searched together with the method's, and end up inside the text of ``kernel``. With ``kernel="any"`` the search space
+holds the choice of a kernel and, under the condition of that choice, the parameters of each.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Self
+
+from zslplat.errors import PluginError, UnknownNameError, UsageError
+from zslplat.kernels.base import Kernel
+from zslplat.kernels.expression import parse_kernel
+from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.methods.base import Method
+from zslplat.space import Choice, Parameter, Space, default_space, with_condition
+
+ANY = "any"
+PREFIX = "kernel."
+
+
+class KernelMethod(Method):
+    """A method with a parameter ``kernel``; says which kernels fit by ``kernel_gradients`` and ``kernel_psd``."""
+
+    kernel_gradients: ClassVar[bool] = False
+    kernel_psd: ClassVar[bool] = True
+    kernel: Any
+
+    @classmethod
+    def build(cls, parameters: Mapping[str, Any]) -> Self:
+        """Make an instance from flat parameters, ``kernel.sigma`` and the like included.
+
+        Raises UnknownNameError for names that neither method nor kernel has, UsageError for illegal values and for
+        kernels without the shape that the method needs.
+        """
+        own = {name: value for name, value in parameters.items() if not name.startswith(PREFIX)}
+        nested = {name.removeprefix(PREFIX): v for name, v in parameters.items() if name.startswith(PREFIX)}
+        if "kernel" in own and not isinstance(own["kernel"], Kernel):
+            own["kernel"] = str(own["kernel"])
+        instance = super().build(own)
+        if nested:
+            if str(instance.kernel) == ANY:
+                raise UsageError(f"kernel=any leaves the kernel open; choose one to set {PREFIX}{min(nested)}")
+            instance.kernel = str(parse_kernel(instance.kernel).replaced(nested))
+            instance.check_parameters()
+        return instance
+
+    def check_parameters(self) -> None:
+        """Raise :class:`UsageError` for a parameter outside its legal domain, or a kernel that does not fit."""
+        given = self.kernel
+        self.kernel = str(given)
+        try:
+            super().check_parameters()
+        finally:
+            self.kernel = given
+        if str(given) != ANY:
+            self.parsed_kernel()
+
+    def parsed_kernel(self) -> Kernel:
+        """Return the kernel; raises :class:`UsageError` where it lacks the shape that this method needs."""
+        if str(self.kernel) == ANY:
+            raise UsageError("kernel=any is a search space; tune over it, or name one kernel to fit")
+        kernel = parse_kernel(self.kernel)
+        reason = self._misfit(kernel)
+        if reason:
+            fitting = ", ".join(self.fitting_kernels())
+            raise UsageError(f"{type(self).__name__} {reason}; {kernel} does not fit, choose one of {fitting}")
+        return kernel
+
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches: the method's own, and the kernel's under ``kernel.``."""
+        space = {name: r for name, r in default_space(self.parameters).items() if name != "kernel"}
+        if str(self.kernel) != ANY:
+            return {**space, **{PREFIX + path: r for path, r in self.parsed_kernel().space.items()}}
+        fitting = self.fitting_kernels()
+        space["kernel"] = Choice(tuple(fitting))
+        for name, kernel in fitting.items():
+            for path, dimension in kernel.space.items():
+                space[f"{PREFIX}{name}.{path}"] = with_condition(dimension, {"kernel": (name,)})
+        return space
+
+    @property
+    def domains(self) -> dict[str, Parameter]:
+        """Meaning, legal values and ranges of all parameters by flat name, the kernel's included."""
+        kernels = self.fitting_kernels() if str(self.kernel) == ANY else {"": self.parsed_kernel()}
+        nested = {
+            f"{PREFIX}{name}.{path}" if name else PREFIX + path: parameter
+            for name, kernel in kernels.items()
+            for path, parameter in kernel.domains.items()
+        }
+        return {**self.parameters, **nested}
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The values of this instance by flat name, the kernel's parameters included where the kernel is named."""
+        values = dict(self.get_params(deep=False))
+        if str(self.kernel) != ANY:
+            nested = self.parsed_kernel().values
+            values |= {PREFIX + path: value for path, value in nested.items() if value is not None}
+        return values
+
+    @classmethod
+    def fitting_kernels(cls) -> dict[str, Kernel]:
+        """Return the registered kernels that this method can take with their default parameters, by name."""
+        from zslplat.registry import names
+
+        found: dict[str, Kernel] = {}
+        for name in names("kernels"):
+            try:
+                kernel = parse_kernel(name)
+            except (PluginError, UsageError, UnknownNameError):
+                continue  # a broken or clashing plugin, or a kernel without defaults, is no candidate
+            if not cls._misfit(kernel):
+                found[name] = kernel
+        return found
+
+    @classmethod
+    def _misfit(cls, kernel: Kernel) -> str:
+        if kernel.input != "vectors":
+            return "needs a kernel on vectors"
+        if kernel.non_negative and "center" in cls.preprocessing.features:
+            return "centres its features and needs a kernel that takes negative values"
+        if cls.kernel_gradients and not isinstance(kernel, InnerProductKernel):
+            return "needs a kernel of inner products, with derivatives, not one that offers its Gram matrix only"
+        if cls.kernel_psd and not kernel.psd:
+            return "needs a positive semidefinite kernel, not an indefinite one"
+        return ""

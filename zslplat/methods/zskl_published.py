@@ -1,0 +1,51 @@
+"""Zero-shot kernel learning with the constants of the authors' published code.
+
+They differ from the paper's text (Zhang and Koniusz, CVPR 2018): batches of one row, a constant rate, an epsilon of
+1e-2 outside the root that outweighs the root itself, right and wrong classes of equal total weight, 12000 steps in one
+fixed order of the rows, signatures centred with the mean of all classes, and prediction by the least loss.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.zskl_ort import ZSKLOrt
+
+
+class ZSKLPublished(ZSKLOrt):
+    """Eq. 9 with the constants of the authors' code: batch 1, constant rate, epsilon 1e-2 outside the root.
+
+    The right class weighs as much as all wrong ones together, rows are permuted once, signatures are centred with the
+    mean of all classes, and the class with the least loss of a right class is predicted.
+    """
+
+    summary = "zero-shot kernel learning with the constants of the authors' code"
+    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center_all", "l2"))
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian(sigma=0.8)",
+        lam: float = 1.0,
+        rate: float = 8e-4,
+        epochs: int = 1000,
+        alpha: float = 1.0,
+        batch_size: int = 1,
+        right_weight: str = "wrong-classes",
+        loss: str = "squared",
+        negatives: int | None = None,
+        gamma: float = 0.99,
+        epsilon: float = 1e-2,
+        decay: float = 0.0,
+        moment: str = "batch",
+        learn_weights: bool = False,
+        reshuffle: bool = False,
+        steps: int | None = 12000,
+        rule: str = "loss",
+        precision: str = "single",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            kernel, lam, rate, epochs, alpha, batch_size, right_weight, loss, negatives, gamma, epsilon, decay, moment,
+            learn_weights, reshuffle, steps, rule, precision, seed,
+        )  # fmt: skip

@@ -1,0 +1,260 @@
+"""SemFS: features that predict the signatures of seen classes, for rows and for class centres alike.
+
+Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge" (SemFS), Eq. 5:
+
+    J(W, s) = |Y - X diag(s) W|^2 + alpha |Y - X-bar diag(s) W|^2 + gamma |W|^2,   s >= 0
+
+=================  ==================  ========  ======================================================================
+paper              here                shape     meaning
+=================  ==================  ========  ======================================================================
+X                  X                   (n, d)    features of seen rows
+Y_s                S[y]                (n, m)    signature of each row (or ``row_signatures``)
+X-bar              means               (c, d)    class centres, one row per class here
+W                  W                   (a, m)    weights of the features with s_i > 0
+s                  scores_             (d,)      importance of the features
+alpha, gamma, k    alpha, gamma, k               weight of the centres, ridge, size of s
+=================  ==================  ========  ======================================================================
+
+Eq. 4 bounds s by sum(s) = k; the relaxation in Eq. 5 drops that bound, and has no minimiser (see ``alternating``).
+The variants differ in what takes its place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.selection.alternating import Alternation, alternate, projected_gradient
+from zslplat.selection.base import (
+    TARGET,
+    FeatureSelector,
+    check_selection_inputs,
+    class_targets,
+    relative_pull,
+    with_pull,
+)
+from zslplat.selection.group_penalty import importance, solve_convex
+from zslplat.selection.regression import Regression
+from zslplat.selection.statistics import regression_statistics
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
+
+
+class SemFS(FeatureSelector):
+    """Semantic feature selection (Wang et al.), in well-posed forms and as printed.
+
+    ``variant``:
+
+    * ``convex`` (default): |s|^2 <= k. One optimal value, found to within ``precision`` of J(0), whatever the start.
+    * ``sum``: sum(s) = k, the paper's own constraint. Sparser, not convex: the result depends on ``start``, which is
+      ``convex`` (the convex solution at ``start_gamma``) or ``uniform`` (s = k / d).
+    * ``paper``: Algorithm 1 from s = 1, ``iterations`` times, each with ``inner_steps`` gradient steps of 1 / L.
+    * ``ridge``: row norms of one ridge regression, which is how ``paper`` ranks with one inner step.
+
+    ``gamma`` is in units of the mean diagonal entry of X'X + alpha M'N M (``scale="mean"``), or absolute as in the
+    paper (``scale="absolute"``). gamma and k act through gamma / k (convex) and gamma / k^2 (sum) alone.
+    ``target="labels"`` replaces the signatures by one-hot labels.
+
+    Scores: s_i where s_i > 0; below zero otherwise, -1 for a feature that the residual does not pull at all and close
+    to 0 for one that is about to enter. Learned: ``scores_``, ``ranking_``, ``active_`` (a,), ``W_`` (a, m).
+    """
+
+    summary = "zero-shot feature selection from class signatures and class centres; well-posed and as printed"
+    citation = "Wang, Wang, Zhao, Ye: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
+    tags = ("supervised", "signatures", "linear")
+    tolerance: ClassVar[float] = 1e-3
+    tolerance_reason: ClassVar[str] = (
+        "solved to a relative gap of 1e-9 in the objective, which leaves about its square root in the scores"
+    )
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "variant": Parameter(
+            "what bounds the scores: |s|^2 <= k, sum(s) = k, nothing (paper), or one ridge regression",
+            Choice(("convex", "sum", "paper", "ridge")),
+        ),
+        "alpha": Parameter(
+            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True)
+        ),
+        "gamma": Parameter("ridge on W; larger selects fewer features", POSITIVE, Real(0.3, 1e2, log=True)),
+        "k": Parameter("size of s; acts through gamma / k (convex) or gamma / k^2 (sum)", POSITIVE),
+        "scale": Parameter("unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute"))),
+        "target": TARGET,
+        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform"))),
+        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE),
+        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1)),
+        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1)),
+        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE),
+        "warm_start": Parameter("variant=convex: begin with the solution of the last fit", Choice((True, False))),
+    }
+
+    def __init__(
+        self,
+        *,
+        variant: str = "convex",
+        alpha: float = 1.0,
+        gamma: float = 5.0,
+        k: float = 50.0,
+        scale: str = "mean",
+        target: str = "attributes",
+        start: str = "convex",
+        start_gamma: float = 3.0,
+        iterations: int = 20,
+        inner_steps: int = 1,
+        precision: float = 1e-9,
+        warm_start: bool = False,
+    ) -> None:
+        self.variant = variant
+        self.alpha = alpha
+        self.gamma = gamma
+        self.k = k
+        self.scale = scale
+        self.target = target
+        self.start = start
+        self.start_gamma = start_gamma
+        self.iterations = iterations
+        self.inner_steps = inner_steps
+        self.precision = precision
+        self.warm_start = warm_start
+
+    def prepare_fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        space: Space,
+    ) -> Arrays:
+        """Return class counts and means and the Gram matrix, or the rows where they are fewer than the features."""
+        check_selection_inputs(X, y, S, row_signatures)
+        return regression_statistics(X, y, len(S), row_signatures)
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Self:
+        """Score the features; with ``statistics`` the rows are not read. See :meth:`FeatureSelector.fit`."""
+        if self.target == "labels":
+            # One-hot labels are the same for all rows of a class.
+            row_signatures = None
+        if statistics is None:
+            statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+        if self.target == "labels":
+            statistics = {name: array for name, array in statistics.items() if name not in _OF_ROWS}
+        regression = Regression.build(statistics, class_targets(self.target, S), self.alpha)
+        unit = regression.unit if self.scale == "mean" else 1.0
+        gamma = self.gamma * unit
+        if self.variant == "convex":
+            return self._fit_convex(regression, gamma)
+        if self.variant == "sum":
+            start = self._start(regression, self.start_gamma * unit)
+            found = alternate(
+                regression,
+                gamma,
+                self.k,
+                constraint="sum",
+                start=start,
+                iterations=max(self.iterations, 100),
+                precision=self.precision,
+            )
+            return self._finish(regression, found, found.s)
+        if self.variant == "paper":
+            found = projected_gradient(regression, gamma, iterations=self.iterations, inner_steps=self.inner_steps)
+            return self._finish(regression, found, found.s)
+        active, W = regression.weights(np.ones(len(regression.H)), gamma)
+        objective = [regression.t - float(np.vdot(regression.H, W))]
+        return self._finish(regression, Alternation(np.ones(len(W)), active, W, objective), np.linalg.norm(W, axis=1))
+
+    def matrices(self) -> Arrays:
+        """Return scores, ranking, active features and their weights."""
+        return {**super().matrices(), "active": self.active_, "W": self.W_}
+
+    def _fit_convex(self, regression: Regression, gamma: float) -> Self:
+        previous = getattr(self, "solution_", None) if self.warm_start else None
+        start = None
+        if previous is not None and previous.shape == regression.H.shape:
+            start = previous
+        solution = solve_convex(regression, gamma, self.k, start=start, precision=self.precision)
+        s = np.zeros(len(regression.H))
+        s[solution.active] = importance(solution.U, self.k)
+        if self.warm_start:
+            self.solution_ = np.zeros_like(regression.H)
+            self.solution_[solution.active] = solution.U
+        order = np.argsort(solution.active)
+        self.active_ = solution.active[order]
+        self.W_ = solution.U[order] / s[self.active_][:, None]
+        self.diagnostics_ = Diagnostics(
+            {"objective": solution.objective},
+            {"active_features": float(len(solution.active)), "gap": solution.gap, "gamma_absolute": gamma},
+        )
+        return self._rank(with_pull(s, solution.pull))
+
+    def _start(self, regression: Regression, gamma: float) -> np.ndarray:
+        d = len(regression.H)
+        if self.start == "uniform":
+            return np.full(d, self.k / d)
+        solution = solve_convex(regression, gamma, self.k, precision=self.precision)
+        s = np.zeros(d)
+        s[solution.active] = importance(solution.U, self.k)
+        return s * (self.k / s.sum()) if s.any() else np.full(d, self.k / d)
+
+    def _finish(self, regression: Regression, found: Alternation, scores: np.ndarray) -> Self:
+        self.active_, self.W_ = found.active, found.W
+        self.diagnostics_ = Diagnostics(
+            {"objective": found.objective}, {"active_features": float(np.count_nonzero(scores > 0))}
+        )
+        if (scores > 0).all():
+            return self._rank(scores)
+        U = found.s[found.active, None] * found.W
+        pulls = np.linalg.norm(regression.H - regression.product(found.active, U), axis=1)
+        return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
+
+
+class SemFSWithoutCentres(SemFS):
+    """SemFS/c: SemFS without the loss on class centres (alpha = 0)."""
+
+    summary = "SemFS without the loss on class centres (alpha = 0)"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **SemFS.parameters,
+        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE),
+    }
+
+    def __init__(
+        self,
+        *,
+        variant: str = "convex",
+        alpha: float = 0.0,
+        gamma: float = 5.0,
+        k: float = 50.0,
+        scale: str = "mean",
+        target: str = "attributes",
+        start: str = "convex",
+        start_gamma: float = 3.0,
+        iterations: int = 20,
+        inner_steps: int = 1,
+        precision: float = 1e-9,
+        warm_start: bool = False,
+    ) -> None:
+        super().__init__(
+            variant=variant,
+            alpha=alpha,
+            gamma=gamma,
+            k=k,
+            scale=scale,
+            target=target,
+            start=start,
+            start_gamma=start_gamma,
+            iterations=iterations,
+            inner_steps=inner_steps,
+            precision=precision,
+            warm_start=warm_start,
+        )
+
+
+_OF_ROWS = ("cross", "class_signatures", "row_signatures", "target_square")

@@ -1,0 +1,374 @@
+"""Zero-shot feature selection: features ranked on seen classes are judged by how rows of unseen classes cluster.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| X, y, S | ``X``, ``y``, ``S`` | (n, d), (n,), (c, a) | seen rows, their classes, signatures: what the selector sees |
+| | ``row_signatures`` | (n, a) | signatures by row, where the signature set is per image |
+| | ``X_unseen`` | (m, d) | rows of unseen classes, scaled by the seen rows; clustered, never shown to the selector |
+| | ``raw``, ``raw_unseen``, ``S_raw``, ``S_unseen`` | | for a zero-shot method on the selected features |
+| | ``y_unseen``, ``row_unseen`` | (m,) | truth: class and data set row of the unseen rows |
+
+Protocol of Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge", section 6: k-means with as
+many clusters as unseen classes on the best 5, 10, ..., 50 features, 20 random starts, averaged. Validation repeats it
+with classes of the training rows held out, so that hyperparameters are never chosen on the unseen classes.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat import registry
+from zslplat.data.dataset import Dataset
+from zslplat.data.preprocessing import apply_steps, parse_steps
+from zslplat.errors import DataError, UsageError
+from zslplat.methods.base import require_kind
+from zslplat.metrics.accuracy import per_class_accuracy
+from zslplat.metrics.clustering import (
+    cluster_counts,
+    clustering_accuracy,
+    expected_random_accuracy,
+    matched_classes,
+    normalised_mutual_information,
+)
+from zslplat.selection.base import drawn_rows
+from zslplat.selection.kmeans import cluster_by_features
+from zslplat.selection.seen_classes import with_drawn_classes, with_seen_pair
+from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
+from zslplat.spec import Spec
+from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
+from zslplat.tasks.splits import class_folds, fold_rows, split_rows
+
+
+class FeatureSelection(Task):
+    """Clustering of unseen rows on features that were ranked on seen classes.
+
+    Metrics: ``clustering_accuracy`` (primary) and ``nmi`` (by the larger entropy), ``nmi_arithmetic``, means over all
+    numbers of features and all starts; ``zero_shot_accuracy``, mean over the numbers of features, where a zero-shot
+    method is given. Chance is the accuracy of random clusters.
+    """
+
+    name = "feature-selection"
+    summary = "features ranked on seen classes, judged by k-means on unseen rows with 5 to 50 features"
+    citation = "Wang et al.: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
+    kind = "feature-selection"
+    primary = Metric("clustering_accuracy")
+    preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
+        "folds": Parameter("validation folds; none for all of the data set's own, or 3 drawn", Optional(Integer(1))),
+        "validation_classes": Parameter(
+            "share of the seen classes that a drawn fold holds out", Real(0, 0.9, open_low=True)
+        ),
+        "seen": Parameter(
+            "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
+            Choice(("files", "random", "pairs")),
+        ),
+        "draw": Parameter("number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1)),
+        "seen_share": Parameter("seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1))),
+        "labelled_ratio": Parameter(
+            "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True)
+        ),
+        "labelled_by": Parameter("what labelled_ratio is a share of", Choice(("rows", "classes"))),
+        "scaling": Parameter("steps applied to the clustered rows, with statistics of the seen rows", Text()),
+        "first": Parameter("smallest number of features", Integer(1)),
+        "last": Parameter("largest number of features", Integer(1)),
+        "step": Parameter("step between the numbers of features", Integer(1)),
+        "repeats": Parameter("random starts of k-means on the test split", Integer(1)),
+        "validation_repeats": Parameter("random starts of k-means on validation folds", Integer(1)),
+        "rows": Parameter("unseen rows clustered at most, even over classes; none for all", Optional(Integer(2))),
+        "validation_rows": Parameter("the same on validation folds", Optional(Integer(2))),
+        "zero_shot": Parameter(
+            "zero-shot method to run on the selected features, for example eszsl; empty for none", Text()
+        ),
+    }
+
+    def __init__(
+        self,
+        *,
+        signatures: str = "",
+        folds: int | None = None,
+        validation_classes: float = 0.2,
+        seen: str = "files",
+        draw: int = 1,
+        seen_share: float | None = None,
+        labelled_ratio: float = 1.0,
+        labelled_by: str = "rows",
+        scaling: str = "standardise",
+        first: int = 5,
+        last: int = 50,
+        step: int = 5,
+        repeats: int = 20,
+        validation_repeats: int = 5,
+        rows: int | None = None,
+        validation_rows: int | None = 2000,
+        zero_shot: str = "",
+    ) -> None:
+        self.signatures = signatures
+        self.folds = folds
+        self.validation_classes = validation_classes
+        self.seen = seen
+        self.draw = draw
+        self.seen_share = seen_share
+        self.labelled_ratio = labelled_ratio
+        self.labelled_by = labelled_by
+        self.scaling = scaling
+        self.first = first
+        self.last = last
+        self.step = step
+        self.repeats = repeats
+        self.validation_repeats = validation_repeats
+        self.rows = rows
+        self.validation_rows = validation_rows
+        self.zero_shot = zero_shot
+        for name in self.parameters:
+            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
+        if first > last:
+            raise UsageError(f"task {self.name}: first={first} is above last={last}; give first <= last")
+        parse_steps(scaling)
+        if zero_shot:
+            self._zero_shot_method()
+
+    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
+        """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts."""
+        if self.seen == "pairs":
+            raise DataError(
+                f"task {self.name}: with two seen classes none are left to validate on; give the hyperparameters and "
+                "score the test split"
+            )
+        dataset = self._with_split(dataset)
+        rows = split_rows(dataset, "train", f"task {self.name}")
+        problems = []
+        for number, fold in enumerate(class_folds(dataset, rows, self.folds, self.validation_classes, seed), start=1):
+            train, held_out = fold_rows(dataset, rows, fold)
+            name, limits = f"fold-{number}", (self.validation_repeats, self.validation_rows)
+            problems.append(self._problem(name, dataset, train, held_out, limits, seed))
+        return problems
+
+    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
+        """Build the test problem: all training rows, and the rows of ``test_unseen`` to be clustered."""
+        dataset = self._with_split(dataset)
+        train = split_rows(dataset, "train", f"task {self.name}")
+        unseen = split_rows(dataset, "test_unseen", f"task {self.name}")
+        return self._problem("test", dataset, train, unseen, (self.repeats, self.rows), seed)
+
+    def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
+        """Return the selector's sufficient statistics."""
+        inputs = problem.inputs
+        return method.prepare_fit(
+            inputs["X"], inputs["y"], inputs["S"], row_signatures=inputs.get("row_signatures"), space=space
+        )
+
+    def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
+        """Rank the features and cluster the unseen rows; yield scores, ranking and clusters."""
+        inputs, meta = problem.inputs, problem.meta
+        method.fit(
+            inputs["X"],
+            inputs["y"],
+            inputs["S"],
+            row_signatures=inputs.get("row_signatures"),
+            statistics=statistics or None,
+        )
+        ranking = np.asarray(method.ranking_)
+        outputs = {"scores": np.asarray(method.scores_), "ranking": ranking}
+        outputs["clusters"] = cluster_by_features(
+            inputs["X_unseen"],
+            ranking,
+            meta["counts"],
+            clusters=len(meta["classes"]),
+            repeats=meta["repeats"],
+            seed=meta["seed"],
+        )
+        if self.zero_shot:
+            outputs["zero_shot"] = np.stack([self._recognised(problem, ranking[:count]) for count in meta["counts"]])
+        yield 1, outputs
+
+    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return the means over numbers of features and starts; ``full`` adds the curve, features and predictions."""
+        y, classes = problem.truth["y_unseen"], len(problem.meta["classes"])
+        clusters = outputs["clusters"]
+        accuracy = _each(clusters, lambda found: clustering_accuracy(y, found, classes))
+        nmi = _each(clusters, lambda found: normalised_mutual_information(y, found))
+        arithmetic = _each(clusters, lambda found: normalised_mutual_information(y, found, "arithmetic"))
+        outcome = Outcome(
+            {
+                "clustering_accuracy": float(accuracy.mean()),
+                "nmi": float(nmi.mean()),
+                "nmi_arithmetic": float(arithmetic.mean()),
+            }
+        )
+        recognised = [per_class_accuracy(y, predicted) for predicted in outputs.get("zero_shot", ())]
+        if recognised:
+            outcome.metrics["zero_shot_accuracy"] = float(np.mean(recognised))
+        if full:
+            curve = {"features": list(problem.meta["counts"])}
+            for name, values in (("accuracy", accuracy), ("nmi", nmi), ("nmi_arithmetic", arithmetic)):
+                curve[name] = values.mean(axis=1).tolist()
+                curve[f"{name}_deviation"] = values.std(axis=1).tolist()
+            if recognised:
+                curve["zero_shot_accuracy"] = recognised
+            outcome.tables["curve"] = Table(curve)
+            outcome.tables["features"] = _features_table(outputs)
+            outcome.tables["predictions"] = _predictions_table(problem, clusters)
+            outcome.figures["curve"] = _figure(problem, curve)
+        return outcome
+
+    def chance(self, problem: Problem) -> float:
+        """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""
+        return expected_random_accuracy(problem.truth["y_unseen"], len(problem.meta["classes"]))
+
+    def _with_split(self, dataset: Dataset) -> Dataset:
+        if self.seen == "random":
+            return with_drawn_classes(dataset, self.seen_share, self.draw)
+        return with_seen_pair(dataset, self.draw) if self.seen == "pairs" else dataset
+
+    def _problem(
+        self,
+        name: str,
+        dataset: Dataset,
+        train: np.ndarray,
+        unseen: np.ndarray,
+        limits: tuple[int, int | None],
+        seed: int,
+    ) -> Problem:
+        repeats, most = limits
+        if dataset.X.ndim != 2:
+            raise DataError(f"{dataset.name}: features must be vectors, got X of shape {dataset.X.shape}")
+        train = self._labelled(dataset, train, seed)
+        seen_ids, y = np.unique(dataset.y[train], return_inverse=True)
+        unseen_ids = np.unique(dataset.y[unseen])
+        for side, ids in (("seen", seen_ids), ("unseen", unseen_ids)):
+            if len(ids) < 2:
+                raise DataError(f"{dataset.name}: {name} has {len(ids)} {side} class; at least two are needed")
+        unseen = unseen[drawn_rows(np.searchsorted(unseen_ids, dataset.y[unseen]), most, seed)]
+        unseen_ids, y_unseen = np.unique(dataset.y[unseen], return_inverse=True)
+        raw, raw_unseen = np.asarray(dataset.X[train]), np.asarray(dataset.X[unseen])
+        signatures = _Signatures(dataset, self.signatures)
+        inputs = {
+            "X": raw,
+            "y": y,
+            "S": signatures.of_classes(seen_ids, train),
+            "X_unseen": apply_steps(parse_steps(self.scaling), raw, raw_unseen)[1],
+        }
+        if signatures.per_row:
+            inputs["row_signatures"] = signatures.values[train]
+        if self.zero_shot:
+            inputs |= {
+                "raw": raw,
+                "raw_unseen": raw_unseen,
+                "S_raw": inputs["S"],
+                "S_unseen": signatures.of_classes(unseen_ids, unseen),
+            }
+        counts = [count for count in range(self.first, self.last + 1, self.step) if count <= raw.shape[1]]
+        if not counts:
+            raise DataError(f"{dataset.name} has {raw.shape[1]} features, fewer than first={self.first}; lower first")
+        meta = {
+            "dataset": dataset.name,
+            "classes": [dataset.class_names[i] for i in unseen_ids],
+            "seen_classes": [dataset.class_names[i] for i in seen_ids],
+            "counts": counts,
+            "repeats": repeats,
+            "seed": seed,
+        }
+        return Problem(name, inputs, {"y_unseen": y_unseen, "row_unseen": unseen}, meta)
+
+    def _labelled(self, dataset: Dataset, train: np.ndarray, seed: int) -> np.ndarray:
+        """Return the share of the training rows that is labelled, by rows of every class or by whole classes."""
+        if self.labelled_ratio == 1:
+            return train
+        y, generator = dataset.y[train], np.random.default_rng([seed, 9])
+        classes = np.unique(y)
+        if self.labelled_by == "classes":
+            kept = generator.permutation(classes)[: max(2, round(self.labelled_ratio * len(classes)))]
+            return train[np.isin(y, kept)]
+        chosen = []
+        for label in classes:
+            rows = train[y == label]
+            chosen.append(generator.permutation(rows)[: max(1, round(self.labelled_ratio * len(rows)))])
+        return np.sort(np.concatenate(chosen))
+
+    def _zero_shot_method(self) -> Any:
+        spec = Spec.parse(self.zero_shot)
+        component = registry.component("methods", spec.name)
+        require_kind(component, "zero-shot", f"{self.name}, option zero_shot,")
+        return component.build(spec.parameters)
+
+    def _recognised(self, problem: Problem, selected: np.ndarray) -> np.ndarray:
+        """Return the unseen class (m,) that the zero-shot method gives each row from the selected features alone."""
+        inputs, method = problem.inputs, self._zero_shot_method()
+        steps = method.preprocessing
+        X, X_unseen = apply_steps(steps.features, inputs["raw"][:, selected], inputs["raw_unseen"][:, selected])
+        everything = np.vstack([inputs["S_raw"], inputs["S_unseen"]])
+        S, S_unseen = apply_steps(steps.signatures, inputs["S_raw"], inputs["S_unseen"], every=everything)
+        method.fit(X, inputs["y"], S)
+        scores = method.decision_function(X_unseen, S_unseen, seen=np.zeros(len(S_unseen), dtype=bool))
+        return np.argmax(scores, axis=1)
+
+
+class _Signatures:
+    """A signature set as one row per class: several rows of a class, or those of its images, are averaged."""
+
+    def __init__(self, dataset: Dataset, name: str) -> None:
+        found = dataset.signature_set(name)
+        self.values, self.per_row, self.y = np.asarray(found.values), found.per_row, dataset.y
+        self.described = np.arange(len(found.values)) if found.classes is None else found.classes
+
+    def of_classes(self, ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
+        """Return (len(ids), a); for signatures by image, the means over those of ``rows``."""
+        values, described = (self.values[rows], self.y[rows]) if self.per_row else (self.values, self.described)
+        return np.stack([values[described == label].mean(axis=0, dtype=np.float64) for label in ids])
+
+
+def _each(clusters: np.ndarray, metric: Any) -> np.ndarray:
+    """Return the metric (numbers of features, starts) of every clustering."""
+    return np.array([[metric(found) for found in starts] for starts in clusters])
+
+
+def _features_table(outputs: Arrays) -> Table:
+    ranking = outputs["ranking"]
+    return Table(
+        {
+            "index": ranking.tolist(),
+            "score": outputs["scores"][ranking].tolist(),
+            "rank": list(range(1, len(ranking) + 1)),
+        }
+    )
+
+
+def _predictions_table(problem: Problem, clusters: np.ndarray) -> Table:
+    """Each row's class by vote: of all clusterings, each matched to the classes; ``score`` is the share of votes."""
+    y, names = problem.truth["y_unseen"], problem.meta["classes"]
+    votes = np.zeros((len(y), len(names) + 1))
+    rows = np.arange(len(y))
+    for found in clusters.reshape(-1, len(y)):
+        # A cluster without a class votes for the last column, which is left out.
+        votes[rows, matched_classes(cluster_counts(y, found, len(names)))[found]] += 1
+    shares = votes[:, :-1] / votes.sum(axis=1, keepdims=True)
+    predicted = np.argmax(shares, axis=1)
+    order = np.argsort(problem.truth["row_unseen"], kind="stable")
+    return Table(
+        {
+            "row": problem.truth["row_unseen"][order].tolist(),
+            "true": [names[i] for i in y[order]],
+            "predicted": [names[i] for i in predicted[order]],
+            "score": shares[order, predicted[order]].tolist(),
+        }
+    )
+
+
+def _figure(problem: Problem, curve: Mapping[str, Any]) -> Curve:
+    x = curve["features"]
+    labels = {"accuracy": "ACC", "nmi": "NMI", "zero_shot_accuracy": "zero-shot accuracy"}
+    bands = {}
+    for name in ("accuracy", "nmi"):
+        mean, deviation = np.array(curve[name]), np.array(curve[f"{name}_deviation"])
+        bands[labels[name]] = ((mean - deviation).tolist(), (mean + deviation).tolist())
+    return Curve(
+        {label: (x, curve[name]) for name, label in labels.items() if name in curve},
+        "number of features",
+        "agreement with the unseen classes",
+        f"{problem.meta['dataset']}, {problem.name}",
+        bands=bands,
+    )

@@ -1,0 +1,239 @@
+"""What every data source promises; the data set is loaded once for all checks of one source, and once more for some."""
+
+from __future__ import annotations
+
+import inspect
+import tempfile
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.data.source import DataPlaces, DataSource
+from zslplat.errors import DataError, UsageError
+from zslplat.testing.kernels import assert_importable
+from zslplat.testing.running import Check, Skipped
+from zslplat.testing.spaces import illegal_values, undocumented
+
+BLOCK_ROWS = 8192
+ZERO_SHOT_SPLITS = {"train", "test_unseen"}
+
+
+@lru_cache(maxsize=1)
+def loaded(source: DataSource) -> Dataset:
+    """Return the data set, loaded without a cache folder.
+
+    A source without options that asks for some (UsageError), or whose files are not there (DataError from a
+    FileNotFoundError), is skipped; any other error is a failure.
+    """
+    return _load(source, DataPlaces(root=_root()))
+
+
+def _root() -> Path | None:
+    from zslplat.settings import resolve_settings
+
+    return resolve_settings({}).data_root
+
+
+def _load(source: DataSource, places: DataPlaces) -> Dataset:
+    try:
+        return source.load(places)
+    except (UsageError, DataError) as error:
+        missing = isinstance(error, UsageError) or isinstance(error.__cause__, FileNotFoundError)
+        if source.options or not missing:
+            raise
+        raise Skipped(f"needs options or files to load: {error}") from error
+
+
+def options_are_documented(source: DataSource) -> None:
+    """Class, summary, licence and every option say what they mean."""
+    cls = type(source)
+    assert (inspect.getdoc(cls) or "").strip(), f"{cls.__name__} has no docstring"
+    assert cls.summary.strip(), f"{cls.__name__} has no summary, which lists show beside its name"
+    missing = undocumented(cls.parameters)
+    assert not missing, f"no description for {', '.join(missing)}"
+
+
+def options_that_are_not_legal_are_refused(source: DataSource) -> None:
+    """An unknown option and a value outside the legal domain of an option raise UsageError."""
+    cases = [{"no_such_option": 1}]
+    cases += [{name: bad} for name, p in type(source).parameters.items() for bad in illegal_values(p.legal)]
+    for case in cases:
+        try:
+            type(source)(**case)
+        except UsageError:
+            continue
+        raise AssertionError(f"{case} is accepted; expected UsageError")
+
+
+def class_is_importable(source: DataSource) -> None:
+    """Another process can import the class by module and name."""
+    assert_importable(type(source))
+
+
+def loading_gives_a_dataset(source: DataSource) -> None:
+    """load returns a Dataset with a name, rows, a name for every class, and a licence."""
+    dataset = loaded(source)
+    assert isinstance(dataset, Dataset), f"load returns {type(dataset).__name__}, expected a Dataset"
+    assert dataset.name.strip(), "the data set has no name"
+    assert len(dataset.X), "the data set has no row"
+    assert len(set(dataset.class_names)) == len(dataset.class_names), "two classes have the same name"
+    licence = dataset.licence or type(source).licence
+    assert licence.strip() or source.options, (
+        "no licence; say under which terms the data may be used, or that none is known"
+    )
+
+
+def loading_twice_gives_the_same(source: DataSource) -> None:
+    """Two loads have the same fingerprint, whatever NumPy's global random state, which they leave alone."""
+    first = loaded(source)
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        np.random.seed(987)  # noqa: NPY002
+        before = repr(np.random.get_state())  # noqa: NPY002
+        second = _load(source, DataPlaces(root=_root()))
+        after = repr(np.random.get_state())  # noqa: NPY002
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    assert after == before, "the global random state was used; pass a numpy.random.Generator made from a seed"
+    assert _computed(second) == _computed(first), "two loads give other arrays, splits or names"
+
+
+def cache_changes_nothing(source: DataSource) -> None:
+    """With a cache folder, the first load and the next one give the same data as without."""
+    expected = _computed(loaded(source))
+    with tempfile.TemporaryDirectory(prefix="zslplat-kit-", ignore_cleanup_errors=True) as folder:
+        for time in ("the first", "the second"):
+            dataset = _load(source, DataPlaces(root=_root(), cache=Path(folder)))
+            assert _computed(dataset) == expected, f"{time} load with a cache folder gives other data"
+            assert dataset.fingerprint == expected, f"{time} load with a cache folder claims another fingerprint"
+
+
+def fingerprint_is_that_of_the_arrays(source: DataSource) -> None:
+    """The fingerprint that the data set carries is the one computed from its arrays and splits."""
+    dataset = loaded(source)
+    assert dataset.fingerprint == _computed(dataset), "the known fingerprint is not that of the arrays"
+
+
+def values_are_finite(source: DataSource) -> None:
+    """Neither features nor signatures hold NaN or infinity."""
+    dataset = loaded(source)
+    arrays = {"X": dataset.X} | {f"signatures {name!r}": s.values for name, s in dataset.signatures.items()}
+    for name, values in arrays.items():
+        for start in range(0, len(values), BLOCK_ROWS):
+            good = np.isfinite(values[start : start + BLOCK_ROWS]).all()
+            assert good, f"{name}: NaN or infinity in rows {start} to {start + BLOCK_ROWS - 1}"
+
+
+def labels_are_classes(source: DataSource) -> None:
+    """Every row has a label, or labels, among the named classes."""
+    dataset = loaded(source)
+    y, c = dataset.y, len(dataset.class_names)
+    assert len(y) == len(dataset.X), f"{len(dataset.X)} rows but {len(y)} labels"
+    assert np.issubdtype(y.dtype, np.integer), f"labels are {y.dtype}, expected integers"
+    if y.ndim == 1:
+        assert y.min() >= 0, "a label is negative"
+        assert y.max() < c, f"label {y.max()} but {c} classes"
+    else:
+        assert y.shape[1] == c, f"labels of shape {y.shape} for {c} classes"
+        assert np.isin(y, (0, 1)).all(), "several labels per row must be 0 or 1"
+
+
+def splits_are_disjoint_rows(source: DataSource) -> None:
+    """Splits hold indices of rows, each row once and in one split only."""
+    dataset = loaded(source)
+    owner: dict[int, str] = {}
+    for name, index in dataset.splits.items():
+        rows = np.asarray(index)
+        assert np.issubdtype(rows.dtype, np.integer), f"split {name!r} holds {rows.dtype}, expected integers"
+        assert len(rows), f"split {name!r} is empty"
+        assert rows.min() >= 0, f"split {name!r} holds a negative index"
+        assert rows.max() < len(dataset.X), f"split {name!r} holds row {rows.max()} of {len(dataset.X)}"
+        assert len(np.unique(rows)) == len(rows), f"split {name!r} holds a row twice"
+        shared = [row for row in rows.tolist() if row in owner]
+        assert not shared, f"row {shared[0]} is in splits {owner[shared[0]]!r} and {name!r}"
+        owner |= dict.fromkeys(rows.tolist(), name)
+
+
+def unseen_classes_are_not_trained_on(source: DataSource) -> None:
+    """No class of test_unseen has a training row; every class of test_seen has some."""
+    dataset = loaded(source)
+    if dataset.y.ndim != 1 or "train" not in dataset.splits:
+        return
+    classes = {name: set(np.unique(dataset.y[np.asarray(index)]).tolist()) for name, index in dataset.splits.items()}
+    both = sorted(classes["train"] & classes.get("test_unseen", set()))
+    assert not both, f"class {dataset.class_names[both[0]]} is in train and in test_unseen"
+    missing = sorted(classes.get("test_seen", set()) - classes["train"])
+    assert not missing, f"class {dataset.class_names[missing[0]]} is in test_seen but has no training row"
+
+
+def folds_are_class_disjoint(source: DataSource) -> None:
+    """Each validation fold trains on some classes and holds out others, all of them classes with training rows."""
+    dataset = loaded(source)
+    trained = set(np.unique(dataset.y[dataset.rows("train")]).tolist()) if "train" in dataset.splits else set()
+    names = [fold.name for fold in dataset.folds]
+    assert len(set(names)) == len(names), f"folds share a name: {names}"
+    for fold in dataset.folds:
+        train, held_out = set(fold.train), set(fold.validation)
+        assert train, f"fold {fold.name!r} trains on no class"
+        assert held_out, f"fold {fold.name!r} holds out no class"
+        both = sorted(train & held_out)
+        assert not both, f"fold {fold.name!r}: class {dataset.class_names[both[0]]} is on both sides"
+        outside = sorted((train | held_out) - trained)
+        assert not outside, f"fold {fold.name!r}: class {outside[0]} has no row in the split train"
+
+
+def every_class_has_a_signature(source: DataSource) -> None:
+    """Every signature set describes all classes, or all rows; the default one exists."""
+    dataset = loaded(source)
+    for name, signature in dataset.signatures.items():
+        rows = len(signature.values)
+        if signature.per_row:
+            assert rows == len(dataset.X), f"signatures {name!r}: {rows} for {len(dataset.X)} rows"
+            continue
+        described = np.arange(rows) if signature.classes is None else np.asarray(signature.classes)
+        assert len(described) == rows, f"signatures {name!r}: {rows} rows, {len(described)} classes named"
+        missing = sorted(set(range(len(dataset.class_names))) - set(described.tolist()))
+        assert not missing, f"signatures {name!r}: none for class {dataset.class_names[missing[0]]}"
+        named = len(signature.names)
+        assert named in (0, signature.values.shape[1]), f"signatures {name!r}: {named} names of attributes"
+    default = dataset.default_signatures
+    assert not default or default in dataset.signatures, f"default signatures {default!r} do not exist"
+
+
+def a_zero_shot_task_can_use_it(source: DataSource) -> None:
+    """A data set with the splits train and test_unseen gives the zsl task validation folds and a test problem."""
+    from zslplat.tasks.zsl import ZeroShot
+
+    dataset = loaded(source)
+    class_level = any(not signature.per_row for signature in dataset.signatures.values())
+    if not (set(dataset.splits) >= ZERO_SHOT_SPLITS and class_level and dataset.y.ndim == 1):
+        return
+    problems = [*ZeroShot().validation(dataset), ZeroShot().test(dataset)]
+    for problem in problems:
+        for name in ("X", "X_pool"):
+            assert len(problem.inputs[name]), f"problem {problem.name!r} has no row in {name}"
+
+
+def _computed(dataset: Dataset) -> str:
+    return replace(dataset, known_fingerprint="").fingerprint
+
+
+DATASET_CHECKS: tuple[Check, ...] = (
+    options_are_documented,
+    options_that_are_not_legal_are_refused,
+    class_is_importable,
+    loading_gives_a_dataset,
+    loading_twice_gives_the_same,
+    cache_changes_nothing,
+    fingerprint_is_that_of_the_arrays,
+    values_are_finite,
+    labels_are_classes,
+    splits_are_disjoint_rows,
+    unseen_classes_are_not_trained_on,
+    folds_are_class_disjoint,
+    every_class_has_a_signature,
+    a_zero_shot_task_can_use_it,
+)

@@ -1,0 +1,145 @@
+"""How a method of each kind is put to work: its inputs by name, its preparation, and what comes out.
+
+All kinds share one set of checks through this: :meth:`Exercise.arrays` gives the inputs, :meth:`Exercise.prepare` the
+statistics, :meth:`Exercise.apply` fits the given instance and returns its outputs by name.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import UsageError
+from zslplat.methods.base import Arrays, Method
+from zslplat.space import Space
+from zslplat.testing.problems import SMALL, WIDE, class_problem
+
+
+class Exercise(ABC):
+    """The inputs and calls of one kind of method. ``fitted_on`` names the inputs whose rows are training rows."""
+
+    fitted_on: tuple[str, ...] = ("X", "y")
+
+    @abstractmethod
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return all inputs by name, small ones, or such as BLAS shares out to threads."""
+
+    @abstractmethod
+    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
+        """Return the statistics of both sides, names prefixed by ``fit/`` and ``score/``."""
+
+    @abstractmethod
+    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
+        """Fit the method and return what its ``fit`` returns."""
+
+    @abstractmethod
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return what a fitted method makes of the inputs, by name."""
+
+    def apply(
+        self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
+        """Fit the given instance and return its outputs."""
+        self.fit(method, arrays, statistics or {})
+        return self.outputs(method, arrays, statistics or {})
+
+
+class ZeroShotExercise(Exercise):
+    """Fit on seen classes, score the pool against all."""
+
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return X, y, S and X_pool, S_pool, seen."""
+        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        return {name: value for name, value in vars(problem).items() if name != "y_pool"}
+
+    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
+        """Return the statistics of fit and of the pool."""
+        fit = method.prepare_fit(arrays["X"], arrays["y"], arrays["S"], space=space)
+        score = method.prepare_score(arrays["X_pool"], arrays["S_pool"], space=space)
+        return prefixed("fit/", fit) | prefixed("score/", score)
+
+    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
+        """Fit on X, y, S."""
+        return method.fit(arrays["X"], arrays["y"], arrays["S"], statistics=selected("fit/", statistics))
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return the scores of the pool."""
+        X, S = arrays["X_pool"], arrays["S_pool"]
+        given = selected("score/", statistics)
+        return {"scores": method.decision_function(X, S, seen=arrays["seen"], statistics=given)}
+
+
+class SelectionExercise(Exercise):
+    """Rank the features."""
+
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return X, y, S."""
+        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        return {"X": problem.X, "y": problem.y, "S": problem.S}
+
+    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
+        """Return the statistics of fit."""
+        return prefixed("fit/", method.prepare_fit(arrays["X"], arrays["y"], arrays["S"], space=space))
+
+    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
+        """Fit on X, y, S."""
+        return method.fit(arrays["X"], arrays["y"], arrays["S"], statistics=selected("fit/", statistics))
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return the scores of the features."""
+        return {"scores": method.scores_}
+
+
+class ExemplarExercise(Exercise):
+    """Fit a pool of negatives, encode rows, compare them with each other."""
+
+    fitted_on = ("negatives",)
+
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return negatives and the rows X to encode."""
+        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        return {"negatives": problem.X, "X": problem.X_pool}
+
+    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
+        """Return the statistics of the negatives and of the rows."""
+        fit = method.prepare_fit(arrays["negatives"], space=space)
+        return prefixed("fit/", fit) | prefixed(
+            "score/", method.prepare_score(arrays["X"], space=space, statistics=fit)
+        )
+
+    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
+        """Fit on the negatives."""
+        return method.fit(arrays["negatives"], statistics=selected("fit/", statistics))
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return the similarities of all rows with the first twenty."""
+        encoding = method.encode(arrays["X"], statistics=selected("score/", statistics))
+        return {"similarity": method.similarity(encoding, encoding.take(slice(0, 20)))}
+
+
+EXERCISES: dict[str, Exercise] = {
+    "zero-shot": ZeroShotExercise(),
+    "feature-selection": SelectionExercise(),
+    "exemplar": ExemplarExercise(),
+}
+
+
+def exercise_of(method: Method) -> Exercise:
+    """Return the exercise of the method's kind; raises :class:`UsageError` for a kind without one."""
+    if method.kind not in EXERCISES:
+        known = ", ".join(EXERCISES)
+        raise UsageError(f"{type(method).__name__}: kind {method.kind!r} has no checks; kinds with checks: {known}")
+    return EXERCISES[method.kind]
+
+
+def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
+    """Return the arrays with longer names."""
+    return {prefix + name: array for name, array in arrays.items()}
+
+
+def selected(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays | None:
+    """Return the arrays below a prefix, None where there are none, so that a method prepares for itself."""
+    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)} or None

@@ -1,0 +1,282 @@
+"""What every kernel promises. Checks run on small fixed inputs; see :mod:`zslplat.testing.kernel_samples`."""
+
+from __future__ import annotations
+
+import copy
+import importlib
+import inspect
+import pickle
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import DataError, UsageError
+from zslplat.kernels.base import Kernel, require_psd
+from zslplat.kernels.composition import Composite
+from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.testing.kernel_samples import (
+    LOOSE,
+    TIGHT,
+    assert_same,
+    general,
+    ready,
+    special,
+    variants,
+)
+from zslplat.testing.spaces import check_ranges, illegal_values, undocumented
+
+__all__ = ["KERNEL_CHECKS", "InnerProductKernel"]
+
+
+def parameters_are_documented(kernel: Kernel) -> None:
+    """Class and every parameter say what they mean; the constructor has the same parameters, with defaults."""
+    assert (inspect.getdoc(type(kernel)) or "").strip(), f"{type(kernel).__name__} has no docstring"
+    assert kernel.summary.strip(), f"{type(kernel).__name__} has no summary, which lists show beside its name"
+    missing = undocumented(kernel.domains)
+    assert not missing, f"no description for {', '.join(missing)}"
+    if isinstance(kernel, Composite):
+        return
+    signature = inspect.signature(type(kernel)).parameters
+    taken = {name: p for name, p in signature.items() if p.kind is not inspect.Parameter.VAR_KEYWORD}
+    assert set(taken) == set(kernel.parameters), (
+        f"constructor takes {sorted(taken)}, declared {sorted(kernel.parameters)}"
+    )
+    required = [name for name, parameter in taken.items() if parameter.default is inspect.Parameter.empty]
+    assert not required, f"no default for {', '.join(required)}; give one, None if it is taken from data"
+
+
+def search_ranges_are_legal(kernel: Kernel) -> None:
+    """Every search range has two ends, inside the legal values."""
+    check_ranges(kernel.space, kernel.domains)
+
+
+def illegal_values_are_refused(kernel: Kernel) -> None:
+    """A value outside the legal domain and an unknown parameter raise UsageError."""
+    for path, parameter in kernel.domains.items():
+        for value in illegal_values(parameter.legal):
+            try:
+                made = kernel.replaced({path: value})
+            except UsageError:
+                continue
+            raise AssertionError(f"{path}={value!r} is accepted ({made}); expected UsageError, as it is no legal value")
+    try:
+        kernel.replaced({"no_such_parameter": 1})
+    except UsageError:
+        return
+    raise AssertionError("an unknown parameter is accepted; expected UsageError")
+
+
+def every_point_of_the_space_gives_a_finite_gram(kernel: Kernel) -> None:
+    """Every point of the search space constructs, keeps its values and gives finite kernel values."""
+    X = general(kernel)
+    for name, other in variants(kernel):
+        assert other == other.replaced(other.values), f"{name} does not come back from its own parameter values"
+        assert np.isfinite(other(X)).all(), f"{name} gives NaN or infinity"
+
+
+def gram_has_a_row_per_input(kernel: Kernel) -> None:
+    """k(X, Y) is a finite matrix (rows of X, rows of Y), for special rows, one row and no row, too."""
+    kernel = ready(kernel)
+    X, Y = special(kernel), general(kernel)
+    for left, right in ((X, Y), (X[:1], Y), (X[:0], Y), (X, Y[:1])):
+        K = kernel(left, right)
+        assert isinstance(K, np.ndarray), f"k(X, Y) is {type(K).__name__}, expected an array"
+        assert K.shape == (len(left), len(right)), f"k(X, Y) has shape {K.shape}, expected {len(left), len(right)}"
+        assert np.isfinite(K).all(), "k(X, Y) holds NaN or infinity"
+    assert kernel(X).shape == (len(X), len(X)), f"k(X) has shape {kernel(X).shape}, expected {len(X), len(X)}"
+
+
+def gram_is_symmetric(kernel: Kernel) -> None:
+    """k(X) is exactly symmetric, and is k(X, X), which is symmetric up to rounding."""
+    for name, other in variants(kernel):
+        for X, tolerance in ((general(other), TIGHT), (special(other), LOOSE)):
+            K, full = other(X), other(X, X.copy())
+            assert (K == K.T).all(), f"{name}: k(X) is not symmetric"
+            assert_same(full, full.T, tolerance, f"{name}: k(X, X) against its transpose")
+            # The distance of a row to itself is rounding, of which a kernel may take the root.
+            assert_same(K, full, LOOSE, f"{name}: k(X) against k(X, X)")
+
+
+def exchanging_inputs_transposes_the_gram(kernel: Kernel) -> None:
+    """k(X, Y) is the transpose of k(Y, X)."""
+    for name, other in variants(kernel):
+        X, Y = general(other), general(other, 17, seed=2)
+        assert_same(other(X, Y), other(Y, X).T, TIGHT, f"{name}: k(X, Y) against k(Y, X)'")
+
+
+def gram_is_positive_semidefinite_as_declared(kernel: Kernel) -> None:
+    """No eigenvalue of k(X) is negative beyond rounding, at any point of the space, unless psd is False."""
+    refused = False
+    try:
+        require_psd(kernel, "this check")
+    except UsageError:
+        refused = True
+    assert refused == (not kernel.psd), f"psd={kernel.psd} but the kernel is {'' if refused else 'not '}refused"
+    for name, other in variants(kernel):
+        if not other.psd:
+            continue
+        for dimensions in (1, 2, 6):
+            X = general(other, 40, seed=3, dimensions=dimensions)
+            values = np.linalg.eigvalsh(other(3 * X if other.input == "vectors" else X))
+            # Rounding of the entries moves eigenvalues by about n times their relative error.
+            floor = -1e-9 * len(X) * max(float(np.abs(values).max()), 0.0)
+            assert values[0] >= floor, (
+                f"{name}: eigenvalue {values[0]:.2e} of k(X), the largest is {values[-1]:.2e}; declare psd = False, or "
+                "narrow the legal values"
+            )
+
+
+def diagonal_is_that_of_the_gram(kernel: Kernel) -> None:
+    """diag(X) has one value per row, those on the diagonal of k(X, X) and, exactly, of k(X)."""
+    for name, other in variants(kernel):
+        for X in (general(other), special(other)):
+            diagonal, K = other.diag(X), other(X, X.copy())
+            scale = max(float(np.abs(K).max()), np.finfo(np.float64).tiny)
+            assert np.shape(diagonal) == (len(X),), f"{name}: diag has shape {np.shape(diagonal)}, expected ({len(X)},)"
+            found = float(np.abs(diagonal - np.diag(K)).max()) / scale
+            assert found <= LOOSE, f"{name}: diag is off the diagonal of k(X, X) by {found:.1e}"
+            assert (np.diag(other(X)) == diagonal).all(), f"{name}: diag(X) is not exactly the diagonal of k(X)"
+
+
+def blocks_make_up_the_gram(kernel: Kernel) -> None:
+    """Blocks of rows, together, are k(X, Y); a value depends on its two rows alone."""
+    kernel = ready(kernel)
+    X, Y = general(kernel), general(kernel, 17, seed=2)
+    whole = kernel(X, Y)
+    for rows in (1, 5, 100):
+        covered = np.zeros(len(X), dtype=int)
+        for part, block in kernel.blocks(X, Y, rows=rows):
+            assert_same(block, whole[part], TIGHT, f"block {part.start}:{part.stop} of {rows} rows against k(X, Y)")
+            covered[part] += 1
+        assert (covered == 1).all(), f"blocks of {rows} rows leave out or repeat rows of X"
+    chosen, others = [11, 2, 7], [4, 0]
+    small = kernel(X[chosen], Y[others])
+    assert_same(small, whole[np.ix_(chosen, others)], TIGHT, "k of a few rows against the same entries of k(X, Y)")
+
+
+def precision_is_kept(kernel: Kernel) -> None:
+    """float32 inputs give float32 values close to those of float64; anything else gives float64."""
+    kernel = ready(kernel)
+    X, Y = general(kernel), general(kernel, 17, seed=2)
+    X32, Y32 = X.astype(np.float32), Y.astype(np.float32)
+    cases: list[tuple[str, np.ndarray, np.ndarray]] = [
+        ("k(X, Y)", kernel(X32, Y32), kernel(X, Y)),
+        ("k(X)", kernel(X32), kernel(X)),
+        ("diag(X)", kernel.diag(X32), kernel.diag(X)),
+        ("blocks", next(kernel.blocks(X32, Y32))[1], kernel(X, Y)),
+    ]
+    for name, single, double in cases:
+        assert single.dtype == np.float32, f"{name} of float32 rows is {single.dtype}"
+        assert double.dtype == np.float64, f"{name} of float64 rows is {double.dtype}"
+        # A squared distance keeps 1e-7 of the squared norms; its root, where rows nearly agree, 3e-4 of the norms.
+        assert_same(single, double, 2e-3, f"{name} of float32 rows against float64")
+    assert kernel(X32, Y).dtype == np.float64, "k of float32 and float64 rows must be float64"
+
+
+def inputs_are_not_changed(kernel: Kernel) -> None:
+    """Inputs keep their values, read-only inputs are accepted, and the result is no view of an input."""
+    kernel = ready(kernel)
+    X, Y = general(kernel), general(kernel, 17, seed=2)
+    given = {"X": X, "Y": Y}
+    before = {name: rows.copy() for name, rows in given.items()}
+    results = [kernel(X, Y), kernel(X), kernel.diag(X)]
+    for name, rows in given.items():
+        assert np.array_equal(rows, before[name]), f"{name} was changed"
+        shared = any(np.shares_memory(result, rows) for result in results)
+        assert not shared, f"the result shares memory with {name}"
+    X.setflags(write=False)
+    Y.setflags(write=False)
+    for now, then in zip([kernel(X, Y), kernel(X), kernel.diag(X)], results, strict=True):
+        assert (now == then).all(), "read-only inputs give other values"
+
+
+def kernel_remembers_nothing(kernel: Kernel) -> None:
+    """The same inputs give the same values whatever was computed in between; evaluation changes no attribute."""
+    kernel = ready(kernel)
+    X, Y = general(kernel), general(kernel, 17, seed=2)
+    other, before = copy.deepcopy(kernel), pickle.dumps(vars(kernel))
+    first, diagonal = kernel(X, Y), kernel.diag(X)
+    assert pickle.dumps(vars(kernel)) == before, "evaluation changed an attribute of the kernel"
+    other(2 * Y)
+    other.resolved(2 * Y)
+    assert (other(X, Y) == first).all(), "k(X, Y) is another one after the kernel has seen other rows"
+    assert (other.diag(X) == diagonal).all(), "diag(X) is another one after the kernel has seen other rows"
+
+
+def kernel_travels_to_other_processes(kernel: Kernel) -> None:
+    """The class is importable by module and name, and a pickled copy is equal and gives the same values."""
+    assert_importable(type(kernel))
+    kernel = ready(kernel)
+    sent = pickle.loads(pickle.dumps(kernel))
+    X = general(kernel)
+    assert sent == kernel, f"a pickled copy of {kernel} is {sent}"
+    assert (sent(X) == kernel(X)).all(), "a pickled copy gives other values"
+
+
+def open_parameters_come_from_data(kernel: Kernel) -> None:
+    """A parameter that is None is filled in by resolved(X) with a legal value; until then evaluation is refused."""
+    X = general(kernel)
+    filled = kernel.resolved(X)
+    for path, value in filled.values.items():
+        assert value is not None, f"resolved(X) leaves {path} open; give it a value in defaults_from"
+        assert kernel.domains[path].legal.contains(value), (
+            f"resolved(X) gives {path}={value!r}, which is no legal value"
+        )
+    for path, value in kernel.values.items():
+        assert value is None or filled.values[path] == value, f"resolved(X) changed {path} from {value!r}"
+    if None in kernel.values.values():
+        _refused(lambda: kernel(X), UsageError, "a kernel with an open parameter evaluates")
+
+
+def unsuitable_inputs_are_refused(kernel: Kernel) -> None:
+    """Rows of another shape or width, and negative values where none may be, raise DataError."""
+    kernel = ready(kernel)
+    X = general(kernel)
+    _refused(lambda: kernel(X[0]), DataError, f"an input of shape {X[0].shape} is accepted")
+    narrow = X[:, :-1, :-1] if kernel.input == "spd" else X[:, :-1]
+    _refused(lambda: kernel(X, narrow), DataError, f"inputs of shapes {X.shape} and {narrow.shape} are accepted")
+    if kernel.non_negative:
+        _refused(lambda: kernel(-X), DataError, "negative inputs are accepted although non_negative is declared")
+
+
+def assert_importable(cls: type) -> None:
+    """Fail unless a new process can import the class by the name of its module and its own."""
+    place = f"{cls.__module__}:{cls.__qualname__}"
+    assert cls.__module__ != "__main__", f"{place} is defined in a script; move it into a module that can be imported"
+    try:
+        found: Any = importlib.import_module(cls.__module__)
+        for name in cls.__qualname__.split("."):
+            found = getattr(found, name)
+    except (ImportError, AttributeError) as error:
+        raise AssertionError(f"{place} cannot be imported ({error}); define it at the top of a module") from error
+    assert found is cls, f"{place} is another class than this one"
+
+
+def _refused(call: Any, expected: type[Exception], otherwise: str) -> None:
+    try:
+        call()
+    except expected:
+        return
+    except Exception as error:
+        raise AssertionError(f"{type(error).__name__} ({error}) instead of {expected.__name__}") from error
+    raise AssertionError(f"{otherwise}; expected {expected.__name__}")
+
+
+KERNEL_CHECKS = (
+    parameters_are_documented,
+    search_ranges_are_legal,
+    illegal_values_are_refused,
+    every_point_of_the_space_gives_a_finite_gram,
+    gram_has_a_row_per_input,
+    gram_is_symmetric,
+    exchanging_inputs_transposes_the_gram,
+    gram_is_positive_semidefinite_as_declared,
+    diagonal_is_that_of_the_gram,
+    blocks_make_up_the_gram,
+    precision_is_kept,
+    inputs_are_not_changed,
+    kernel_remembers_nothing,
+    kernel_travels_to_other_processes,
+    open_parameters_come_from_data,
+    unsuitable_inputs_are_refused,
+)

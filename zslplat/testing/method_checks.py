@@ -1,0 +1,298 @@
+"""What every method promises, whatever its kind; and the list of checks for one method."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from zslplat.errors import MethodError, UsageError
+from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.space import Parameter
+from zslplat.testing.exercise import exercise_of
+from zslplat.testing.kernel_samples import deviation
+from zslplat.testing.kernels import assert_importable
+from zslplat.testing.running import Check
+from zslplat.testing.spaces import check_ranges, illegal_values, points, undocumented
+from zslplat.testing.storage import stored
+
+# Scores in single precision round in the seventh digit.
+SAME = 1e-6
+PLAIN = (int, float, str, bool, type(None))
+
+
+def method_checks(method: Method) -> tuple[Check, ...]:
+    """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
+    from zslplat.testing.exemplars import EXEMPLAR_CHECKS
+    from zslplat.testing.isolation import ISOLATION_CHECKS
+    from zslplat.testing.selection import SELECTION_CHECKS
+    from zslplat.testing.zero_shot import zero_shot_checks
+
+    of_kind: dict[str, Callable[[], tuple[Check, ...]]] = {
+        "zero-shot": lambda: zero_shot_checks(method),
+        "feature-selection": lambda: SELECTION_CHECKS,
+        "exemplar": lambda: EXEMPLAR_CHECKS,
+    }
+    exercise_of(method)  # refuses a kind that has no checks
+    declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
+    declared += (another_seed_gives_another_result,) if method.is_random else ()
+    return COMMON_CHECKS + ISOLATION_CHECKS + declared + of_kind[method.kind]()
+
+
+def parameters_are_documented(method: Method) -> None:
+    """Class and every constructor parameter say what they mean; each parameter has a plain default that is legal."""
+    cls = type(method)
+    assert (inspect.getdoc(cls) or "").strip(), f"{cls.__name__} has no docstring"
+    assert method.summary.strip(), f"{cls.__name__} has no summary, which lists show beside its name"
+    taken = inspect.signature(cls).parameters
+    assert set(taken) == set(method.parameters), (
+        f"constructor takes {sorted(taken)}, declared {sorted(method.parameters)}"
+    )
+    missing = undocumented(method.parameters)
+    assert not missing, f"no description for {', '.join(missing)}"
+    for name, parameter in taken.items():
+        default = parameter.default
+        assert default is not inspect.Parameter.empty, f"{name} has no default"
+        assert isinstance(default, PLAIN), f"the default of {name} is {default!r}; expected a number, a string or None"
+        legal = method.parameters[name].legal
+        assert legal.contains(default), f"the default {name}={default!r} is not legal ({legal})"
+
+
+def tolerance_has_a_reason(method: Method) -> None:
+    """A tolerance above 1e-9 comes with the reason why it is not tighter."""
+    assert 0 <= method.tolerance < 1, f"tolerance={method.tolerance} is no relative deviation"
+    if method.tolerance > 1e-9:
+        assert method.tolerance_reason.strip(), f"tolerance={method.tolerance:g} without tolerance_reason"
+
+
+def constructor_only_stores(method: Method) -> None:
+    """The constructor keeps every value as given, under its own name, and does nothing else; clone works."""
+    values = method.get_params(deep=False)
+    made = type(method)(**values)
+    for name, value in values.items():
+        assert getattr(made, name) is value, f"{name}={value!r} is kept as {getattr(made, name)!r}"
+    learned = [name for name in vars(made) if name.endswith("_")]
+    assert not learned, f"{', '.join(learned)} is there before fit; learned state belongs into fit"
+    assert repr(clone(method)) == repr(method), f"clone gives {clone(method)!r}"
+
+
+def build_takes_what_get_params_gives(method: Method) -> None:
+    """build(parameters) makes the same method again."""
+    values = method.get_params(deep=False)
+    again = type(method).build(values).get_params(deep=False)
+    same = {name: str(value) for name, value in again.items()} == {name: str(value) for name, value in values.items()}
+    assert same, f"build({values}) has the parameters {again}"
+
+
+def build_refuses_what_is_not_legal(method: Method) -> None:
+    """build raises UsageError for an unknown name and for a value outside the legal domain of a parameter."""
+    values = method.get_params(deep=False)
+    cases: list[dict[str, Any]] = [{"no_such_parameter": 1}]
+    cases += [{name: bad} for name, parameter in domains(method).items() for bad in illegal_values(parameter.legal)]
+    for case in cases:
+        try:
+            type(method).build({**values, **case})
+        except UsageError:
+            continue
+        raise AssertionError(f"build accepts {case}; expected UsageError")
+
+
+def search_ranges_are_legal(method: Method) -> None:
+    """Every search range has two ends, inside the legal values, and every point of the space builds."""
+    check_ranges(method.space, domains(method))
+    for values in settings(method):
+        built = type(method).build(values)
+        again = type(built).build(built.get_params(deep=False))
+        assert repr(again) == repr(built), f"{values} builds {built!r}, whose own parameters build {again!r}"
+
+
+def class_is_importable(method: Method) -> None:
+    """Another process can import the class by module and name."""
+    assert_importable(type(method))
+
+
+def fit_returns_self_and_keeps_parameters(method: Method) -> None:
+    """fit returns the instance, changes no parameter, and what it learned ends in an underscore."""
+    fresh, exercise = clone(method), exercise_of(method)
+    before = fresh.get_params(deep=False)
+    returned = exercise.fit(fresh, exercise.arrays(method), {})
+    assert returned is fresh, f"fit returns {type(returned).__name__}, expected the instance itself"
+    changed = [name for name, value in fresh.get_params(deep=False).items() if value is not before[name]]
+    assert not changed, f"fit changed the parameters {', '.join(changed)}"
+    odd = [name for name in vars(fresh) if name not in before and not name.endswith("_") and not name.startswith("_")]
+    assert not odd, f"learned state {', '.join(odd)} does not end in an underscore"
+
+
+def outputs_are_finite(method: Method) -> None:
+    """What the method returns is made of finite numbers."""
+    exercise = exercise_of(method)
+    for name, values in exercise.apply(clone(method), exercise.arrays(method)).items():
+        assert isinstance(values, np.ndarray), f"{name} is {type(values).__name__}, expected an array"
+        assert np.issubdtype(values.dtype, np.number), f"{name} is of type {values.dtype}"
+        assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
+
+
+def same_seed_gives_the_same_result(method: Method) -> None:
+    """Two fits with the same parameters agree to the last bit, and leave NumPy's global random state alone."""
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method)
+    results = []
+    for seed in (1, 2):
+        state = np.random.get_state()  # noqa: NPY002
+        try:
+            np.random.seed(seed)  # noqa: NPY002
+            before = repr(np.random.get_state())  # noqa: NPY002
+            results.append(exercise.apply(clone(method), arrays))
+            after = repr(np.random.get_state())  # noqa: NPY002
+        finally:
+            np.random.set_state(state)  # noqa: NPY002
+        assert after == before, "the global random state was used; pass a numpy.random.Generator made from the seed"
+    for name, values in results[0].items():
+        assert np.array_equal(values, results[1][name]), f"{name} differ between two fits with the same seed"
+
+
+def another_seed_gives_another_result(method: Method) -> None:
+    """A method that calls itself random has a parameter seed, and it matters."""
+    values = method.get_params(deep=False)
+    assert "seed" in values, "random=True but there is no parameter seed"
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method)
+    results = [exercise.apply(type(method).build({**values, "seed": seed}), arrays) for seed in (3, 4)]
+    same = all(np.array_equal(results[0][name], results[1][name]) for name in results[0])
+    assert not same, "two seeds give the same result; set random=False, or is_random for these parameters"
+
+
+def prepared_path_equals_direct_path(method: Method) -> None:
+    """Statistics prepared once for the space, stored and mapped, give each of its points what it computes itself."""
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method)
+    fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
+    prepared = exercise.prepare(type(method).build(fixed), arrays, method.space)
+    for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
+        point = _short(values, method)
+        try:
+            direct = exercise.apply(type(method).build(values), arrays)
+        except MethodError:
+            assert number, "the default parameters cannot be fitted"
+            continue  # a trial there fails, with its cause; the study goes on
+        except Exception as error:
+            raise AssertionError(f"{point} raises {type(error).__name__}: {error}") from error
+        with stored(prepared) as (statistics, _):
+            through = exercise.apply(type(method).build(values), arrays, statistics)
+        assert_close(method, through, direct, f"with prepared statistics, {point}", at_least=SAME)
+        own = exercise.prepare(type(method).build(values), arrays, {})
+        through = exercise.apply(type(method).build(values), arrays, own)
+        assert_close(method, through, direct, f"with statistics prepared for {point} alone", at_least=SAME)
+
+
+def number_of_threads_does_not_matter(method: Method) -> None:
+    """One BLAS thread or two give the same result, within the declared tolerance."""
+    from threadpoolctl import threadpool_limits
+
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method, wide=True)
+    results = []
+    for threads in (1, 2):
+        with threadpool_limits(threads):
+            results.append(exercise.apply(clone(method), arrays))
+    assert_close(method, results[1], results[0], "with two threads instead of one")
+
+
+def matrices_survive_storage(method: Method) -> None:
+    """matrices() are finite numeric arrays under names fit for files, and are read back from .npy as they were."""
+    fitted, exercise = clone(method), exercise_of(method)
+    exercise.apply(fitted, exercise.arrays(method))
+    matrices = fitted.matrices()
+    for name, values in matrices.items():
+        assert isinstance(name, str), f"{name!r} is no name"
+        assert Path(name).name == name, f"{name!r} is no name for a file"
+        assert isinstance(values, np.ndarray), f"{name} is {type(values).__name__}, expected an array"
+        assert values.dtype.kind in "biuf", f"{name} is of type {values.dtype}, expected numbers"
+        assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
+    with stored(matrices) as (read, _):
+        for name, values in matrices.items():
+            assert read[name].dtype == values.dtype, f"{name} comes back as {read[name].dtype}"
+            assert np.array_equal(read[name], values), f"{name} comes back changed"
+
+
+def diagnostics_are_finite_numbers(method: Method) -> None:
+    """What a fit reports of itself are finite numbers and series of them."""
+    fitted, exercise = clone(method), exercise_of(method)
+    exercise.apply(fitted, exercise.arrays(method))
+    diagnostics = fitted.diagnostics
+    assert isinstance(diagnostics, Diagnostics), f"diagnostics_ is {type(diagnostics).__name__}, expected Diagnostics"
+    reported: dict[str, list[float]] = {name: [value] for name, value in diagnostics.numbers.items()}
+    for name, values in {**reported, **diagnostics.series}.items():
+        for value in values:
+            number = isinstance(value, int | float | np.number) and math.isfinite(value)
+            assert number, f"diagnostics report {name}={value!r}; expected a finite number"
+
+
+def objective_never_rises(method: Method) -> None:
+    """The objective that a monotone method reports never rises from one iteration to the next, beyond rounding."""
+    exercise = exercise_of(method)
+    for values in [method.get_params(deep=False), *settings(method)]:
+        fitted = type(method).build(values)
+        exercise.apply(fitted, exercise.arrays(method))
+        found = {n: v for n, v in fitted.diagnostics.series.items() if n == "objective" or n.startswith("objective_")}
+        assert found, "tagged monotone, but diagnostics_.series has no objective"
+        for name, series in found.items():
+            rise = np.diff(series)
+            allowed = 1e-9 * np.maximum(np.abs(series[1:]), np.abs(series[:-1])) if len(series) > 1 else rise
+            bad = np.flatnonzero(rise > allowed)
+            assert not len(bad), (
+                f"{name} rises from {series[bad[0]]:.10g} to {series[bad[0] + 1]:.10g} at iteration {bad[0] + 1}, "
+                f"{_short(values, method)}"
+            )
+
+
+def domains(method: Any) -> Mapping[str, Parameter]:
+    """Return meaning and legal values of all parameters, those of a nested kernel included where they are known."""
+    return {**method.parameters, **getattr(method, "domains", {})}
+
+
+def settings(method: Method) -> list[dict[str, Any]]:
+    """Return flat parameters of points of the search space, the other parameters as they are."""
+    values = method.get_params(deep=False)
+    return [{**values, **point} for point in points(method.space, values)]
+
+
+def assert_close(method: Method, found: Arrays, expected: Arrays, when: str, *, at_least: float = 0.0) -> None:
+    """Fail unless outputs agree within the method's tolerance, relative to the largest output."""
+    allowed = max(method.tolerance, at_least)
+    for name, values in expected.items():
+        assert np.shape(found[name]) == np.shape(values), (
+            f"{name} {when}: shape {np.shape(found[name])}, not {np.shape(values)}"
+        )
+        off = deviation(found[name], values)
+        assert off <= allowed, f"{name} {when} deviate by {off:.1e} of the largest, allowed {allowed:.0e}"
+
+
+def _short(values: Mapping[str, Any], method: Method) -> str:
+    shown = [n for n in values if n in method.space] or ["default parameters"]
+    return ", ".join(
+        f"{n}={values[n]:.4g}" if isinstance(values.get(n), float) else f"{n}={values.get(n)}" for n in shown
+    )
+
+
+COMMON_CHECKS: tuple[Check, ...] = (
+    parameters_are_documented,
+    tolerance_has_a_reason,
+    constructor_only_stores,
+    build_takes_what_get_params_gives,
+    build_refuses_what_is_not_legal,
+    search_ranges_are_legal,
+    class_is_importable,
+    fit_returns_self_and_keeps_parameters,
+    outputs_are_finite,
+    same_seed_gives_the_same_result,
+    prepared_path_equals_direct_path,
+    number_of_threads_does_not_matter,
+    matrices_survive_storage,
+    diagnostics_are_finite_numbers,
+)

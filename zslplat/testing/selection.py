@@ -1,0 +1,88 @@
+"""What feature selectors promise beside: one score per feature, and a ranking that follows from the scores."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from zslplat.errors import DataError
+from zslplat.methods.base import Method
+from zslplat.testing.method_checks import assert_close
+from zslplat.testing.problems import ClassProblem, class_problem
+from zslplat.testing.running import Check
+
+
+def ranking_follows_from_the_scores(method: Method) -> None:
+    """scores_ has a finite number per feature; ranking_ lists the features by falling score, ties by column."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    d = problem.X.shape[1]
+    assert fitted.scores_.shape == (d,), f"scores_ has shape {fitted.scores_.shape}, expected ({d},)"
+    assert np.isfinite(fitted.scores_).all(), "scores_ holds NaN or infinity"
+    expected = np.argsort(-fitted.scores_, kind="stable")
+    assert np.array_equal(fitted.ranking_, expected), f"ranking_ is {fitted.ranking_}, the scores give {expected}"
+
+
+def order_of_rows_does_not_matter(method: Method) -> None:
+    """Rows in another order give the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    order = np.random.default_rng(9).permutation(len(problem.X))
+    found = clone(method).fit(problem.X[order], problem.y[order], problem.S)
+    direct = _fitted(method, problem)
+    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with rows in another order")
+
+
+def order_of_classes_does_not_matter(method: Method) -> None:
+    """Other numbers for the same classes give the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    order = np.random.default_rng(9).permutation(len(problem.S))
+    found = clone(method).fit(problem.X, np.argsort(order)[problem.y], problem.S[order])
+    direct = _fitted(method, problem)
+    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with classes in another order")
+
+
+def scores_follow_the_columns(method: Method) -> None:
+    """Features in another order have the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    order = np.random.default_rng(9).permutation(problem.X.shape[1])
+    found = clone(method).fit(np.ascontiguousarray(problem.X[:, order]), problem.y, problem.S)
+    direct = _fitted(method, problem)
+    assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_[order]}, "with columns in another order")
+
+
+def unusable_data_are_refused(method: Method) -> None:
+    """A label without signature, a class without row, NaN, and lengths that differ raise DataError in fit."""
+    p = class_problem(method.preprocessing)
+    spoilt = p.X.copy()
+    spoilt[3, 1] = np.nan
+    kept = p.y != 4
+    cases = {
+        "a label without signature": (p.X, np.where(p.y == 4, len(p.S), p.y), p.S),
+        "a class without row": (p.X[kept], p.y[kept], p.S),
+        "NaN among the features": (spoilt, p.y, p.S),
+        "fewer labels than rows": (p.X, p.y[:-1], p.S),
+    }
+    for what, arguments in cases.items():
+        try:
+            clone(method).fit(*arguments)
+        except DataError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected DataError") from error
+        raise AssertionError(f"{what} is accepted; expected DataError")
+
+
+def _fitted(method: Method, problem: ClassProblem) -> Any:
+    fresh: Any = clone(method)
+    return fresh.fit(problem.X, problem.y, problem.S)
+
+
+SELECTION_CHECKS: tuple[Check, ...] = (
+    ranking_follows_from_the_scores,
+    order_of_rows_does_not_matter,
+    order_of_classes_does_not_matter,
+    scores_follow_the_columns,
+    unusable_data_are_refused,
+)

@@ -1,0 +1,248 @@
+"""What zero-shot methods promise beside: scores of rows against signatures, free of any order, of batch or classes."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from zslplat.errors import DataError
+from zslplat.methods.base import Method, ZeroShotMethod
+from zslplat.testing.kernel_samples import deviation
+from zslplat.testing.problems import PLENTY, ClassProblem, class_problem
+from zslplat.testing.running import Check
+
+SEVERAL_SIGNATURES, STATIONARY = "several-signatures", "stationary"
+
+
+def zero_shot_checks(method: Method) -> tuple[Check, ...]:
+    """Return the checks that apply, by what the method declares."""
+    checks = ZERO_SHOT_CHECKS
+    if not method.transductive:
+        checks += INDUCTIVE_CHECKS
+    if SEVERAL_SIGNATURES in method.tags:
+        checks += (one_signature_per_class_is_the_plain_case,)
+    if STATIONARY in method.tags:
+        checks += (learned_matrices_are_stationary,)
+    return checks
+
+
+def scores_have_a_row_per_row_and_a_column_per_class(method: ZeroShotMethod) -> None:
+    """decision_function returns (rows, classes), with or without the mask of seen classes, also for one row."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    for rows in (len(problem.X_pool), 2, 1):
+        for seen in (None, problem.seen):
+            scores = fitted.decision_function(problem.X_pool[:rows], problem.S_pool, seen=seen)
+            expected = (rows, len(problem.S_pool))
+            assert np.shape(scores) == expected, f"scores of shape {np.shape(scores)}, expected {expected}"
+            assert np.isfinite(scores).all(), f"scores of {rows} rows hold NaN or infinity"
+
+
+def order_of_training_rows_does_not_matter(method: ZeroShotMethod) -> None:
+    """Training rows in another order give the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    direct = _scores(_fitted(method, problem), problem)
+    order = _order(len(problem.X))
+    other = dataclasses.replace(problem, X=problem.X[order], y=problem.y[order])
+    _assert_close(method, _scores(_fitted(method, other), other), direct, "with training rows in another order")
+
+
+def order_of_training_classes_does_not_matter(method: ZeroShotMethod) -> None:
+    """Other numbers for the same training classes give the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    direct = _scores(_fitted(method, problem), problem)
+    order = _order(len(problem.S))
+    other = dataclasses.replace(problem, y=np.argsort(order)[problem.y], S=problem.S[order])
+    _assert_close(method, _scores(_fitted(method, other), other), direct, "with training classes in another order")
+
+
+def scores_follow_the_rows_of_the_batch(method: ZeroShotMethod) -> None:
+    """Rows scored in another order have the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    direct = _scores(fitted, problem)
+    order = _order(len(problem.X_pool))
+    found = _scores(fitted, dataclasses.replace(problem, X_pool=problem.X_pool[order]))
+    _assert_close(method, found, direct[order], "of a batch in another order")
+
+
+def scores_follow_the_order_of_candidates(method: ZeroShotMethod) -> None:
+    """Candidate classes listed in another order have the same scores, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    direct = _scores(fitted, problem)
+    order = _order(len(problem.S_pool))
+    other = dataclasses.replace(problem, S_pool=problem.S_pool[order], seen=problem.seen[order])
+    _assert_close(method, _scores(fitted, other), direct[:, order], "of candidates in another order")
+
+
+def steps_end_where_fit_ends(method: ZeroShotMethod) -> None:
+    """fit_steps yields 1, 2, ... and can be scored at every step; after the last one it has done what fit does."""
+    problem = class_problem(method.preprocessing)
+    direct = _scores(_fitted(method, problem), problem)
+    stepped: ZeroShotMethod = clone(method)
+    steps = []
+    for step in stepped.fit_steps(problem.X, problem.y, problem.S):
+        steps.append(step)
+        scores = _scores(stepped, problem)
+        assert np.isfinite(scores).all(), f"scores at step {step} hold NaN or infinity"
+    assert steps, "fit_steps yields nothing"
+    assert steps == list(range(1, len(steps) + 1)), f"fit_steps yields {steps[:4]}, expected 1, 2, ..."
+    assert np.array_equal(_scores(stepped, problem), direct), "scores after the last step are not those after fit"
+    bound = method.get_params(deep=False).get(method.step_parameter) if method.step_parameter else None
+    if method.step_parameter:
+        assert method.step_parameter in method.parameters, f"no parameter {method.step_parameter!r} to bound the steps"
+        assert bound is None or len(steps) <= bound, f"{len(steps)} steps with {method.step_parameter}={bound}"
+        short = type(method).build({**method.get_params(deep=False), method.step_parameter: 1})
+        count = len(list(short.fit_steps(problem.X, problem.y, problem.S)))
+        assert count == 1, f"{method.step_parameter}=1 makes {count} steps"
+
+
+def better_than_guessing(method: ZeroShotMethod) -> None:
+    """Most rows of unseen classes of an easy problem are told apart better than by chance."""
+    problem = class_problem(method.preprocessing, PLENTY)
+    rows = ~problem.seen[problem.y_pool]
+    S, names = problem.S_pool[~problem.seen], np.flatnonzero(~problem.seen)
+    fitted = _fitted(method, problem)
+    guess = names[np.argmax(fitted.decision_function(problem.X_pool[rows], S), axis=1)]
+    accuracy, chance = float((guess == problem.y_pool[rows]).mean()), 1 / len(names)
+    # Three standard deviations of guessing on so many rows.
+    needed = chance + 3 * np.sqrt(chance * (1 - chance) / rows.sum())
+    assert accuracy >= needed, f"accuracy {accuracy:.2f} on unseen classes; guessing {chance:.2f}, needed {needed:.2f}"
+
+
+def unusable_data_are_refused(method: ZeroShotMethod) -> None:
+    """A label without signature, a class without row, NaN, no row, and lengths that differ raise DataError in fit."""
+    p = class_problem(method.preprocessing)
+    spoilt, spoilt_S = p.X.copy(), np.array(p.S, dtype=np.float64)
+    spoilt[3, 1], spoilt_S[2, 0] = np.nan, np.inf
+    kept = p.y != 4
+    cases: dict[str, tuple[np.ndarray, np.ndarray, np.ndarray]] = {
+        "a label without signature": (p.X, np.where(p.y == 4, len(p.S), p.y), p.S),
+        "a negative label": (p.X, np.where(p.y == 4, -1, p.y), p.S),
+        "a class without row": (p.X[kept], p.y[kept], p.S),
+        "NaN among the features": (spoilt, p.y, p.S),
+        "infinity among the signatures": (p.X, p.y, spoilt_S),
+        "no row": (p.X[:0], p.y[:0], p.S),
+        "fewer labels than rows": (p.X, p.y[:-1], p.S),
+    }
+    for what, arguments in cases.items():
+        try:
+            clone(method).fit(*arguments)
+        except DataError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected DataError") from error
+        raise AssertionError(f"{what} is accepted; expected DataError")
+
+
+def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None:
+    """A method that is not transductive scores a row alone as it does in a batch, within the declared tolerance."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    whole = _scores(fitted, problem)
+    for rows in (slice(0, 1), slice(7, 19)):
+        found = _scores(fitted, dataclasses.replace(problem, X_pool=problem.X_pool[rows]))
+        scale = float(np.abs(whole).max())
+        off = float(np.abs(found - whole[rows]).max()) / scale if scale else 0.0
+        assert off <= max(method.tolerance, 1e-6), (
+            f"scores of {len(found)} rows alone deviate by {off:.1e} from those in a batch of {len(whole)}; "
+            "set transductive = True if rows are scored jointly"
+        )
+
+
+def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod) -> None:
+    """A method that is not transductive prefers one class to another by as much when other candidates are left out."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    whole = _scores(fitted, problem)
+    for kept in (problem.seen, ~problem.seen):
+        few = dataclasses.replace(problem, S_pool=problem.S_pool[kept], seen=problem.seen[kept])
+        # What is added to all classes of a row changes no comparison.
+        found, expected = (
+            scores - scores.mean(axis=1, keepdims=True) for scores in (_scores(fitted, few), whole[:, kept])
+        )
+        off = deviation(found, expected)
+        assert off <= max(method.tolerance, 1e-6), (
+            f"differences between the scores of {kept.sum()} classes deviate by {off:.1e} when the other "
+            f"{(~kept).sum()} are no candidates; results for a part of the classes are sliced out of one scoring"
+        )
+
+
+def one_signature_per_class_is_the_plain_case(method: Any) -> None:
+    """A method for several signatures per class gives with one each what it gives without signature_class."""
+    problem = class_problem(method.preprocessing)
+    direct = _scores(_fitted(method, problem), problem)
+    several = clone(method).fit(problem.X, problem.y, problem.S, signature_class=np.arange(len(problem.S)))
+    own = np.arange(len(problem.S_pool))
+    found = several.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen, signature_class=own)
+    _assert_close(method, found, direct, "with signature_class = 0, 1, 2, ...")
+    double = np.repeat(own, 2)
+    twice = several.decision_function(problem.X_pool, problem.S_pool[double], seen=problem.seen, signature_class=double)
+    assert twice.shape == direct.shape, f"two signatures per class give scores {twice.shape}, expected {direct.shape}"
+
+
+def learned_matrices_are_stationary(method: Any) -> None:
+    """No small change of a learned matrix lowers objective(X, y, S), for methods that are tagged stationary."""
+    problem = class_problem(method.preprocessing)
+    fitted = _fitted(method, problem)
+    given = (problem.X, problem.y, problem.S)
+    names = [name for name in fitted.matrices() if hasattr(fitted, f"{name}_")]
+    assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
+    rng = np.random.default_rng(0)
+    for name in names:
+        learned = np.array(getattr(fitted, f"{name}_"), dtype=np.float64)
+        length = float(np.linalg.norm(learned))
+        for _ in range(5):
+            direction = rng.normal(size=learned.shape)
+            direction *= 1e-3 * length / np.linalg.norm(direction)
+            at = []
+            for share in (-1, 0, 1):
+                setattr(fitted, f"{name}_", learned + share * direction)
+                at.append(float(fitted.objective(*given)))
+            # A parabola through three points: how far its lowest one is, in steps.
+            slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
+            # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
+            assert bend > 0, f"{name}: the objective bends by {bend:.1e} and has no lowest point here"
+            assert abs(slope) <= 1e-2 * bend, (
+                f"{name}: the objective is lower {abs(slope / bend) * 1e-3:.1e} of its size away along a direction"
+            )
+        setattr(fitted, f"{name}_", learned)
+
+
+def _fitted(method: ZeroShotMethod, problem: ClassProblem) -> Any:
+    fresh: ZeroShotMethod = clone(method)
+    return fresh.fit(problem.X, problem.y, problem.S)
+
+
+def _scores(fitted: Any, problem: ClassProblem) -> np.ndarray:
+    return np.asarray(fitted.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen))
+
+
+def _order(count: int) -> np.ndarray:
+    return np.random.default_rng(9).permutation(count)
+
+
+def _assert_close(method: Method, found: np.ndarray, expected: np.ndarray, when: str) -> None:
+    assert found.shape == expected.shape, f"scores {when} have shape {found.shape}, expected {expected.shape}"
+    off = deviation(found, expected)
+    assert off <= method.tolerance, f"scores {when} deviate by {off:.1e} of the largest, allowed {method.tolerance:.0e}"
+
+
+ZERO_SHOT_CHECKS: tuple[Check, ...] = (
+    scores_have_a_row_per_row_and_a_column_per_class,
+    order_of_training_rows_does_not_matter,
+    order_of_training_classes_does_not_matter,
+    scores_follow_the_rows_of_the_batch,
+    scores_follow_the_order_of_candidates,
+    steps_end_where_fit_ends,
+    better_than_guessing,
+    unusable_data_are_refused,
+)
+INDUCTIVE_CHECKS: tuple[Check, ...] = (
+    score_of_a_row_does_not_depend_on_other_rows,
+    score_of_a_class_does_not_depend_on_other_candidates,
+)

@@ -1,0 +1,75 @@
+"""Evaluating a tracked run again, and comparing the numbers."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.experiment import Experiment
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+
+_SAME = 1e-12
+
+
+@dataclass(frozen=True)
+class TrackedRun:
+    """What MLflow holds of a run: its name, how to evaluate it again, and its metrics."""
+
+    name: str
+    request: Mapping[str, Any]
+    metrics: Mapping[str, float]
+
+    def experiment(self) -> Experiment:
+        """Return the experiment that the run evaluated."""
+        request = self.request
+        return Experiment(
+            Spec.parse(request["method"]),
+            Spec.parse(request["dataset"]),
+            Spec.parse(request["task"]),
+            {},
+            request["features"],
+            request["signatures"],
+            int(request["problems_seed"]),
+        )
+
+
+def find_run(settings: Settings, run: str) -> TrackedRun:
+    """Return a run by its MLflow id; raises :class:`StoreError` for unknown runs and those that cannot run again."""
+    import os
+
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    if settings.tracking_is_local and not (settings.store / "mlflow.db").exists():
+        raise StoreError(f"no runs in {settings.store}; give --store or --tracking-uri")
+    try:
+        found = MlflowClient(tracking_uri=settings.tracking_uri).get_run(run)
+    except MlflowException as error:
+        text = " ".join(str(error).split())
+        raise StoreError(
+            f"run {run!r} cannot be read from {settings.tracking_uri}: {text}; copy its id from the UI"
+        ) from None
+    request = found.data.tags.get("zslplat.rerun")
+    if request is None:
+        kind = found.data.tags.get("zslplat.kind", "foreign")
+        raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
+    return TrackedRun(found.info.run_name, json.loads(request), dict(found.data.metrics))
+
+
+def differences(run: TrackedRun, metrics: Mapping[str, float]) -> tuple[int, list[str]]:
+    """Compare new metrics with the recorded ones; return how many were compared, and a line per difference."""
+    prefix = "test_" if run.request["split"] == "test" else "val_"
+    lines, compared = [], 0
+    for name, value in metrics.items():
+        recorded = run.metrics.get(prefix + name)
+        if recorded is None:
+            continue
+        compared += 1
+        if abs(recorded - value) > _SAME * max(1.0, abs(recorded)):
+            lines.append(f"{name}: recorded {recorded!r}, now {value!r}")
+    return compared, lines
