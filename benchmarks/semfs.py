@@ -298,7 +298,7 @@ def speed(arguments: argparse.Namespace) -> None:
             X[rows], np.unique(y[rows], return_inverse=True)[1], S[np.unique(y[rows])]
         )
     with measured(f"scikit-learn lasso_path, 1 of {m} attributes, {len(rows)} rows"):
-        lasso_path(X[rows].astype(np.float64), S[y[rows], 0] - S[y[rows], 0].mean(), n_alphas=21, eps=1e-2)
+        lasso_path(X[rows].astype(np.float64), S[y[rows], 0] - S[y[rows], 0].mean(), alphas=21, eps=1e-2)
 
 
 def main() -> None:

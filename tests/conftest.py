@@ -9,12 +9,16 @@ hold no study yet, copied from one that is made once.
 from __future__ import annotations
 
 import contextlib
+import json
 import multiprocessing
 import os
 import shutil
+import signal
 import subprocess
 import sys
+import time
 import types
+from multiprocessing import resource_tracker
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,7 +51,7 @@ def plugin_path(tmp_path_factory):
 def program_environment(plugin_path):
     """Environment of a program that sees the test plugin and nothing of the user's configuration."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("ZSLPLAT_")}
-    environment["PYTHONPATH"] = str(plugin_path)
+    environment["PYTHONPATH"] = os.pathsep.join([str(plugin_path), *filter(None, [environment.get("PYTHONPATH")])])
     environment["XDG_CONFIG_HOME"] = str(plugin_path / "no-config")
     return environment
 
@@ -102,14 +106,26 @@ def blank_main():
         sys.modules["__main__"] = main
 
 
+REFERENCE = ("tune", "--method", "plain", "--dataset", "marked", "--json")
+
+
+@pytest.fixture(scope="session")
+def reference(tmp_path_factory, store_template, program_environment):
+    """A study of 12 trials, carried out by two workers without any interruption: its store, and what it printed."""
+    folder = tmp_path_factory.mktemp("reference")
+    command = [sys.executable, "-m", "zslplat", *REFERENCE, "--trials", "12", "--workers", "2"]
+    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    return folder / "mlruns", json.loads(done.stdout)
+
+
 @pytest.fixture
-def call(new_store, program_environment, tmp_path, monkeypatch, capfd):
+def call(new_store, plugin_path, program_environment, tmp_path, monkeypatch, capfd):
     """Run ``zslplat`` with arguments inside this process, in a folder of the test's own."""
     from zslplat.cli.app import run_app
     from zslplat.registry import registry
 
-    path = program_environment["PYTHONPATH"]
-    monkeypatch.syspath_prepend(path)
+    monkeypatch.syspath_prepend(str(plugin_path))
     for name in [name for name in os.environ if name.startswith("ZSLPLAT_")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("XDG_CONFIG_HOME", program_environment["XDG_CONFIG_HOME"])
@@ -178,6 +194,41 @@ class Leader:
     def __init__(self, process, out, err):
         self.process, self.out, self.err = process, out, err
 
+    def wait_for(self, text, timeout=120):
+        """Wait until the text has been printed on standard error."""
+        end = time.monotonic() + timeout
+        while not self.err.exists() or text not in self.err.read_text():
+            printed = self.err.read_text() if self.err.exists() else ""
+            assert self.process.is_alive(), printed
+            assert time.monotonic() < end, printed
+            time.sleep(0.02)
+
+    def wait_for_lines(self, count, timeout=120):
+        """Wait until so many lines have been printed on standard error, or the end."""
+        end = time.monotonic() + timeout
+        while self.process.is_alive() and time.monotonic() < end:
+            if self.err.exists() and self.err.read_text().count("\n") >= count:
+                return
+            time.sleep(0.02)
+
+    def interrupt(self):
+        """Press Ctrl-C: the signal goes to the command and all that it has started. Return how long it took to end."""
+        return self._end(lambda: os.killpg(self.process.pid, signal.SIGINT))
+
+    def kill(self):
+        """Kill the command itself, and nothing that it has started."""
+        return self._end(self.process.kill)
+
+    def _end(self, how):
+        tree = psutil.Process(self.process.pid).children(recursive=True) if self.process.is_alive() else []
+        start = time.monotonic()
+        how()
+        self.process.join(60)
+        took = time.monotonic() - start
+        _, left = psutil.wait_procs(tree, timeout=10)
+        assert not left, left
+        return took
+
     def wait(self, timeout=120):
         """Wait for the end and return the :class:`Done`."""
         self.process.join(timeout)
@@ -210,6 +261,8 @@ def _lead(arguments, cwd, environment, path, out, err):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
     sys.argv = ["zslplat", *arguments]
+    # A tracker of its own, as a program that was started by itself has.
+    resource_tracker._resource_tracker.__init__()
     from zslplat.cli import main
 
     try:
@@ -219,17 +272,17 @@ def _lead(arguments, cwd, environment, path, out, err):
 
 
 @pytest.fixture
-def leader(new_store, program_environment, tmp_path):
+def leader(new_store, plugin_path, program_environment, tmp_path):
     """Start ``zslplat`` as a :class:`Leader` of its own session, forked from a process with the imports done."""
     context = multiprocessing.get_context("forkserver")
     context.set_forkserver_preload(list(HEAVY))
     started = []
 
-    def start(*arguments, cwd=tmp_path):
+    def start(*arguments, cwd=tmp_path, **extra):
         new_store(cwd)
         out, err = (tmp_path / f"{kind}-{len(started)}.txt" for kind in ("out", "err"))
-        environment = dict(program_environment)
-        path = environment["PYTHONPATH"]
+        environment = {**program_environment, **extra}
+        path = str(plugin_path)
         arguments = [str(a) for a in arguments]
         with blank_main():
             process = context.Process(target=_lead, args=(arguments, str(cwd), environment, path, str(out), str(err)))

@@ -2,6 +2,7 @@
 
 import ctypes
 import gc
+import hashlib
 import os
 import sys
 import time
@@ -27,6 +28,15 @@ from zslplat.api import (
 SENTINEL = 12345.5
 
 
+def linger(where):
+    """Take long at the place that the environment names, as far as tests that interrupt are concerned."""
+    if os.environ.get("TROUBLE_LINGERS") == where:
+        time.sleep(30)
+    if os.environ.get("TROUBLE_LINGERS") == f"{where}, deaf":
+        # Compiled code that runs for long and looks at no signal, but lets other threads run.
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)
+
+
 class Plain(ZeroShotMethod):
     """Ridge regression from features to signatures, weighted by one parameter; quick, and the same every time."""
 
@@ -43,8 +53,13 @@ class Plain(ZeroShotMethod):
     def __init__(self, ridge=1.0, mix=0.5, pause=0.0, fail_above=1.0, seed=0):
         self.ridge, self.mix, self.pause, self.fail_above, self.seed = ridge, mix, pause, fail_above, seed
 
+    def prepare_fit(self, X, y, S, *, space):
+        linger("preparation")
+        return {"gram": X.T @ X}
+
     def fit(self, X, y, S, *, statistics=None):
         time.sleep(self.pause)
+        linger("final" if len(S) == 10 else "batch")
         if self.mix > self.fail_above:
             raise MethodError(f"mix={self.mix:.3f} is more than this method can take")
         noise = np.random.default_rng(self.seed).normal(scale=0.01, size=(X.shape[1], S.shape[1]))
@@ -151,6 +166,7 @@ class Marked(DataSource):
     }
 
     def load(self, places):
+        linger("loading")
         o = self.options
         rng = np.random.default_rng(7)
         classes, seen, per_class, d, a = 14, 10, 12, 10, 6

@@ -25,17 +25,17 @@ def faces():
     return Dataset("extyaleb", X, y, tuple(map(str, names)))
 
 
-def found(method, problem, task):
-    output = next(iter(task.run(method, problem, {})))[1]
+def found(method, problem, task, statistics=None):
+    output = next(iter(task.run(method, problem, statistics or {})))[1]
     return task.score(problem, output, {}, full=False).metrics["mAP"]
 
 
 def test_linear_machines_chosen_on_validation_people_triple_the_cosine(faces):
     task = ExemplarRetrieval()
-    folds = task.validation(faces)
+    folds = [(fold, task.prepare(SLEM(), fold, SLEM().space)) for fold in task.validation(faces)]
 
     def validated(lam):
-        return np.mean([found(SLEM(lam=lam), fold, task) for fold in folds])
+        return np.mean([found(SLEM(lam=lam), fold, task, statistics) for fold, statistics in folds])
 
     lam = max((1e-5, 1e-4, 1e-3, 1e-2), key=validated)
     test = task.test(faces)

@@ -119,6 +119,12 @@ def test_every_lambda_from_one_preparation_equals_solving_again(data):
         assert np.allclose(method.similarity(swept, swept), w @ w.T, rtol=1e-9, atol=1e-11)
 
 
+def test_few_rows_of_many_dimensions_never_form_the_covariance(data):
+    negatives, _ = data
+    n, d = negatives.shape
+    assert SLEM().fit(negatives).directions_.shape == (d, d if n > d else n - 1)
+
+
 def test_theta_changes_raw_scores_and_no_cosine(data):
     negatives, rows = data
 

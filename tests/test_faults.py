@@ -6,7 +6,9 @@ import json
 import os
 import re
 import resource
+import shutil
 import sqlite3
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -232,13 +234,18 @@ def full_disk(size):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
-def test_a_store_that_fills_up_loses_nothing(call, program, tmp_path):
-    # The records fill their file; then the disk has room again.
-    size = (program("list", "tasks") and (tmp_path / "mlruns" / "optuna.db").stat().st_size) + 12_000
+@pytest.mark.parametrize(("name", "room"), [("optuna.db", 12_000), ("mlflow.db", 24_000)])
+def test_a_store_that_fills_up_loses_nothing(call, program, new_store, tmp_path, name, room):
+    # One of the databases has little room left to grow, the other and the artifacts have enough.
+    database = new_store() / name
+    with sqlite3.connect(database) as connection:
+        connection.execute("create table ballast (content blob)")
+        connection.execute("insert into ballast values (zeroblob(3000000))")
     command = (*TUNE, "--trials", 8, "--study", "mine")
-    one_line(program(*command, preexec_fn=full_disk(size)), 1, "optuna.db", "cannot be used", "kept")
+    full = program(*command, preexec_fn=full_disk(database.stat().st_size + room))
+    one_line(full, 1, re.escape(name), "cannot be used", "kept")
     stored = trials_of(tmp_path / "mlruns")
-    assert 0 < len(stored) < 8
+    assert 0 < len(stored) <= 8
     assert call(*command).returncode == 0
     (tmp_path / "other").mkdir()
     assert call(*command, cwd=tmp_path / "other").returncode == 0
@@ -271,12 +278,46 @@ def test_output_that_cannot_be_written_is_one_line(program):
 
 
 def test_names_that_look_alike_have_folders_of_their_own():
-    from zslplat.tuning.study import folder_name
+    from zslplat.tuning.options import folder_name
 
     names = ["a b", "a_b", "a/b", "..", ".", "__", "_.", "x" * 150, "x" * 151, "é", "CON", "a.b"]
     folders = [folder_name(name) for name in names]
     assert len(set(folders)) == len(names)
     assert all(Path(folder).name == folder and not folder.startswith(".") and len(folder) < 120 for folder in folders)
+
+
+def test_a_second_leader_of_a_study_is_refused(leader, call, tmp_path):
+    command = (*SMALL, "--study", "mine")
+    first = leader(*command, TROUBLE_LINGERS="batch")
+    first.wait_for("tuning plain")
+    one_line(call(*command), 1, "study 'mine' is in use by another process")
+    first.interrupt()
+    assert call(*command).returncode == 0
+    assert len(trials_of(tmp_path / "mlruns")) == 2
+
+
+def test_a_tracking_server_that_is_away_is_caught_up_with(call, tmp_path, store_template):
+    away = ("--tracking-uri", "http://127.0.0.1:9", "--json")
+    done = call(*SMALL, *away)
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("does not answer") == 1
+    assert len(done.stderr.splitlines()) == 1
+    assert json.loads(done.stdout)["test"]
+    single = call("run", "--method", "plain", "--dataset", "marked", "--workers", 1, *away)
+    assert single.returncode == 0, single.stderr
+    assert single.stderr.count("does not answer") == 1
+    assert runs_of(tmp_path / "mlruns") == {}
+    other = tmp_path / "other.db"
+    shutil.copy(store_template / "mlflow.db", other)
+    assert call(*SMALL, "--tracking-uri", f"sqlite:///{other}").returncode == 0
+    (tmp_path / "server").mkdir()
+    other.rename(tmp_path / "server" / "mlflow.db")
+    runs = runs_of(tmp_path / "server")
+    assert set(runs) == {"study", "trial-0", "trial-1", "final-0-0", "repeat-0"} or "final-1-0" in runs
+    assert {status for status, _ in runs.values()} == {"FINISHED"}
+    matrices = sorted((tmp_path / "mlruns" / "artifacts").glob("*/artifacts/**/W.npy"))
+    assert len(matrices) == 3 + 3 + 1 + 3
+    assert not list((tmp_path / "mlruns" / "studies").glob("*/*.pending.json"))
 
 
 # What is wrong with other plugins.
@@ -288,6 +329,7 @@ def with_plugin(tmp_path, monkeypatch):
 
     def install(name, module, source):
         folder = install_distribution(tmp_path / name, name, module, source)
+        monkeypatch.delitem(sys.modules, module, raising=False)
         monkeypatch.syspath_prepend(str(folder))
         monkeypatch.setenv("PYTHONPATH", str(folder), prepend=":")
 

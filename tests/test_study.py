@@ -6,8 +6,9 @@ import json
 import sqlite3
 
 import pytest
+from conftest import REFERENCE
 
-COMMON = ("tune", "--method", "plain", "--dataset", "marked", "--json")
+COMMON = (*REFERENCE, "--workers", 1)
 
 
 def trials_of(store):
@@ -48,19 +49,6 @@ def runs_of(store):
     return runs
 
 
-@pytest.fixture(scope="module")
-def reference(tmp_path_factory, program_environment):
-    """A study of 12 trials, carried out by two workers without any interruption."""
-    import subprocess
-    import sys
-
-    folder = tmp_path_factory.mktemp("reference")
-    command = [sys.executable, "-m", "zslplat", *COMMON, "--trials", "12", "--workers", "2"]
-    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=200)
-    assert done.returncode == 0, done.stderr
-    return folder / "mlruns", json.loads(done.stdout)
-
-
 def test_the_result_is_above_chance_and_its_runs_are_nested(reference):
     store, result = reference
     assert result["validation"]["per_class_accuracy"] > result["chance"] + 0.1
@@ -78,45 +66,48 @@ def test_the_result_is_above_chance_and_its_runs_are_nested(reference):
 
 
 @pytest.mark.parametrize("workers", [1, 4])
-def test_trials_do_not_depend_on_the_number_of_workers(reference, program, tmp_path, workers):
-    done = program(*COMMON, "--trials", 12, "--workers", workers)
+def test_trials_do_not_depend_on_the_number_of_workers(reference, call, tmp_path, workers):
+    done = call(*REFERENCE, "--trials", 12, "--workers", workers)
     assert done.returncode == 0, done.stderr
     assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
     assert json.loads(done.stdout)["test"] == reference[1]["test"]
 
 
-def test_an_extended_study_equals_a_long_one(reference, program, tmp_path):
-    assert program(*COMMON, "--trials", 5).returncode == 0
-    done = program(*COMMON, "--trials", 12)
+def test_an_extended_study_equals_a_long_one(reference, call, tmp_path):
+    assert call(*COMMON, "--trials", 5).returncode == 0
+    done = call(*COMMON, "--trials", 12)
     assert done.returncode == 0, done.stderr
     assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
     assert json.loads(done.stdout)["test"] == reference[1]["test"]
 
 
-def test_another_seed_gives_other_trials(reference, program, tmp_path):
-    assert program(*COMMON, "--trials", 4, "--seed", 1).returncode == 0
+def test_another_seed_gives_other_trials(reference, call, tmp_path):
+    assert call(*COMMON, "--trials", 4, "--seed", 1).returncode == 0
     assert trials_of(tmp_path / "mlruns")[:4] != trials_of(reference[0])[:4]
 
 
 @pytest.mark.parametrize("change", ["noise_seed=1", "permuted=3"])
-def test_tuning_decisions_do_not_see_the_test_split(reference, program, tmp_path, change):
+def test_tuning_decisions_do_not_see_the_test_split(reference, call, tmp_path, change):
     dataset = f"marked({change})"
-    done = program("tune", "--method", "plain", "--dataset", dataset, "--json", "--trials", 12)
+    done = call("tune", "--method", "plain", "--dataset", dataset, "--json", "--trials", 12, "--workers", 1)
     assert done.returncode == 0, done.stderr
     assert trials_of(tmp_path / "mlruns") == trials_of(reference[0])
     assert json.loads(done.stdout)["test"] != reference[1]["test"]
 
 
-def test_a_spying_method_finds_no_test_data(program, tmp_path):
-    done = program("tune", "--method", "spy", "--dataset", "marked(marked=1)", "--trials", 2, "--repeats", 1, "--json")
+def test_a_spying_method_finds_no_test_data(call, tmp_path):
+    done = call(
+        *("tune", "--method", "spy", "--dataset", "marked(marked=1)"),
+        *("--trials", 2, "--repeats", 1, "--workers", 1, "--json"),
+    )
     # The search succeeds, so nothing was found; the refit is allowed to see signatures of unseen classes, and does.
     trials = trials_of(tmp_path / "mlruns")
     assert [t[1] for t in trials] == ["COMPLETE", "COMPLETE"], done.stderr
     assert "found" in done.stderr
 
 
-def test_a_failing_trial_is_recorded_with_its_reason_and_ends_nothing(program, tmp_path):
-    done = program(*COMMON, "--set", "fail_above=0.5", "--trials", 12)
+def test_a_failing_trial_is_recorded_with_its_reason_and_ends_nothing(call, tmp_path):
+    done = call(*COMMON, "--set", "fail_above=0.5", "--trials", 12)
     assert done.returncode == 0, done.stderr
     states = [t[1] for t in trials_of(tmp_path / "mlruns")]
     assert {"COMPLETE", "FAIL"} == set(states)

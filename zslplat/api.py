@@ -6,9 +6,11 @@ from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, UsageError, ZslplatError
+from zslplat.exemplars.base import Encoding, ExemplarMethod
 from zslplat.hookspecs import hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method, ZeroShotMethod, check_fit_inputs
+from zslplat.selection.base import FeatureSelector
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.base import (
     Curve,
@@ -34,6 +36,9 @@ __all__ = [
     "Dataset",
     "Diagnostics",
     "DotProductKernel",
+    "Encoding",
+    "ExemplarMethod",
+    "FeatureSelector",
     "InnerProductKernel",
     "Integer",
     "Kernel",

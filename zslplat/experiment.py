@@ -117,6 +117,11 @@ class Workbench:
         on_stage(f"loading {experiment.dataset}")
         self.dataset = open_dataset(experiment.dataset, settings)
 
+    @property
+    def random(self) -> bool:
+        """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
+        return self.template.is_random and "seed" not in self.experiment.method.parameters
+
     def validation_problems(self) -> list[Path]:
         """Return the folders of the preprocessed validation problems, made now or found in the cache."""
         index = self.cache.path(key_of("validation", *self._problem_parts()))
@@ -196,6 +201,8 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
             continue
         done = apply_steps(steps, *(inputs[name] for name in names), every=task.whole(role, inputs))
         inputs.update(zip(names, done, strict=True))
+    steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
+    inputs.update(task.kept_preprocessing(problem.inputs, steps))
     return Problem(problem.name, inputs, problem.truth, problem.meta)
 
 

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, data, experiments, interface, plugins
+from zslplat.cli import catalogue, data, experiments, interface, plugins, query
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.errors import ZslplatError
 
@@ -71,6 +71,7 @@ experiments.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
+query.register(app)
 interface.register(app)
 
 
@@ -83,6 +84,9 @@ def run_app(arguments: list[str]) -> int:
     try:
         result = app(arguments, standalone_mode=False, prog_name="zslplat")
         sys.stdout.flush()
+        if result == INTERRUPTED:
+            # Typer turns Ctrl-C into this result.
+            print(CONTINUE, file=sys.stderr)
         return result if isinstance(result, int) else 0
     except _UsageProblem as error:
         return _show_usage(error)

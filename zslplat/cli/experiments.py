@@ -69,8 +69,9 @@ def tune(
     """
     from zslplat.cli.reporting import make_reporter
     from zslplat.errors import UnknownNameError
+    from zslplat.tuning.options import StudyOptions
     from zslplat.tuning.proposals import SAMPLERS
-    from zslplat.tuning.study import StudyOptions, run_study
+    from zslplat.tuning.study import run_study
 
     for kind, value, known in (("sampler", sampler, SAMPLERS), ("pruner", pruner, ("median", "none"))):
         if value not in known:

@@ -343,23 +343,18 @@ def solve_one(
     skip: int,
     code: np.ndarray,
     R: np.ndarray,
-    order: np.ndarray,
-    found: np.ndarray,
-    active: np.ndarray,
-    signs: np.ndarray,
-    y: np.ndarray,
-    z: np.ndarray,
-    column: np.ndarray,
-    target: np.ndarray,
-    q: np.ndarray,
+    integers: np.ndarray,
+    floats: np.ndarray,
     tops: np.ndarray,
 ) -> tuple[int, int]:
     """Solve one query in place, from the start in ``code``, without atom ``skip`` if that is >= 0.
 
-    Returns (status, passes).
+    Returns (status, passes). ``integers`` (3, N), ``floats`` (6, N) and ``tops`` are room to work in.
     """
     n = len(k)
     a = 0
+    order, found, active = integers[0], integers[1], integers[2]
+    signs, y, z, column, target, q = floats[0], floats[1], floats[2], floats[3], floats[4], floats[5]
     active[:] = 0
     scale = lam
     for j in range(n):
@@ -449,29 +444,8 @@ def solve_rows(
     """Solve every row of ``queries`` (m, N) in place in ``codes`` (m, N), whose values are the starts."""
     n = K.shape[0]
     R = np.empty((n, n + 8))  # the margin keeps columns of R off one cache set where n is a power of two
-    order, found, active = np.empty(n, np.int64), np.empty(n, np.int64), np.zeros(n, np.uint8)
-    signs, y, z = np.empty(n), np.empty(n), np.empty(n)
-    column, target, q = np.empty(n), np.empty(n), np.empty(n)
-    tops = np.empty((n + 31) // 32)
+    integers, floats, tops = np.zeros((3, n), np.int64), np.empty((6, n)), np.empty((n + 31) // 32)
     for i in range(queries.shape[0]):
         statuses[i], passes[i] = solve_one(
-            K,
-            queries[i],
-            lam,
-            tolerance,
-            additions,
-            limit,
-            skips[i],
-            codes[i],
-            R,
-            order,
-            found,
-            active,
-            signs,
-            y,
-            z,
-            column,
-            target,
-            q,
-            tops,
+            K, queries[i], lam, tolerance, additions, limit, skips[i], codes[i], R, integers, floats, tops
         )

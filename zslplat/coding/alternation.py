@@ -46,12 +46,12 @@ class Plan:
     """What is learned, and how. See the parameters of :class:`zslplat.coding.estimator.CodingMethod`."""
 
     scheme: Scheme
-    learning: str = "none"
+    learning: str = "fixed"
     iterations: int = 8
     supervision: str = "none"
     eta: float = 1.0
     rho: float = 1e-4
-    kernel_learning: str = "none"
+    kernel_learning: str = "fixed"
     include_prior: bool = False
     togetherness: float = 1.0
 
@@ -126,10 +126,10 @@ def alternate(
     Training samples that are atoms are coded without themselves: their codes would say nothing otherwise. Raises
     :class:`UsageError` for a kernel that the asked kind of kernel learning cannot change.
     """
-    learned = plan.learning != "none"
+    learned = plan.learning != "fixed"
     state = Learned(kernel, values.gram(kernel), atoms.selection(rows, len(y)), None if learned else rows)
     L = indicators(y, c)
-    learns = learned or plan.kernel_learning != "none" or plan.supervision != "none"
+    learns = learned or plan.kernel_learning != "fixed" or plan.supervision != "none"
     if not learns and not needs_codes:
         return state
     _code(plan, state, L)
@@ -138,7 +138,7 @@ def alternate(
     for _ in range(plan.iterations if learns else 0):
         if learned:
             _update_dictionary(plan, state, L)
-        if plan.kernel_learning != "none":
+        if plan.kernel_learning != "fixed":
             _update_kernel(plan, state, values)
         _code(plan, state, L)
         if plan.supervision != "none":

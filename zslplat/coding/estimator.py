@@ -49,12 +49,12 @@ COMMON: dict[str, Parameter] = {
     "learning": Parameter(
         "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
         "bounded norms",
-        Choice(("none", "free", "constrained")),
+        Choice(("fixed", "free", "constrained")),
     ),
     "iterations": Parameter("rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1)),
     "learn_kernel": Parameter(
         "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
-        Choice(("none", "bandwidth", "weights", "weights-paper")),
+        Choice(("fixed", "bandwidth", "weights", "weights-paper")),
     ),
     "include_prior": Parameter("count the prior among the reconstruction error that sets the bandwidth", BOOLEAN),
     "togetherness": Parameter("how strongly learned kernel weights are held together; large: the average", POSITIVE),
@@ -64,7 +64,7 @@ COMMON: dict[str, Parameter] = {
     ),
     "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE),
     "code_scaling": Parameter(
-        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("none", "l2"))
+        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2"))
     ),
     "indefinite": Parameter(
         "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
@@ -77,14 +77,14 @@ COMMON_DEFAULTS: dict[str, Any] = {
     "kernel": "gaussian",
     "dictionary": "samples",
     "atoms": None,
-    "learning": "none",
+    "learning": "fixed",
     "iterations": 8,
-    "learn_kernel": "none",
+    "learn_kernel": "fixed",
     "include_prior": False,
     "togetherness": 1.0,
     "rule": "auto",
     "rho": 1e-4,
-    "code_scaling": "none",
+    "code_scaling": "raw",
     "indefinite": "refuse",
     "threads": 1,
     "seed": 0,
@@ -151,13 +151,13 @@ class CodingMethod(KernelMethod):
     @property
     def is_random(self) -> bool:
         """Atoms are drawn, unless they are all samples."""
-        return self.atoms is not None or self.learning != "none"
+        return self.atoms is not None or self.learning != "fixed"
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for values outside their domain and for combinations without meaning."""
         super().check_parameters()
-        if self.rule == "residual" and self.learning != "none":
-            raise UsageError("rule=residual needs atoms that are samples: set learning=none, or another rule")
+        if self.rule == "residual" and self.learning != "fixed":
+            raise UsageError("rule=residual needs atoms that are samples: set learning=fixed, or another rule")
         if self.supervision != "none" and self.rule not in ("auto", self.supervision):
             raise UsageError(f"{type(self).__name__} learns a {self.supervision} classifier; leave rule=auto")
         if str(self.kernel) != ANY and not self.parsed_kernel().psd and self.indefinite == "refuse":
@@ -194,7 +194,7 @@ class CodingMethod(KernelMethod):
             raise MethodError(
                 f"gamma={scheme.gamma:g}: every code is zero from gamma={vanishing_gamma(K_X):.3g} on; choose less"
             )
-        count = self.atoms if self.atoms is not None or self.learning == "none" else max(1, len(y) // 2)
+        count = self.atoms if self.atoms is not None or self.learning == "fixed" else max(1, len(y) // 2)
         rows = choose_rows(self.dictionary, K_X, self.y_, count, self.seed)
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
@@ -251,7 +251,7 @@ class CodingMethod(KernelMethod):
             return self.supervision
         if self.rule != "auto":
             return self.rule
-        return "residual" if self.learning == "none" else "nearest"
+        return "residual" if self.learning == "fixed" else "nearest"
 
     def _plan(self, scheme: Scheme) -> Plan:
         return Plan(
@@ -284,7 +284,7 @@ class CodingMethod(KernelMethod):
             self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho)
 
     def _scaled(self, codes: np.ndarray) -> np.ndarray:
-        if self.code_scaling == "none":
+        if self.code_scaling == "raw":
             return codes
         norms = np.linalg.norm(codes, axis=1, keepdims=True)
         return codes / np.where(norms > 0, norms, 1.0)
@@ -309,7 +309,7 @@ class CodingMethod(KernelMethod):
 
     def _prepared(self, X: np.ndarray, train: np.ndarray | None, space: Space) -> Arrays:
         nested = [name for name in space if name == "kernel" or name.startswith(PREFIX)]
-        searched = bool(nested) or self.learn_kernel != "none"
+        searched = bool(nested) or self.learn_kernel != "fixed"
         if "learn_kernel" in space:
             searched = True
         given = parse_kernel("linear") if str(self.kernel) == ANY else self.parsed_kernel()

@@ -13,7 +13,7 @@ class KernelBagOfWords(CodingMethod):
     """Codes are memberships of the atoms, by distance in the Hilbert space."""
 
     summary = "kernel bag of words"
-    tags = ("kernel", "coding", "baseline")
+    tags = ("kernel", "baseline")
     parameters = in_order(
         {
             "assignment": Parameter("to all atoms by distance, or to the nearest", Choice(("soft", "hard"))),

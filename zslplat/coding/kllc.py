@@ -13,7 +13,7 @@ class KernelLLC(CodingMethod):
     """Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full)."""
 
     summary = "locality-constrained kernel coding"
-    tags = ("kernel", "coding")
+    tags = ("kernel",)
     parameters = in_order(
         {
             "variant": Parameter("nearest atoms only, or all with a price", Choice(("approximate", "full"))),
@@ -53,6 +53,6 @@ class LLC(KernelLLC):
     """Locality-constrained linear coding: the kernel form with the linear kernel."""
 
     summary = "locality-constrained linear coding"
-    tags = ("coding", "baseline")
+    tags = ("baseline",)
     citation = "Wang et al., Locality-constrained Linear Coding for Image Classification (CVPR 2010)"
     initial = {**KernelLLC.initial, "kernel": "linear"}

@@ -12,7 +12,7 @@ class KernelSparseCoding(CodingMethod):
     """min_y |phi(x) - Phi(D) y|^2 + gamma |y|_1, exact; classes by residual, by nearest code, or by a classifier."""
 
     summary = "kernel sparse coding"
-    tags = ("kernel", "coding")
+    tags = ("kernel",)
     parameters = in_order({"gamma": GAMMA}, COMMON)
     initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, COMMON_DEFAULTS)
     gamma: float
@@ -26,5 +26,5 @@ class SparseCoding(KernelSparseCoding):
     """Sparse coding in feature space: kernel sparse coding with the linear kernel."""
 
     summary = "linear sparse coding"
-    tags = ("coding", "baseline")
+    tags = ("baseline",)
     initial = {**KernelSparseCoding.initial, "kernel": "linear"}

@@ -37,7 +37,7 @@ class LCKSVD(Method):
     kind = "coding"
     summary = "label-consistent K-SVD"
     citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"
-    tags = ("coding", "baseline", "supervised")
+    tags = ("baseline", "supervised")
     tolerance = 1e-4
     tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -15,7 +15,7 @@ class SRC(CodingMethod):
 
     summary = "sparse representation-based classification"
     citation = "Wright et al., Robust Face Recognition via Sparse Representation (PAMI 2009)"
-    tags = ("coding", "baseline")
+    tags = ("baseline",)
     parameters = in_order({"gamma": GAMMA}, {name: COMMON[name] for name in OPTIONS})
     initial: ClassVar[dict[str, Any]] = in_order(
         {"gamma": 1e-2},
@@ -23,7 +23,7 @@ class SRC(CodingMethod):
     )
     gamma: float
     # What SRC does not leave open.
-    learning, learn_kernel, rule, indefinite, code_scaling = "none", "none", "residual", "refuse", "none"
+    learning, learn_kernel, rule, indefinite, code_scaling = "fixed", "fixed", "residual", "refuse", "raw"
     iterations, rho, include_prior, togetherness = 1, 1.0, False, 1.0
 
     def scheme(self) -> Scheme:

@@ -18,7 +18,7 @@ class Cosine(ExemplarMethod):
     """
 
     summary = "cosine between features: no learning"
-    tags = "baseline"
+    tags = ("baseline",)
     preprocessing = Preprocessing(features=("l2",))
     parameters = {"center": Parameter("subtract the mean of the negatives first", BOOLEAN)}
 

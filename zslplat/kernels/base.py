@@ -203,7 +203,8 @@ class Kernel(ABC):
         inner = ", ".join(f"{name}={format_value(getattr(self, name))}" for name in sorted(self.parameters))
         return f"{self.label}({inner})" if inner else self.label
 
-    __repr__ = __str__
+    def __repr__(self) -> str:
+        return str(self)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Kernel) and str(self) == str(other)

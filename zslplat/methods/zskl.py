@@ -40,7 +40,7 @@ from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Opti
 PARAMETERS = {
     "kernel": Parameter("kernel expression, or any (tuned over all that fit)", Text()),
     "lam": Parameter("lambda of Eq. 9: weight of the wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True)),
-    "rate": Parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 1e-2, log=True)),
+    "rate": Parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 5e-3, log=True)),
     "epochs": Parameter("passes over the training rows", Integer(1)),
     "batch_size": Parameter("rows of a mini-batch (10 in the paper)", Integer(1)),
     "right_weight": Parameter(
@@ -86,7 +86,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         self,
         kernel: Any = "gaussian(sigma=1.0)",
         lam: float = 1.0,
-        rate: float = 1e-3,
+        rate: float = 5e-4,
         epochs: int = 10,
         batch_size: int = 64,
         right_weight: str = "mean-class-size",

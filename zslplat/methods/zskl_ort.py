@@ -18,7 +18,7 @@ from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition
 ALPHA = Parameter(
     "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
     NON_NEGATIVE,
-    Real(1e-3, 10, log=True),
+    Real(1e-4, 1, log=True),
 )
 
 
@@ -31,11 +31,11 @@ class ZSKLOrt(ZSKL):
 
     def __init__(
         self,
-        kernel: Any = "gaussian(sigma=1.0)",
+        kernel: Any = "gaussian(sigma=0.6)",
         lam: float = 1.0,
-        rate: float = 1e-3,
+        rate: float = 5e-4,
         epochs: int = 10,
-        alpha: float = 1.0,
+        alpha: float = 0.01,
         batch_size: int = 64,
         right_weight: str = "mean-class-size",
         loss: str = "squared",

@@ -60,7 +60,7 @@ class ZSKLSubspaces(ZSKL):
         self,
         kernel: Any = "gaussian(sigma=1.0)",
         lam: float = 1.0,
-        rate: float = 1e-3,
+        rate: float = 5e-4,
         epochs: int = 5,
         batch_size: int = 256,
         right_weight: str = "mean-class-size",

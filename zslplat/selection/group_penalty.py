@@ -87,11 +87,12 @@ def solve_convex(
     """
     H, beta = regression.H, gamma / k
     allowed = precision * max(regression.t, np.finfo(np.float64).tiny)
+    columns = _Columns(regression)
     active = np.flatnonzero(np.any(start != 0, axis=1)) if start is not None else np.empty(0, dtype=np.int64)
     U = np.array(start[active], dtype=np.float64) if start is not None else np.empty((0, H.shape[1]))
     objective: list[float] = []
     while True:
-        R = H - regression.product(active, U) if len(active) else H.copy()
+        R = H - columns.product(active, U)
         lengths = np.linalg.norm(U, axis=1)
         pulls, tau = np.linalg.norm(R, axis=1), float(lengths.sum())
         gap = _gap(pulls, R[active], U, tau, beta)
@@ -100,11 +101,39 @@ def solve_convex(
         if gap <= allowed or len(objective) > max_rounds:
             break
         active, U = _widened(active, U, pulls, beta * tau)
-        U = _solved_on(regression, active, U, R[active], beta, max(0.5 * allowed, 0.1 * gap))
+        U = _solved_on(columns.block(active), H[active], U, R[active], beta, (allowed, gap, regression.t))
         kept = np.any(U != 0, axis=1)
         active, U = active[kept], U[kept]
     level = beta * tau
     return GroupSolution(active, U, pulls / level if level > 0 else np.zeros(len(H)), objective, gap)
+
+
+class _Columns:
+    """The columns of G that were needed so far, so that each is put together once."""
+
+    def __init__(self, regression: Regression) -> None:
+        self.regression = regression
+        d = len(regression.H)
+        self.place = np.full(d, -1, dtype=np.int64)
+        self.values = np.empty((0, d))
+
+    def product(self, active: np.ndarray, U: np.ndarray) -> np.ndarray:
+        """Return G[:, active] U (d, m)."""
+        self._fetch(active)
+        spread = np.zeros((len(self.values), U.shape[1]))
+        spread[self.place[active]] = U
+        return self.values.T @ spread
+
+    def block(self, active: np.ndarray) -> np.ndarray:
+        """Return G[active, active], as a new array."""
+        self._fetch(active)
+        return np.ascontiguousarray(self.values[np.ix_(self.place[active], active)])
+
+    def _fetch(self, features: np.ndarray) -> None:
+        new = features[self.place[features] < 0]
+        if len(new):
+            self.place[new] = np.arange(len(new)) + len(self.values)
+            self.values = np.vstack([self.values, self.regression.columns(new)])
 
 
 def importance(U: np.ndarray, k: float) -> np.ndarray:
@@ -129,10 +158,13 @@ def _widened(active: np.ndarray, U: np.ndarray, pulls: np.ndarray, level: float)
 
 
 def _solved_on(
-    regression: Regression, active: np.ndarray, U: np.ndarray, R: np.ndarray, beta: float, allowed: float
+    G: np.ndarray, H: np.ndarray, U: np.ndarray, R: np.ndarray, beta: float, precision: tuple[float, float, float]
 ) -> np.ndarray:
-    """Minimise over the rows of the active features, to within ``allowed`` or as far as rounding lets J fall."""
-    G, H = regression.block(active), regression.H[active]
+    """Minimise over the rows of the working set, as far as the gap in hand is worth it, or rounding lets J fall.
+
+    ``precision``: the gap that is allowed in the end, the gap of the whole problem now, and J(0).
+    """
+    allowed = max(0.5 * precision[0], 0.1 * precision[1])
     U, R = np.ascontiguousarray(U), np.ascontiguousarray(R)
     lengths = np.linalg.norm(U, axis=1)
     value = _value(U, R, H, beta)
@@ -150,7 +182,7 @@ def _solved_on(
             U, R, value = further, residual, further_value
             lengths = np.linalg.norm(U, axis=1)
         gap = _gap(np.linalg.norm(R, axis=1), R, U, float(lengths.sum()), beta)
-        if gap <= allowed or before - value <= 1e-15 * regression.t:
+        if gap <= allowed or before - value <= 1e-15 * precision[2]:
             break
     return U
 

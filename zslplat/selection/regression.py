@@ -82,12 +82,24 @@ class Regression:
         """Return G restricted to the active features, (a, a), as a new array."""
         return self._gram(active, self.alpha)
 
+    def columns(self, features: np.ndarray) -> np.ndarray:
+        """Return G[:, features]' (b, d), as a new array."""
+        counts, means = self.statistics["counts"], self.statistics["means"]
+        if has_gram(self.statistics):
+            # Rows of a symmetric matrix are its columns, and lie together in memory.
+            found = np.array(self.statistics["gram"][features])
+        else:
+            rows = self.statistics["rows"]
+            found = rows[:, features].T @ rows
+        if self.alpha:
+            found += (self.alpha * counts[:, None] * means[:, features]).T @ means
+        return found
+
     def product(self, active: np.ndarray, U: np.ndarray) -> np.ndarray:
         """Return G[:, active] U (d, m) for the rows U (a, m) of the active features."""
         counts, means = self.statistics["counts"], self.statistics["means"]
         centres = self.alpha * (means.T @ (counts[:, None] * (means[:, active] @ U)))
         if has_gram(self.statistics):
-            # Rows of a symmetric matrix are its columns, and lie together in memory.
             gram = self.statistics["gram"]
             return centres + (gram if _is_everything(active, len(gram)) else gram[active].T) @ U
         rows = self.statistics["rows"]

@@ -34,7 +34,7 @@ from scipy.linalg import blas
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays
 
-BLOCK = 1024
+BLOCK = 512
 
 
 class StatisticsAccumulator:

@@ -10,6 +10,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -125,6 +126,14 @@ class Task(ABC):
     def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Return the rows whose mean the step ``center_all`` subtracts for a role; None for the training rows."""
         return None
+
+    def kept_preprocessing(self, inputs: Mapping[str, np.ndarray], steps: Mapping[str, Sequence[str]]) -> Arrays:
+        """Return further inputs that keep the preprocessing for rows that come later; ``inputs`` are unprocessed."""
+        return {}
+
+    def export(self, method: Any, problem: Problem, folder: Path) -> None:
+        """Write what a fitted method can be used with later (an index, say) as further artifacts; nothing here."""
+        return
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Compute what does not depend on the searched parameters, once per problem; may be empty."""

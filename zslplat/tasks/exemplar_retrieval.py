@@ -11,7 +11,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +20,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
+from zslplat.exemplars.frozen_steps import freeze
 from zslplat.methods.base import require_kind
 from zslplat.metrics.ranking import Ranking
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, check_value
@@ -138,6 +139,13 @@ class ExemplarRetrieval(Task):
             relevant = np.arange(len(y) - 1) < (y == c).sum() - 1
             expected[int(c)] = Ranking.of(np.zeros(len(y) - 1), relevant).average_precision()
         return float(np.mean([expected[int(c)] for c in y[queries]]))
+
+    def kept_preprocessing(self, inputs: Mapping[str, np.ndarray], steps: Mapping[str, Sequence[str]]) -> Arrays:
+        """Return the preprocessing of the features as stand-in rows, so that the index can treat new rows."""
+        if inputs["X"].ndim != 2:
+            return {}
+        frozen = freeze(steps["features"], inputs["X"])
+        return {f"frozen/features/{name}": rows for name, rows in frozen.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.exemplars.index).

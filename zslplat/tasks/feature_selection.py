@@ -22,7 +22,7 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import apply_steps, parse_steps
+from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import per_class_accuracy
@@ -127,7 +127,7 @@ class FeatureSelection(Task):
             check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
         if first > last:
             raise UsageError(f"task {self.name}: first={first} is above last={last}; give first <= last")
-        parse_steps(scaling)
+        Preprocessing(features=parse_steps(scaling))  # refuses unknown steps
         if zero_shot:
             self._zero_shot_method()
 

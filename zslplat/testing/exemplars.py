@@ -9,6 +9,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError, ZslplatError
 from zslplat.methods.base import Method
+from zslplat.testing import exercise
 from zslplat.testing.exercise import ExemplarExercise
 from zslplat.testing.method_checks import assert_close
 from zslplat.testing.running import Check
@@ -98,9 +99,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, np.ndarray]:
-    arrays = _EXERCISE.arrays(method)
-    fresh: Any = clone(method)
-    return fresh.fit(arrays["negatives"]), arrays["X"]
+    return exercise.fitted(method), _EXERCISE.arrays(method)["X"]
 
 
 EXEMPLAR_CHECKS: tuple[Check, ...] = (

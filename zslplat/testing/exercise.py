@@ -6,16 +6,19 @@ statistics, :meth:`Exercise.apply` fits the given instance and returns its outpu
 
 from __future__ import annotations
 
+import copy
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.space import Space
-from zslplat.testing.problems import SMALL, WIDE, class_problem
+from zslplat.testing.problems import SMALL, WIDE, class_problem, classification_problem
 
 
 class Exercise(ABC):
@@ -120,8 +123,36 @@ class ExemplarExercise(Exercise):
         return {"similarity": method.similarity(encoding, encoding.take(slice(0, 20)))}
 
 
+class CodingExercise(Exercise):
+    """Fit on labelled rows, code and score further rows of the same classes."""
+
+    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+        """Return X, y and X_pool."""
+        problem = classification_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
+
+    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
+        """Return the statistics of the training rows and of the pool."""
+        fit = method.prepare_fit(arrays["X"], arrays["y"], space=space)
+        score = method.prepare_score(arrays["X_pool"], arrays["X"], space=space)
+        return prefixed("fit/", fit) | prefixed("score/", score)
+
+    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
+        """Fit on X, y."""
+        return method.fit(arrays["X"], arrays["y"], statistics=selected("fit/", statistics))
+
+    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return codes and scores of the pool."""
+        given = selected("score/", statistics)
+        return {
+            "codes": method.transform(arrays["X_pool"], statistics=given),
+            "scores": method.decision_function(arrays["X_pool"], statistics=given),
+        }
+
+
 EXERCISES: dict[str, Exercise] = {
     "zero-shot": ZeroShotExercise(),
+    "coding": CodingExercise(),
     "feature-selection": SelectionExercise(),
     "exemplar": ExemplarExercise(),
 }
@@ -133,6 +164,24 @@ def exercise_of(method: Method) -> Exercise:
         known = ", ".join(EXERCISES)
         raise UsageError(f"{type(method).__name__}: kind {method.kind!r} has no checks; kinds with checks: {known}")
     return EXERCISES[method.kind]
+
+
+def fitted(method: Any) -> Any:
+    """Return a copy of the method, fitted on the small problem; it is fitted once for all checks of one instance."""
+    return copy.deepcopy(_fitted(method))
+
+
+@lru_cache(maxsize=2)
+def _fitted(method: Any) -> Any:
+    fresh, exercise = clone(method), exercise_of(method)
+    exercise.fit(fresh, exercise.arrays(method), {})
+    return fresh
+
+
+def direct_outputs(method: Any) -> Arrays:
+    """Return what the method makes of the small problem without prepared statistics."""
+    exercise = exercise_of(method)
+    return exercise.outputs(fitted(method), exercise.arrays(method), {})
 
 
 def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:

@@ -14,7 +14,7 @@ from sklearn.base import clone
 from zslplat.errors import MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter
-from zslplat.testing.exercise import exercise_of
+from zslplat.testing.exercise import exercise_of, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check
@@ -28,6 +28,7 @@ PLAIN = (int, float, str, bool, type(None))
 
 def method_checks(method: Method) -> tuple[Check, ...]:
     """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
+    from zslplat.testing.coding import CODING_CHECKS
     from zslplat.testing.exemplars import EXEMPLAR_CHECKS
     from zslplat.testing.isolation import ISOLATION_CHECKS
     from zslplat.testing.selection import SELECTION_CHECKS
@@ -35,6 +36,7 @@ def method_checks(method: Method) -> tuple[Check, ...]:
 
     of_kind: dict[str, Callable[[], tuple[Check, ...]]] = {
         "zero-shot": lambda: zero_shot_checks(method),
+        "coding": lambda: CODING_CHECKS,
         "feature-selection": lambda: SELECTION_CHECKS,
         "exemplar": lambda: EXEMPLAR_CHECKS,
     }
@@ -131,7 +133,7 @@ def fit_returns_self_and_keeps_parameters(method: Method) -> None:
 def outputs_are_finite(method: Method) -> None:
     """What the method returns is made of finite numbers."""
     exercise = exercise_of(method)
-    for name, values in exercise.apply(clone(method), exercise.arrays(method)).items():
+    for name, values in exercise.outputs(fitted(method), exercise.arrays(method), {}).items():
         assert isinstance(values, np.ndarray), f"{name} is {type(values).__name__}, expected an array"
         assert np.issubdtype(values.dtype, np.number), f"{name} is of type {values.dtype}"
         assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
@@ -173,6 +175,8 @@ def prepared_path_equals_direct_path(method: Method) -> None:
     arrays = exercise.arrays(method)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
     prepared = exercise.prepare(type(method).build(fixed), arrays, method.space)
+    if not prepared and not exercise.prepare(clone(method), arrays, {}):
+        return  # a method that prepares nothing has one path
     for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
         point = _short(values, method)
         try:
@@ -205,9 +209,9 @@ def number_of_threads_does_not_matter(method: Method) -> None:
 
 def matrices_survive_storage(method: Method) -> None:
     """matrices() are finite numeric arrays under names fit for files, and are read back from .npy as they were."""
-    fitted, exercise = clone(method), exercise_of(method)
-    exercise.apply(fitted, exercise.arrays(method))
-    matrices = fitted.matrices()
+    scored, exercise = fitted(method), exercise_of(method)
+    exercise.outputs(scored, exercise.arrays(method), {})
+    matrices = scored.matrices()
     for name, values in matrices.items():
         assert isinstance(name, str), f"{name!r} is no name"
         assert Path(name).name == name, f"{name!r} is no name for a file"
@@ -222,9 +226,9 @@ def matrices_survive_storage(method: Method) -> None:
 
 def diagnostics_are_finite_numbers(method: Method) -> None:
     """What a fit reports of itself are finite numbers and series of them."""
-    fitted, exercise = clone(method), exercise_of(method)
-    exercise.apply(fitted, exercise.arrays(method))
-    diagnostics = fitted.diagnostics
+    scored, exercise = fitted(method), exercise_of(method)
+    exercise.outputs(scored, exercise.arrays(method), {})
+    diagnostics = scored.diagnostics
     assert isinstance(diagnostics, Diagnostics), f"diagnostics_ is {type(diagnostics).__name__}, expected Diagnostics"
     reported: dict[str, list[float]] = {name: [value] for name, value in diagnostics.numbers.items()}
     for name, values in {**reported, **diagnostics.series}.items():
@@ -237,9 +241,9 @@ def objective_never_rises(method: Method) -> None:
     """The objective that a monotone method reports never rises from one iteration to the next, beyond rounding."""
     exercise = exercise_of(method)
     for values in [method.get_params(deep=False), *settings(method)]:
-        fitted = type(method).build(values)
-        exercise.apply(fitted, exercise.arrays(method))
-        found = {n: v for n, v in fitted.diagnostics.series.items() if n == "objective" or n.startswith("objective_")}
+        built = type(method).build(values)
+        exercise.apply(built, exercise.arrays(method))
+        found = {n: v for n, v in built.diagnostics.series.items() if n == "objective" or n.startswith("objective_")}
         assert found, "tagged monotone, but diagnostics_.series has no objective"
         for name, series in found.items():
             rise = np.diff(series)

@@ -7,7 +7,7 @@ far enough apart for any sensible method to do better than guessing.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -30,7 +30,7 @@ SMALL = Sizes()
 # Enough rows for methods that learn in small steps, and for graphs over the rows of a batch.
 PLENTY = Sizes(rows=800, pool=360)
 # Large enough for BLAS to share the products out to threads.
-WIDE = Sizes(rows=320, pool=120, dimensions=32, attributes=12, seen=16, unseen=6)
+WIDE = Sizes(rows=144, pool=60, dimensions=48, attributes=12, seen=12, unseen=6)
 
 
 @dataclass(frozen=True)
@@ -68,6 +68,11 @@ def class_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: i
     X, X_pool = apply_steps(preprocessing.features, rows(y), rows(y_pool))
     S, S_pool = apply_steps(preprocessing.signatures, attributes[: sizes.seen], attributes, every=attributes)
     return ClassProblem(X, y, S, X_pool, y_pool, S_pool, np.arange(classes) < sizes.seen)
+
+
+def classification_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: int = 0) -> ClassProblem:
+    """Return the same kind of problem with rows to score from the classes that were trained on."""
+    return class_problem(preprocessing, replace(sizes, unseen=0), seed=seed)
 
 
 def _patterns(count: int, attributes: int, rng: np.random.Generator) -> np.ndarray:

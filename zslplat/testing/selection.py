@@ -2,27 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from sklearn.base import clone
 
 from zslplat.errors import DataError
 from zslplat.methods.base import Method
+from zslplat.testing.exercise import fitted
 from zslplat.testing.method_checks import assert_close
-from zslplat.testing.problems import ClassProblem, class_problem
+from zslplat.testing.problems import class_problem
 from zslplat.testing.running import Check
 
 
 def ranking_follows_from_the_scores(method: Method) -> None:
     """scores_ has a finite number per feature; ranking_ lists the features by falling score, ties by column."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
+    learned = fitted(method)
     d = problem.X.shape[1]
-    assert fitted.scores_.shape == (d,), f"scores_ has shape {fitted.scores_.shape}, expected ({d},)"
-    assert np.isfinite(fitted.scores_).all(), "scores_ holds NaN or infinity"
-    expected = np.argsort(-fitted.scores_, kind="stable")
-    assert np.array_equal(fitted.ranking_, expected), f"ranking_ is {fitted.ranking_}, the scores give {expected}"
+    assert learned.scores_.shape == (d,), f"scores_ has shape {learned.scores_.shape}, expected ({d},)"
+    assert np.isfinite(learned.scores_).all(), "scores_ holds NaN or infinity"
+    expected = np.argsort(-learned.scores_, kind="stable")
+    assert np.array_equal(learned.ranking_, expected), f"ranking_ is {learned.ranking_}, the scores give {expected}"
 
 
 def order_of_rows_does_not_matter(method: Method) -> None:
@@ -30,7 +29,7 @@ def order_of_rows_does_not_matter(method: Method) -> None:
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.X))
     found = clone(method).fit(problem.X[order], problem.y[order], problem.S)
-    direct = _fitted(method, problem)
+    direct = fitted(method)
     assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with rows in another order")
 
 
@@ -39,7 +38,7 @@ def order_of_classes_does_not_matter(method: Method) -> None:
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(len(problem.S))
     found = clone(method).fit(problem.X, np.argsort(order)[problem.y], problem.S[order])
-    direct = _fitted(method, problem)
+    direct = fitted(method)
     assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_}, "with classes in another order")
 
 
@@ -48,7 +47,7 @@ def scores_follow_the_columns(method: Method) -> None:
     problem = class_problem(method.preprocessing)
     order = np.random.default_rng(9).permutation(problem.X.shape[1])
     found = clone(method).fit(np.ascontiguousarray(problem.X[:, order]), problem.y, problem.S)
-    direct = _fitted(method, problem)
+    direct = fitted(method)
     assert_close(method, {"scores": found.scores_}, {"scores": direct.scores_[order]}, "with columns in another order")
 
 
@@ -72,11 +71,6 @@ def unusable_data_are_refused(method: Method) -> None:
         except Exception as error:
             raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected DataError") from error
         raise AssertionError(f"{what} is accepted; expected DataError")
-
-
-def _fitted(method: Method, problem: ClassProblem) -> Any:
-    fresh: Any = clone(method)
-    return fresh.fit(problem.X, problem.y, problem.S)
 
 
 SELECTION_CHECKS: tuple[Check, ...] = (

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError
 from zslplat.methods.base import Method, ZeroShotMethod
+from zslplat.testing.exercise import fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.problems import PLENTY, ClassProblem, class_problem
 from zslplat.testing.running import Check
@@ -32,10 +33,10 @@ def zero_shot_checks(method: Method) -> tuple[Check, ...]:
 def scores_have_a_row_per_row_and_a_column_per_class(method: ZeroShotMethod) -> None:
     """decision_function returns (rows, classes), with or without the mask of seen classes, also for one row."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
+    learned = fitted(method)
     for rows in (len(problem.X_pool), 2, 1):
         for seen in (None, problem.seen):
-            scores = fitted.decision_function(problem.X_pool[:rows], problem.S_pool, seen=seen)
+            scores = learned.decision_function(problem.X_pool[:rows], problem.S_pool, seen=seen)
             expected = (rows, len(problem.S_pool))
             assert np.shape(scores) == expected, f"scores of shape {np.shape(scores)}, expected {expected}"
             assert np.isfinite(scores).all(), f"scores of {rows} rows hold NaN or infinity"
@@ -44,45 +45,45 @@ def scores_have_a_row_per_row_and_a_column_per_class(method: ZeroShotMethod) -> 
 def order_of_training_rows_does_not_matter(method: ZeroShotMethod) -> None:
     """Training rows in another order give the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
-    direct = _scores(_fitted(method, problem), problem)
+    direct = _scores(fitted(method), problem)
     order = _order(len(problem.X))
     other = dataclasses.replace(problem, X=problem.X[order], y=problem.y[order])
-    _assert_close(method, _scores(_fitted(method, other), other), direct, "with training rows in another order")
+    _assert_close(method, _scores(_fitted_on(method, other), other), direct, "with training rows in another order")
 
 
 def order_of_training_classes_does_not_matter(method: ZeroShotMethod) -> None:
     """Other numbers for the same training classes give the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
-    direct = _scores(_fitted(method, problem), problem)
+    direct = _scores(fitted(method), problem)
     order = _order(len(problem.S))
     other = dataclasses.replace(problem, y=np.argsort(order)[problem.y], S=problem.S[order])
-    _assert_close(method, _scores(_fitted(method, other), other), direct, "with training classes in another order")
+    _assert_close(method, _scores(_fitted_on(method, other), other), direct, "with training classes in another order")
 
 
 def scores_follow_the_rows_of_the_batch(method: ZeroShotMethod) -> None:
     """Rows scored in another order have the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
-    direct = _scores(fitted, problem)
+    learned = fitted(method)
+    direct = _scores(learned, problem)
     order = _order(len(problem.X_pool))
-    found = _scores(fitted, dataclasses.replace(problem, X_pool=problem.X_pool[order]))
+    found = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[order]))
     _assert_close(method, found, direct[order], "of a batch in another order")
 
 
 def scores_follow_the_order_of_candidates(method: ZeroShotMethod) -> None:
     """Candidate classes listed in another order have the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
-    direct = _scores(fitted, problem)
+    learned = fitted(method)
+    direct = _scores(learned, problem)
     order = _order(len(problem.S_pool))
     other = dataclasses.replace(problem, S_pool=problem.S_pool[order], seen=problem.seen[order])
-    _assert_close(method, _scores(fitted, other), direct[:, order], "of candidates in another order")
+    _assert_close(method, _scores(learned, other), direct[:, order], "of candidates in another order")
 
 
 def steps_end_where_fit_ends(method: ZeroShotMethod) -> None:
     """fit_steps yields 1, 2, ... and can be scored at every step; after the last one it has done what fit does."""
     problem = class_problem(method.preprocessing)
-    direct = _scores(_fitted(method, problem), problem)
+    direct = _scores(fitted(method), problem)
     stepped: ZeroShotMethod = clone(method)
     steps = []
     for step in stepped.fit_steps(problem.X, problem.y, problem.S):
@@ -106,8 +107,8 @@ def better_than_guessing(method: ZeroShotMethod) -> None:
     problem = class_problem(method.preprocessing, PLENTY)
     rows = ~problem.seen[problem.y_pool]
     S, names = problem.S_pool[~problem.seen], np.flatnonzero(~problem.seen)
-    fitted = _fitted(method, problem)
-    guess = names[np.argmax(fitted.decision_function(problem.X_pool[rows], S), axis=1)]
+    learned = _fitted_on(method, problem)
+    guess = names[np.argmax(learned.decision_function(problem.X_pool[rows], S), axis=1)]
     accuracy, chance = float((guess == problem.y_pool[rows]).mean()), 1 / len(names)
     # Three standard deviations of guessing on so many rows.
     needed = chance + 3 * np.sqrt(chance * (1 - chance) / rows.sum())
@@ -142,10 +143,10 @@ def unusable_data_are_refused(method: ZeroShotMethod) -> None:
 def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None:
     """A method that is not transductive scores a row alone as it does in a batch, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
-    whole = _scores(fitted, problem)
+    learned = fitted(method)
+    whole = _scores(learned, problem)
     for rows in (slice(0, 1), slice(7, 19)):
-        found = _scores(fitted, dataclasses.replace(problem, X_pool=problem.X_pool[rows]))
+        found = _scores(learned, dataclasses.replace(problem, X_pool=problem.X_pool[rows]))
         scale = float(np.abs(whole).max())
         off = float(np.abs(found - whole[rows]).max()) / scale if scale else 0.0
         assert off <= max(method.tolerance, 1e-6), (
@@ -157,13 +158,13 @@ def score_of_a_row_does_not_depend_on_other_rows(method: ZeroShotMethod) -> None
 def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod) -> None:
     """A method that is not transductive prefers one class to another by as much when other candidates are left out."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
-    whole = _scores(fitted, problem)
+    learned = fitted(method)
+    whole = _scores(learned, problem)
     for kept in (problem.seen, ~problem.seen):
         few = dataclasses.replace(problem, S_pool=problem.S_pool[kept], seen=problem.seen[kept])
         # What is added to all classes of a row changes no comparison.
         found, expected = (
-            scores - scores.mean(axis=1, keepdims=True) for scores in (_scores(fitted, few), whole[:, kept])
+            scores - scores.mean(axis=1, keepdims=True) for scores in (_scores(learned, few), whole[:, kept])
         )
         off = deviation(found, expected)
         assert off <= max(method.tolerance, 1e-6), (
@@ -175,7 +176,7 @@ def score_of_a_class_does_not_depend_on_other_candidates(method: ZeroShotMethod)
 def one_signature_per_class_is_the_plain_case(method: Any) -> None:
     """A method for several signatures per class gives with one each what it gives without signature_class."""
     problem = class_problem(method.preprocessing)
-    direct = _scores(_fitted(method, problem), problem)
+    direct = _scores(fitted(method), problem)
     several = clone(method).fit(problem.X, problem.y, problem.S, signature_class=np.arange(len(problem.S)))
     own = np.arange(len(problem.S_pool))
     found = several.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen, signature_class=own)
@@ -188,21 +189,21 @@ def one_signature_per_class_is_the_plain_case(method: Any) -> None:
 def learned_matrices_are_stationary(method: Any) -> None:
     """No small change of a learned matrix lowers objective(X, y, S), for methods that are tagged stationary."""
     problem = class_problem(method.preprocessing)
-    fitted = _fitted(method, problem)
+    learned = fitted(method)
     given = (problem.X, problem.y, problem.S)
-    names = [name for name in fitted.matrices() if hasattr(fitted, f"{name}_")]
+    names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
     assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
     rng = np.random.default_rng(0)
     for name in names:
-        learned = np.array(getattr(fitted, f"{name}_"), dtype=np.float64)
-        length = float(np.linalg.norm(learned))
+        matrix = np.array(getattr(learned, f"{name}_"), dtype=np.float64)
+        length = float(np.linalg.norm(matrix))
         for _ in range(5):
-            direction = rng.normal(size=learned.shape)
+            direction = rng.normal(size=matrix.shape)
             direction *= 1e-3 * length / np.linalg.norm(direction)
             at = []
             for share in (-1, 0, 1):
-                setattr(fitted, f"{name}_", learned + share * direction)
-                at.append(float(fitted.objective(*given)))
+                setattr(learned, f"{name}_", matrix + share * direction)
+                at.append(float(learned.objective(*given)))
             # A parabola through three points: how far its lowest one is, in steps.
             slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
             # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
@@ -210,16 +211,16 @@ def learned_matrices_are_stationary(method: Any) -> None:
             assert abs(slope) <= 1e-2 * bend, (
                 f"{name}: the objective is lower {abs(slope / bend) * 1e-3:.1e} of its size away along a direction"
             )
-        setattr(fitted, f"{name}_", learned)
+        setattr(learned, f"{name}_", matrix)
 
 
-def _fitted(method: ZeroShotMethod, problem: ClassProblem) -> Any:
+def _fitted_on(method: ZeroShotMethod, problem: ClassProblem) -> Any:
     fresh: ZeroShotMethod = clone(method)
     return fresh.fit(problem.X, problem.y, problem.S)
 
 
-def _scores(fitted: Any, problem: ClassProblem) -> np.ndarray:
-    return np.asarray(fitted.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen))
+def _scores(learned: Any, problem: ClassProblem) -> np.ndarray:
+    return np.asarray(learned.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen))
 
 
 def _order(count: int) -> np.ndarray:

@@ -7,6 +7,7 @@ is away is no error: the records are complete without it, and the next command c
 
 from __future__ import annotations
 
+import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
@@ -175,6 +176,9 @@ class Projection:
         from alembic.util import CommandError
         from mlflow.exceptions import MlflowException
 
+        # What fails is raised, and shown as one line; the libraries would print their own account of it before.
+        for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             return action()
         except (MlflowException, OSError, sa.exc.SQLAlchemyError, CommandError) as error:

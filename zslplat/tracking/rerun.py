@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
@@ -39,26 +41,49 @@ class TrackedRun:
 
 def find_run(settings: Settings, run: str) -> TrackedRun:
     """Return a run by its MLflow id; raises :class:`StoreError` for unknown runs and those that cannot run again."""
-    import os
+    found = _read(settings, run)
+    request = found.data.tags.get("zslplat.rerun")
+    if request is None:
+        kind = found.data.tags.get("zslplat.kind", "foreign")
+        raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
+    return TrackedRun(found.info.run_name, json.loads(request), dict(found.data.metrics))
 
+
+def artifact_folder(settings: Settings, run: str, name: str) -> Path:
+    """Return the path of a folder among a run's artifacts, fetched where they are remote; or raise StoreError."""
+    from mlflow.artifacts import download_artifacts
+    from mlflow.exceptions import MlflowException
+
+    found = _read(settings, run)
+    try:
+        folder = Path(download_artifacts(run_id=run, artifact_path=name, tracking_uri=settings.tracking_uri))
+    except (MlflowException, OSError) as error:
+        raise StoreError(
+            f"run {found.info.run_name!r} has no artifact {name!r}: {' '.join(str(error).split())}"
+        ) from None
+    if not folder.is_dir():
+        raise StoreError(
+            f"run {found.info.run_name!r} has no artifact {name!r}; give a final run, or one of `zslplat run`"
+        )
+    return folder
+
+
+def _read(settings: Settings, run: str) -> Any:
     os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
     if settings.tracking_is_local and not (settings.store / "mlflow.db").exists():
         raise StoreError(f"no runs in {settings.store}; give --store or --tracking-uri")
     try:
-        found = MlflowClient(tracking_uri=settings.tracking_uri).get_run(run)
+        return MlflowClient(tracking_uri=settings.tracking_uri).get_run(run)
     except MlflowException as error:
         text = " ".join(str(error).split())
         raise StoreError(
             f"run {run!r} cannot be read from {settings.tracking_uri}: {text}; copy its id from the UI"
         ) from None
-    request = found.data.tags.get("zslplat.rerun")
-    if request is None:
-        kind = found.data.tags.get("zslplat.kind", "foreign")
-        raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
-    return TrackedRun(found.info.run_name, json.loads(request), dict(found.data.metrics))
 
 
 def differences(run: TrackedRun, metrics: Mapping[str, float]) -> tuple[int, list[str]]:

@@ -178,9 +178,9 @@ class StudyViews:
                 name=key,
                 parent=self.parent,
                 parameters={
+                    "seed": entry["seed"],
                     **self.bench.experiment.method.parameters,
                     **trial["parameters"],
-                    "seed": entry["seed"],
                     **{f"carried.{k}": v for k, v in trial["carry"].items()},
                 },
                 metrics=metrics,

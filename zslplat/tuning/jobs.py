@@ -187,6 +187,8 @@ class _Fold:
             folder = job.artifacts / self.problem.name if several else job.artifacts
             try:
                 write_artifacts(folder, method, self.best, job.matrices_bytes // len(job.problems))
+                if job.full:
+                    task.export(method, self.problem, folder)
             except OSError as error:
                 raise StoreError(
                     f"cannot write artifacts to {folder}: {error.strerror or error}; what was recorded is kept; "

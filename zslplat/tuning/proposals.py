@@ -98,7 +98,7 @@ def grid_values(dimension: Range, points: int) -> list[Any]:
     values = np.geomspace(low, high, points) if dimension.log else np.linspace(low, high, points)
     if isinstance(dimension, Integer):
         return sorted({round(v) for v in values})
-    return [float(f"{v:.6g}") for v in values]
+    return [min(max(float(f"{v:.6g}"), low), high) for v in values]
 
 
 def optuna_distributions(space: Space, names: Sequence[str]) -> dict[str, Any]:

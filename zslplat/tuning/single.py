@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,14 +13,16 @@ from zslplat.config import write_config
 from zslplat.errors import ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
+from zslplat.tracking import pending
 from zslplat.tracking.projection import Projection, RunView
 from zslplat.tracking.views import common_tags, dataset_view, experiment_name, rerun_tag
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import Workers
 from zslplat.tuning.jobs import EvaluateJob
-from zslplat.tuning.records import Records
-from zslplat.tuning.study import Interrupted, Reporter, SilentReporter, repeat_seed
-from zslplat.tuning.worker import Limits
+from zslplat.tuning.records import Records, file_lock
+from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.tuning.study import repeat_seed
+from zslplat.tuning.worker import Answer, Limits
 
 
 @dataclass
@@ -65,7 +68,7 @@ def run_setting(
     owner = f"run:{key_of(experiment.identity(), split, started)}"
     folder = settings.studies / owner.replace(":", "-")
     folder.mkdir(parents=True, exist_ok=True)
-    repeats = repeats if bench.template.is_random else 1
+    repeats = repeats if bench.random else 1
     result = RunResult(split, [], [], bench.task.primary.name, bench.chance(problems[0]), [], 0)
     try:
         with Workers(min(workers, max(repeats, len(problems))), log_path=str(folder / "workers.log")) as pool:
@@ -89,6 +92,30 @@ def run_setting(
             answers = pool.run(jobs, limits or Limits())
     except KeyboardInterrupt:
         raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
+    with file_lock(folder / pending.LOCK):
+        shown = _show(result, bench, settings, records, owner, folder, jobs, answers, started, reporter, export)
+    if shown:
+        pending.catch_up(settings, reporter.warn)
+    result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
+    bench.cache.evict()
+    return result
+
+
+def _show(
+    result: RunResult,
+    bench: Workbench,
+    settings: Settings,
+    records: Records,
+    owner: str,
+    folder: Path,
+    jobs: Sequence[EvaluateJob],
+    answers: Sequence[Answer],
+    started: float,
+    reporter: Reporter,
+    export: Path | None,
+) -> bool:
+    """Record the answers and show them in MLflow; False when the server is away."""
+    experiment, split, repeats = bench.experiment, result.split, len(jobs)
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
     for r, answer in enumerate(answers):
         if answer.result is None:
@@ -104,48 +131,43 @@ def run_setting(
             signatures=experiment.signatures,
             seed=jobs[r].seed,
             repeats=1,
-            carried=dict(carried or {}),
+            carried=dict(jobs[r].carried),
         )
         if export is not None:
-            import shutil
-
             target = export / f"repeat-{r}" if repeats > 1 else export
             shutil.copytree(folder / f"repeat-{r}", target, dirs_exist_ok=True)
             result.artifacts.append(target)
-        prefix = "test" if test else "val"
+        prefix = "test" if split == "test" else "val"
         metrics = {f"{prefix}_{k}": v for k, v in content["metrics"].items()}
         metrics |= {
             f"{prefix}_{k}.{fold['name']}": v
             for fold in content["folds"]
             for k, v in fold["metrics"].items()
-            if not test
+            if split != "test"
         }
-        now = time.time()
-        result.run_ids.append(
-            projection.show(
-                RunView(
-                    key=f"repeat-{r}",
-                    name=f"{experiment.method.name} {split}" + (f" {r}" if repeats > 1 else ""),
-                    parameters={**experiment.method.parameters, "seed": jobs[r].seed},
-                    metrics=metrics | {"seconds": content["seconds"], "peak_memory_bytes": content["peak_bytes"]},
-                    tags={
-                        **common_tags(bench),
-                        **rerun_tag(bench, {}, split, jobs[r].seed, carried or {}),
-                        "zslplat.kind": "run",
-                        "zslplat.split": split,
-                    },
-                    started=started,
-                    ended=now,
-                    artifacts=folder / f"repeat-{r}",
-                    dataset=dataset_view(bench, split),
-                )
-            )
+        view = RunView(
+            key=f"repeat-{r}",
+            name=f"{experiment.method.name} {split}" + (f" {r}" if repeats > 1 else ""),
+            parameters={"seed": jobs[r].seed, **experiment.method.parameters},
+            metrics=metrics | {"seconds": content["seconds"], "peak_memory_bytes": content["peak_bytes"]},
+            tags={
+                **common_tags(bench),
+                **rerun_tag(bench, {}, split, jobs[r].seed, jobs[r].carried),
+                "zslplat.kind": "run",
+                "zslplat.split": split,
+            },
+            started=started,
+            ended=time.time(),
+            artifacts=folder / f"repeat-{r}",
+            dataset=dataset_view(bench, split),
         )
+        pending.keep(folder, experiment_name(bench), owner, view)
+        result.run_ids.append(projection.show(view))
+        if not projection.away:
+            pending.done(folder, view)
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
-    result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
-    bench.cache.evict()
-    return result
+    return not projection.away
 
 
 def prepare_statistics(

@@ -2,96 +2,31 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
-from zslplat.errors import UsageError, ZslplatError
+from zslplat.errors import ZslplatError
 from zslplat.experiment import Experiment, Workbench, defaults_of
 from zslplat.settings import Settings
+from zslplat.tracking.pending import catch_up
 from zslplat.tracking.views import StudyViews
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import DeadlineReached, Workers
 from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.options import StudyOptions, fitting, folder_name
 from zslplat.tuning.proposals import FinishedTrial, check_space, grid, propose_batch
 from zslplat.tuning.records import Records, file_lock
+from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.worker import Answer, Limits
 
 _PRUNING_STARTS_AFTER = 8
-_MOST_NAME = 200
-_UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
-
-
-@dataclass(frozen=True)
-class StudyOptions:
-    """How a study is carried out.
-
-    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed). Free to change
-    between calls: ``trials`` (total), ``workers``, ``cluster``, ``timeout`` seconds for the whole call,
-    ``trial_timeout`` seconds and ``memory_bytes`` per trial, ``repeats`` of the final evaluation,
-    ``artifact_bytes`` for the matrices of all trials together.
-    """
-
-    name: str | None = None
-    trials: int = 20
-    batch_size: int = 4
-    sampler: str = "tpe"
-    pruner: str = "median"
-    workers: int = 2
-    cluster: str | None = None
-    timeout: float | None = None
-    trial_timeout: float | None = None
-    memory_bytes: int | None = None
-    repeats: int = 5
-    artifact_bytes: int = 64 * 2**20
-
-    def __post_init__(self) -> None:
-        for name in ("trials", "batch_size", "workers", "repeats"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name}={getattr(self, name)}: expected at least 1")
-        if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
-            raise UsageError(f"--study {self.name!r}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
-        if self.name is not None and len(self.name) > _MOST_NAME:
-            raise UsageError(f"--study: a name of {len(self.name)} characters; at most {_MOST_NAME} are possible")
-
-
-class Reporter(Protocol):
-    """Where a long command is told what happens; the command line shows it."""
-
-    def stage(self, text: str) -> None:
-        """A new piece of work begins."""
-
-    def note(self, text: str) -> None:
-        """Something worth a line."""
-
-    def warn(self, text: str) -> None:
-        """Something that the user must see, however quiet the command was asked to be."""
-
-    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
-        """A trial has been recorded."""
-
-
-class SilentReporter:
-    """Says nothing."""
-
-    def stage(self, text: str) -> None:
-        """Ignore."""
-
-    def note(self, text: str) -> None:
-        """Ignore."""
-
-    def warn(self, text: str) -> None:
-        """Ignore."""
-
-    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
-        """Ignore."""
 
 
 @dataclass
@@ -113,12 +48,6 @@ class StudyResult:
     seconds: float
     complete: bool = True
     config: Path | None = None
-
-
-class Interrupted(ZslplatError):
-    """The user stopped a command; the message says how to continue."""
-
-    exit_code = 130
 
 
 @dataclass
@@ -144,14 +73,17 @@ class StudyLeader:
     def __init__(self, experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> None:
         self.experiment, self.options, self.settings, self.reporter = experiment, options, settings, reporter
         check_space(experiment.space, experiment.method.parameters)
-        if options.sampler == "grid":
-            size = len(grid(experiment.space, experiment.method.parameters))
-            if options.trials != size:
-                reporter.note(f"the grid has {size} points; --trials {options.trials} does not matter")
-            self.options = options = replace(options, trials=size)
         self.started = time.time()
         settings.make_store()
         self.bench = Workbench(experiment, settings, on_stage=reporter.stage)
+        # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
+        unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
+        self.known = {**unsearched, **experiment.method.parameters}
+        if options.sampler == "grid":
+            size = len(grid(experiment.space, self.known))
+            if options.trials != size:
+                reporter.note(f"the grid has {size} points; --trials {options.trials} does not matter")
+            self.options = options = replace(options, trials=size)
         self.maximise = self.bench.task.primary.maximise
         self.identity = {
             **experiment.identity(),
@@ -162,7 +94,7 @@ class StudyLeader:
         }
         short = key_of(self.identity)[:8]
         made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
-        self.name = options.name or f"{_UNFIT_IN_NAMES.sub('_', made)[: _MOST_NAME - 9]}-{short}"
+        self.name = options.name or f"{fitting(made)}-{short}"
         self.folder = settings.studies / folder_name(self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.views: StudyViews | None = None
@@ -189,6 +121,8 @@ class StudyLeader:
                 run_id, config = self.views.finish(
                     self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
                 )
+        if not self.views.projection.away:
+            catch_up(self.settings, self.reporter.warn)
         self.bench.cache.evict()
         record = self.state.records[winner]
         states = [r["state"] for r in self.state.records]
@@ -269,8 +203,6 @@ class StudyLeader:
         deadline = self.started + options.timeout if options.timeout else None
         trials = self.state.trials
         fixed = experiment.method.parameters
-        # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
-        unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
         defaults = defaults_of(self.bench.template, experiment.space)
         self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
         while len(trials) < options.trials:
@@ -283,7 +215,7 @@ class StudyLeader:
                 batch=batch,
                 batch_size=size,
                 space=experiment.space,
-                fixed={**unsearched, **fixed},
+                fixed=self.known,
                 defaults=defaults,
                 earlier=earlier,
                 sampler=options.sampler,
@@ -339,7 +271,8 @@ class StudyLeader:
         if not self._has_winner():
             raise ZslplatError(
                 f"no trial was completed within --timeout {self.options.timeout:g} s, "
-                f"{len(self.state.trials)} failed; finished trials are recorded; give more time, or --trial-timeout to stop single trials"
+                f"{len(self.state.trials)} failed; finished trials are recorded; give more time, or --trial-timeout to "
+                "stop single trials"
             )
         return False
 
@@ -399,7 +332,7 @@ class StudyLeader:
     def _final(self, workers: Workers, winner: int) -> list[dict[str, Any]]:
         """Refit the winner on all training rows and score the test split, each repeat once and for all."""
         experiment, bench = self.experiment, self.bench
-        repeats = self.options.repeats if bench.template.is_random else 1
+        repeats = self.options.repeats if bench.random else 1
         keys = [f"trial-{winner}/repeat-{r}" for r in range(repeats)]
         owner = f"study:{self.name}"
         known = self.records.evaluations(owner)
@@ -453,12 +386,6 @@ class StudyLeader:
 
     def _looks(self) -> int:
         return self.records.looks_at_test(self.bench.dataset.fingerprint)
-
-
-def folder_name(study: str) -> str:
-    """Return the name of a study's folder; different studies have different folders."""
-    plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
-    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"
 
 
 def repeat_seed(seed: int, repeat: int) -> int:

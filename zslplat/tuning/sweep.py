@@ -30,8 +30,9 @@ from zslplat.tuning.executor import Workers
 from zslplat.tuning.jobs import EvaluateJob
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.records import Records
+from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.single import prepare_statistics
-from zslplat.tuning.study import Interrupted, Reporter, SilentReporter, repeat_seed
+from zslplat.tuning.study import repeat_seed
 from zslplat.tuning.worker import Answer, Limits
 
 
@@ -76,7 +77,7 @@ def run_sweep(
     values = grid_values(dimension, points)
     for value in values:
         bench.method_class.build({**experiment.method.parameters, parameter: value})
-    repeats = repeats if bench.template.is_random else 1
+    repeats = repeats if bench.random else 1
     identity = {**experiment.identity(), "parameter": parameter, "repeats": repeats, "data": bench.dataset.fingerprint}
     owner = f"sweep:{key_of(identity)}"
     folder = settings.studies / owner.replace(":", "-")

@@ -1,0 +1,90 @@
+"""Ctrl-C at any moment: in good order within two seconds, and the same command continues."""
+
+from __future__ import annotations
+
+import os
+import time
+
+import pytest
+from test_study import evaluations_of, runs_of, trials_of
+
+COMMAND = ("tune", "--method", "plain", "--dataset", "marked", "--trials", 6, "--workers", 1, "--repeats", 2)
+# Where the command lingers, and what it has printed when it is stopped there.
+MOMENTS = [
+    ("loading", "loading marked"),
+    ("preparation", "preparing statistics"),
+    ("batch", "tuning plain"),
+    ("final", "refitting trial"),
+]
+
+
+def two_seconds():
+    """Two seconds; more on a machine that has more to do than it can."""
+    return 2 * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
+
+
+def check_stopped(done):
+    assert done.returncode == 130, done.stderr
+    last = done.stderr.splitlines()[-1]
+    assert last.startswith("stopped"), done.stderr
+    assert "give the same command again" in last
+    assert "Traceback" not in done.stderr
+    assert "error:" not in done.stderr
+    assert "leaked" not in done.stderr
+
+
+def test_a_study_stopped_at_four_moments_ends_like_one_that_was_not(leader, call, tmp_path):
+    for place, text in MOMENTS:
+        running = leader(*COMMAND, TROUBLE_LINGERS=place)
+        running.wait_for(text)
+        # The children of the later moments have to come to where they linger.
+        time.sleep(0.0 if place == "loading" else 0.5)
+        limit = two_seconds()
+        assert running.interrupt() < limit
+        done = running.wait()
+        check_stopped(done)
+        if place != "loading":
+            expected = 6 if place == "final" else 0
+            assert f"{expected} of 6 trials" in done.stderr.splitlines()[-1]
+    assert runs_of(tmp_path / "mlruns")["study"][0] == "KILLED"
+    assert call(*COMMAND).returncode == 0
+    (tmp_path / "other").mkdir()
+    assert call(*COMMAND, cwd=tmp_path / "other").returncode == 0
+    for read in (trials_of, evaluations_of, runs_of):
+        assert read(tmp_path / "mlruns") == read(tmp_path / "other" / "mlruns")
+
+
+def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
+    running = leader(*COMMAND, TROUBLE_LINGERS="loading, deaf")
+    running.wait_for("loading marked")
+    time.sleep(0.2)
+    limit = two_seconds()
+    assert running.interrupt() < limit
+    check_stopped(running.wait())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "text"),
+    [
+        (("run", "--method", "plain", "--dataset", "marked"), "evaluating plain"),
+        (("sweep", "--method", "plain", "--dataset", "marked", "--param", "mix"), "sweeping mix"),
+    ],
+)
+def test_other_long_commands_stop_in_good_order(leader, arguments, text):
+    running = leader(*arguments, "--workers", 1, TROUBLE_LINGERS="batch")
+    running.wait_for(text)
+    assert running.interrupt() < two_seconds()
+    check_stopped(running.wait())
+
+
+def test_a_program_that_has_only_just_started_stops_in_good_order(start_program):
+    process = start_program(*COMMAND)
+    # The first line comes when the imports of the command are under way or done, and no worker is there yet.
+    process.stderr.readline()
+    limit, start = two_seconds(), time.monotonic()
+    os.killpg(process.pid, 2)
+    _, err = process.communicate(timeout=60)
+    assert time.monotonic() - start < limit
+    assert process.returncode == 130
+    assert err.splitlines()[-1].startswith("stopped")
+    assert "Traceback" not in err

@@ -1,0 +1,54 @@
+"""``query``: ask the index of an exemplar run for the rows most similar to new ones."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zslplat.cli import options as o
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(query)
+
+
+def query(
+    run: Annotated[
+        str, typer.Option("--run", help="MLflow id of a run of task exemplar-retrieval, or an index folder.")
+    ],
+    input_: Annotated[
+        Path, typer.Option("--input", help="Rows to look up: a .npy file (q, d), as data sets hold them.")
+    ],
+    top: Annotated[int, typer.Option("--top", help="How many rows of the gallery to show for each.", min=1)] = 10,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Find the rows of a run's gallery that are most similar to the given ones."""
+    import numpy as np
+    from rich.table import Table
+
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.errors import DataError
+    from zslplat.exemplars.index import ExemplarIndex
+    from zslplat.tracking.rerun import artifact_folder
+
+    folder = Path(run)
+    if not (folder / "index.json").is_file():
+        folder = artifact_folder(o.settings_from(store=store, tracking_uri=tracking_uri), run, "index")
+    try:
+        X = np.load(input_, allow_pickle=False)
+    except (OSError, ValueError) as error:
+        raise DataError(f"{input_} cannot be read: {error}; give a .npy file of rows (q, d)") from error
+    columns = ExemplarIndex.load(folder).query(np.atleast_2d(X), top).columns()
+    if as_json:
+        print_json(columns)
+        return
+    table = Table(*columns)
+    for row in zip(*columns.values(), strict=True):
+        table.add_row(*(f"{v:.6g}" if isinstance(v, float) else str(v) for v in row))
+    stdout_console().print(table)

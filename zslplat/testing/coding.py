@@ -1,0 +1,111 @@
+"""What coding methods promise beside: a code and class scores for every row by itself, free of any order."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from zslplat.errors import DataError
+from zslplat.methods.base import Method
+from zslplat.testing import exercise
+from zslplat.testing.method_checks import SAME, assert_close
+from zslplat.testing.problems import ClassProblem, classification_problem
+from zslplat.testing.running import Check
+
+
+def codes_and_scores_have_a_row_per_row(method: Method) -> None:
+    """transform gives (rows, atoms), decision_function (rows, classes), predict the best class; also for one row."""
+    fitted, problem = _fitted(method)
+    atoms = fitted.transform(problem.X_pool).shape[1]
+    for rows in (len(problem.X_pool), 1):
+        X = problem.X_pool[:rows]
+        codes, scores, guess = fitted.transform(X), fitted.decision_function(X), fitted.predict(X)
+        assert codes.shape == (rows, atoms), f"codes of {rows} rows have shape {codes.shape}, expected {rows, atoms}"
+        expected = (rows, len(problem.S))
+        assert scores.shape == expected, f"scores have shape {scores.shape}, expected {expected}"
+        assert np.array_equal(guess, np.argmax(scores, axis=1)), "predict is not the class of the highest score"
+
+
+def order_of_training_rows_does_not_matter(method: Method) -> None:
+    """Training rows in another order give the same scores, within the declared tolerance."""
+    fitted, problem = _fitted(method)
+    order = np.random.default_rng(9).permutation(len(problem.X))
+    other: Any = clone(method)
+    other.fit(problem.X[order], problem.y[order])
+    _same_scores(method, other, fitted, problem, "with training rows in another order")
+
+
+def order_of_classes_does_not_matter(method: Method) -> None:
+    """Other numbers for the same classes give the same scores, within the declared tolerance."""
+    fitted, problem = _fitted(method)
+    order = np.random.default_rng(9).permutation(len(problem.S))
+    other: Any = clone(method)
+    other.fit(problem.X, np.argsort(order)[problem.y])
+    found = {"scores": other.decision_function(problem.X_pool)}
+    direct = {"scores": fitted.decision_function(problem.X_pool)[:, order]}
+    assert_close(method, found, direct, "with classes in another order", at_least=SAME)
+
+
+def score_of_a_row_does_not_depend_on_other_rows(method: Method) -> None:
+    """A row is coded and scored alone, and in any order, as it is in a batch, within the declared tolerance."""
+    fitted, problem = _fitted(method)
+    whole = {"codes": fitted.transform(problem.X_pool), "scores": fitted.decision_function(problem.X_pool)}
+    order = np.random.default_rng(9).permutation(len(problem.X_pool))
+    for rows in (order, order[:1], order[:7]):
+        X = problem.X_pool[rows]
+        found = {"codes": fitted.transform(X), "scores": fitted.decision_function(X)}
+        expected = {name: values[rows] for name, values in whole.items()}
+        assert_close(method, found, expected, f"of {len(rows)} rows by themselves", at_least=SAME)
+
+
+def better_than_guessing(method: Method) -> None:
+    """Most rows of an easy problem are told apart better than by chance."""
+    fitted, problem = _fitted(method)
+    accuracy, chance = float((fitted.predict(problem.X_pool) == problem.y_pool).mean()), 1 / len(problem.S)
+    # Three standard deviations of guessing on so many rows.
+    needed = chance + 3 * np.sqrt(chance * (1 - chance) / len(problem.X_pool))
+    assert accuracy >= needed, f"accuracy {accuracy:.2f}; guessing {chance:.2f}, needed {needed:.2f}"
+
+
+def unusable_data_are_refused(method: Method) -> None:
+    """A class number without row, NaN, no row, and lengths that differ raise DataError in fit."""
+    _, p = _fitted(method)
+    spoilt = p.X.copy()
+    spoilt[3, 1] = np.nan
+    cases = {
+        "a class number without row": (p.X, np.where(p.y == 4, 20, p.y)),
+        "a negative label": (p.X, np.where(p.y == 4, -1, p.y)),
+        "NaN among the features": (spoilt, p.y),
+        "no row": (p.X[:0], p.y[:0]),
+        "fewer labels than rows": (p.X, p.y[:-1]),
+    }
+    for what, arguments in cases.items():
+        fresh: Any = clone(method)
+        try:
+            fresh.fit(*arguments)
+        except DataError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected DataError") from error
+        raise AssertionError(f"{what} is accepted; expected DataError")
+
+
+def _fitted(method: Method) -> tuple[Any, ClassProblem]:
+    return exercise.fitted(method), classification_problem(method.preprocessing)
+
+
+def _same_scores(method: Method, found: Any, expected: Any, problem: ClassProblem, when: str) -> None:
+    scores = [{"scores": fitted.decision_function(problem.X_pool)} for fitted in (found, expected)]
+    assert_close(method, scores[0], scores[1], when, at_least=SAME)
+
+
+CODING_CHECKS: tuple[Check, ...] = (
+    codes_and_scores_have_a_row_per_row,
+    order_of_training_rows_does_not_matter,
+    order_of_classes_does_not_matter,
+    score_of_a_row_does_not_depend_on_other_rows,
+    better_than_guessing,
+    unusable_data_are_refused,
+)

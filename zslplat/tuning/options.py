@@ -1,0 +1,56 @@
+"""How a study is carried out, and how it may be called."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from zslplat.errors import UsageError
+from zslplat.tuning.cache import key_of
+
+_MOST_NAME = 200
+_UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
+
+
+@dataclass(frozen=True)
+class StudyOptions:
+    """How a study is carried out.
+
+    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed). Free to change
+    between calls: ``trials`` (total), ``workers``, ``cluster``, ``timeout`` seconds for the whole call,
+    ``trial_timeout`` seconds and ``memory_bytes`` per trial, ``repeats`` of the final evaluation,
+    ``artifact_bytes`` for the matrices of all trials together.
+    """
+
+    name: str | None = None
+    trials: int = 20
+    batch_size: int = 4
+    sampler: str = "tpe"
+    pruner: str = "median"
+    workers: int = 2
+    cluster: str | None = None
+    timeout: float | None = None
+    trial_timeout: float | None = None
+    memory_bytes: int | None = None
+    repeats: int = 5
+    artifact_bytes: int = 64 * 2**20
+
+    def __post_init__(self) -> None:
+        for name in ("trials", "batch_size", "workers", "repeats"):
+            if getattr(self, name) < 1:
+                raise UsageError(f"{name}={getattr(self, name)}: expected at least 1")
+        if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
+            raise UsageError(f"--study {self.name!r}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
+        if self.name is not None and len(self.name) > _MOST_NAME:
+            raise UsageError(f"--study: a name of {len(self.name)} characters; at most {_MOST_NAME} are possible")
+
+
+def fitting(text: str) -> str:
+    """Return the text as a beginning of a study's name."""
+    return _UNFIT_IN_NAMES.sub("_", text)[: _MOST_NAME - 9]
+
+
+def folder_name(study: str) -> str:
+    """Return the name of a study's folder; different studies have different folders."""
+    plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
+    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"
