@@ -1,6 +1,6 @@
 """What a fit of MFMR costs: preparation once, then updates of U and V; and how the costs grow with the rows.
 
-    OPENBLAS_NUM_THREADS=1 python benchmarks/mfmr.py [rows ...]
+    OPENBLAS_NUM_THREADS=1 python benchmarks/mfmr.py [rows ...]      50000 rows take about five minutes
 
 Random non-negative features of the shape of CIFAR100's (1280 features, 80 seen and 20 unseen classes, 100 signature
 entries, split into 200). Times are processor seconds of one core; ``graph / product`` compares building the row graph
@@ -15,8 +15,6 @@ import time
 from collections.abc import Callable
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 from zslplat.methods.mfmr_joint import MFMRJoint
 from zslplat.methods.neighbours import nearest
@@ -75,13 +73,13 @@ def measure(rows: int) -> list[float]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, each row as soon as it is measured."""
     columns = ("rows", "product", "graph", "graph / product", "prepare U", "fit", "U, 200", "score", "V, 200")
-    table = Table(*columns, title="MFMR: processor seconds, one core")
+    print("  ".join(columns))
     measure(1000)  # compiles the kernels
     for rows in [int(argument) for argument in sys.argv[1:]] or ROWS:
-        table.add_row(str(rows), *(f"{value:.2f}" for value in measure(rows)))
-    Console(width=110).print(table)
+        cells = (str(rows), *(f"{value:.2f}" for value in measure(rows)))
+        print("  ".join(cell.rjust(len(column)) for cell, column in zip(cells, columns, strict=True)), flush=True)
 
 
 if __name__ == "__main__":

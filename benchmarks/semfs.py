@@ -32,7 +32,6 @@ from zslplat.data.source import DataPlaces
 from zslplat.experiment import preprocess
 from zslplat.selection.mcfs import MCFS
 from zslplat.selection.semfs import SemFS
-from zslplat.selection.statistics import regression_statistics
 from zslplat.tasks.feature_selection import FeatureSelection
 
 # label: (registered name, fixed parameters, grid searched on the validation folds)
@@ -270,7 +269,7 @@ def speed(arguments: argparse.Namespace) -> None:
     SemFS().fit(X[small, :50], np.arange(200) % 5, S[:5])  # compiles, before the clock starts
     print(f"n={n} d={d} attributes={m} classes={c}; Gram matrix {d * d * 8 / 2**20:.0f} MiB")
     with measured("statistics, one pass") as first:
-        statistics = regression_statistics(X, y, c)
+        statistics = SemFS().prepare_fit(X, y, S, space={})
     with measured("semfs, first setting, from the statistics") as fit:
         selector = SemFS().fit(X, y, S, statistics=statistics)
     found = float(np.mean(selector.ranking_[:50] < d // 4))

@@ -35,7 +35,8 @@ def choose_rows(kind: str, K_X: np.ndarray, y: np.ndarray, count: int | None, se
 
     ``kind``: ``samples`` takes all (or ``count`` at random), ``class-samples`` the same number per class at random,
     ``k-means`` the samples nearest to the centres of kernel k-means, ``class-k-means`` the same within every class.
-    Raises :class:`UsageError` when more atoms are asked for than there are samples.
+    Classes share the atoms evenly; what is left over goes to the classes that spread most. Only the first two use the
+    seed. Raises :class:`UsageError` when more atoms are asked for than there are samples.
     """
     M = len(y)
     if count is None or count == M:
@@ -46,53 +47,57 @@ def choose_rows(kind: str, K_X: np.ndarray, y: np.ndarray, count: int | None, se
     if kind == "samples":
         return np.sort(rng.choice(M, count, replace=False))
     if kind == "k-means":
-        return np.sort(_medoids(K_X, count, rng))
-    classes, sizes = np.unique(y, return_counts=True)
+        return np.sort(_medoids(K_X, count))
+    members = [np.flatnonzero(y == s) for s in np.unique(y)]
+    grams = [K_X[np.ix_(rows, rows)] for rows in members]
+    spreads = np.array([float(np.diagonal(K).mean() - K.mean()) for K in grams])
     chosen = []
-    for s, share in zip(classes, _shares(sizes, count), strict=True):
-        rows = np.flatnonzero(y == s)
-        if kind == "class-samples":
-            chosen.append(rng.choice(rows, share, replace=False))
-        else:
-            chosen.append(rows[_medoids(K_X[np.ix_(rows, rows)], share, rng)])
+    for rows, K, share in zip(members, grams, _shares([len(rows) for rows in members], spreads, count), strict=True):
+        chosen.append(rng.choice(rows, share, replace=False) if kind == "class-samples" else rows[_medoids(K, share)])
     return np.sort(np.concatenate(chosen))
 
 
-def _shares(sizes: np.ndarray, count: int) -> np.ndarray:
-    """Deal ``count`` atoms to the classes as evenly as their sizes allow, the first classes getting what is over."""
+def is_drawn(kind: str, count: int | None) -> bool:
+    """Tell whether :func:`choose_rows` uses the seed."""
+    return count is not None and kind in ("samples", "class-samples")
+
+
+def _shares(sizes: list[int], spreads: np.ndarray, count: int) -> np.ndarray:
     shares = np.zeros(len(sizes), dtype=np.int64)
+    order = np.argsort(-spreads, kind="stable")
     left = count
     while left:
-        room = np.flatnonzero(shares < sizes)[:left]
+        room = order[(shares < sizes)[order]][:left]
         shares[room] += 1
         left -= len(room)
     return shares
 
 
-def _medoids(K: np.ndarray, count: int, rng: np.random.Generator, rounds: int = 20) -> np.ndarray:
-    """Return the rows nearest to the centres of kernel k-means, started by k-means++; all different."""
+def _medoids(K: np.ndarray, count: int, rounds: int = 20) -> np.ndarray:
+    """Return the rows nearest to the centres of kernel k-means; all different, nothing drawn.
+
+    The start is greedy: each centre is the sample that lowers the sum of squared distances to the nearest centre most.
+    """
     if count == 0:
         return np.zeros(0, dtype=np.int64)
     diagonal = np.diagonal(K)
-    first = int(rng.integers(len(K)))
-    chosen = [first]
-    nearest = np.maximum(diagonal + K[first, first] - 2 * K[first], 0)
-    while len(chosen) < count:
-        weights = nearest.copy()
-        weights[chosen] = 0
-        free = np.setdiff1d(np.arange(len(K)), chosen)
-        total = weights.sum()
-        row = int(rng.choice(len(K), p=weights / total)) if total > 0 else int(free[0])
-        chosen.append(row)
-        nearest = np.minimum(nearest, np.maximum(diagonal + K[row, row] - 2 * K[row], 0))
-    centres = np.array(chosen)
+    distances = np.maximum(diagonal[:, None] + diagonal[None, :] - 2 * K, 0)
+    # Both samples of a pair are as near to their mean: the one nearer to everything wins, not the one that comes first.
+    central = 1e-6 * distances.mean(axis=1)
+    centres = np.empty(count, dtype=np.int64)
+    nearest = np.full(len(K), np.inf)
+    for i in range(count):
+        total = np.minimum(distances, nearest[None, :]).sum(axis=1) + central
+        total[centres[:i]] = np.inf
+        centres[i] = int(np.argmin(total))
+        nearest = np.minimum(nearest, distances[centres[i]])
     for _ in range(rounds):
-        labels = (np.diagonal(K)[centres][None, :] - 2 * K[:, centres]).argmin(axis=1)
+        labels = distances[:, centres].argmin(axis=1)
         labels[centres] = np.arange(count)
         member = np.zeros((len(K), count))
         member[np.arange(len(K)), labels] = 1.0 / np.bincount(labels, minlength=count)[labels]
         # |phi(x) - mean|^2 = k(x, x) - 2 mean_i k(x, x_i) + const; only members of the cluster compete.
-        distance = diagonal - 2 * np.take_along_axis(K @ member, labels[:, None], axis=1)[:, 0]
+        distance = central + diagonal - 2 * np.take_along_axis(K @ member, labels[:, None], axis=1)[:, 0]
         order = np.lexsort((distance, labels))
         moved = order[np.searchsorted(labels[order], np.arange(count))]
         if np.array_equal(moved, centres):
@@ -122,7 +127,9 @@ def bounded_atoms(A: np.ndarray, Y: np.ndarray, K_X: np.ndarray, radius: float, 
     A = A.copy(order="F")
     G = Y.T @ Y
     energy = np.diagonal(G)
-    used = np.flatnonzero(energy > UNUSED * max(float(energy.mean()), np.finfo(np.float64).tiny))
+    # From the most used on, so that the result does not hang on the order of the atoms.
+    used = np.argsort(-energy, kind="stable")
+    used = used[energy[used] > UNUSED * max(float(energy.mean()), np.finfo(np.float64).tiny)]
     for _ in range(sweeps):
         for j in used:
             a = A[:, j] + (Y[:, j] - A @ G[:, j]) / energy[j]

@@ -20,7 +20,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zslplat.coding.alternation import Learned, Plan, alternate, plain_codes
-from zslplat.coding.dictionary import choose_rows
+from zslplat.coding.dictionary import choose_rows, is_drawn
 from zslplat.coding.kernel_rows import PairValues, Statistics, equivalent_kernel, equivalent_rows, prepare_values
 from zslplat.coding.rules import nearest_scores, residual_scores
 from zslplat.coding.schemes import Scheme, SparseScheme
@@ -71,7 +71,7 @@ COMMON: dict[str, Parameter] = {
         Choice(("refuse", "clip")),
     ),
     "threads": Parameter("threads that share out the queries of sparse coding", Integer(1)),
-    "seed": Parameter("draws atoms and starts k-means", Integer(0)),
+    "seed": Parameter("draws atoms", Integer(0)),
 }
 COMMON_DEFAULTS: dict[str, Any] = {
     "kernel": "gaussian",
@@ -150,8 +150,8 @@ class CodingMethod(KernelMethod):
 
     @property
     def is_random(self) -> bool:
-        """Atoms are drawn, unless they are all samples."""
-        return self.atoms is not None or self.learning != "fixed"
+        """Whether atoms are drawn: not where they are all samples, nor where k-means chooses them."""
+        return is_drawn(self.dictionary, self.atoms if self.learning == "fixed" else 1)
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for values outside their domain and for combinations without meaning."""

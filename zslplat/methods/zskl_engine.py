@@ -28,9 +28,9 @@ from zslplat.kernels.inner_product import InnerProductKernel, Partial, RadialKer
 from zslplat.methods import zskl_fused
 from zslplat.methods.zskl_objective import Objective
 
-# Entries of one block of the gradient: 128 KiB in single precision, so that its block of W, of the moving average and
+# Entries of one block of the gradient: 256 KiB in single precision, so that its block of W, of the moving average and
 # of both parts of the gradient fit into a second-level cache of 1 MiB.
-BLOCK_ENTRIES = 1 << 15
+BLOCK_ENTRIES = 1 << 16
 
 
 class Engine:

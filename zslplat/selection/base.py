@@ -24,11 +24,12 @@ class FeatureSelector(Method):
     """A method that scores every feature; the best come first in ``ranking_``.
 
     Learned: ``scores_`` (d,) float64, higher is better, and ``ranking_`` (d,), the features by falling score, equal
-    scores in the order of the columns. Features are standardised by the platform unless a selector says otherwise.
+    scores in the order of the columns. The platform standardises features, and centres signatures and brings them to
+    length 1, unless a selector says otherwise.
     """
 
     kind = "feature-selection"
-    preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("standardise",))
+    preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("standardise",), signatures=("center", "l2"))
 
     scores_: np.ndarray
     ranking_: np.ndarray

@@ -43,12 +43,22 @@ class Regression:
     diagonal: np.ndarray
 
     @classmethod
-    def build(cls, statistics: Mapping[str, np.ndarray], phi: np.ndarray, alpha: float) -> Regression:
-        """Combine statistics with class targets phi (c, m); row signatures in the statistics take their place."""
+    def build(
+        cls,
+        statistics: Mapping[str, np.ndarray],
+        phi: np.ndarray,
+        alpha: float,
+        *,
+        products: np.ndarray | None = None,
+    ) -> Regression:
+        """Combine statistics with class targets phi (c, m); row signatures in the statistics take their place.
+
+        ``products``: M'N Phi (d, m) where it is at hand, see :func:`class_products`.
+        """
         counts, means = statistics["counts"], statistics["means"]
         by_row = "cross" in statistics
         targets = np.asarray(statistics["class_signatures"] if by_row else phi, dtype=np.float64)
-        of_classes = means.T @ (counts[:, None] * targets)
+        of_classes = class_products(statistics, targets) if products is None else products
         if by_row:
             H = statistics["cross"] + alpha * of_classes
             square = float(statistics["target_square"])
@@ -59,7 +69,8 @@ class Regression:
             diagonal = np.array(np.diagonal(statistics["gram"]))
         else:
             diagonal = np.einsum("ij,ij->j", statistics["rows"], statistics["rows"])
-        diagonal = diagonal + alpha * (counts @ means**2)
+        if alpha:
+            diagonal += alpha * np.einsum("i,ij,ij->j", counts, means, means, optimize=False)
         return cls(statistics, targets, alpha, H, (1 + alpha) * square, diagonal)
 
     @property
@@ -168,6 +179,11 @@ class Regression:
             means, counts = self.statistics["means"], self.statistics["counts"]
             _add_product(block, means[:, features], centre_weight * counts)
         return block
+
+
+def class_products(statistics: Mapping[str, np.ndarray], phi: np.ndarray) -> np.ndarray:
+    """Return M'N Phi (d, m)."""
+    return np.asarray(statistics["means"].T @ (statistics["counts"][:, None] * phi))
 
 
 def _is_everything(features: np.ndarray, d: int) -> bool:

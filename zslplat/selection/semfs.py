@@ -37,7 +37,7 @@ from zslplat.selection.base import (
     with_pull,
 )
 from zslplat.selection.group_penalty import importance, solve_convex
-from zslplat.selection.regression import Regression
+from zslplat.selection.regression import Regression, class_products
 from zslplat.selection.statistics import regression_statistics
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
 
@@ -128,7 +128,11 @@ class SemFS(FeatureSelector):
     ) -> Arrays:
         """Return class counts and means and the Gram matrix, or the rows where they are fewer than the features."""
         check_selection_inputs(X, y, S, row_signatures)
-        return regression_statistics(X, y, len(S), row_signatures)
+        statistics = regression_statistics(X, y, len(S), row_signatures)
+        if row_signatures is None:
+            for target in ("attributes", "labels") if "target" in space else (self.target,):
+                statistics[f"products_{target}"] = class_products(statistics, class_targets(target, S))
+        return statistics
 
     def fit(
         self,
@@ -147,7 +151,12 @@ class SemFS(FeatureSelector):
             statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if self.target == "labels":
             statistics = {name: array for name, array in statistics.items() if name not in _OF_ROWS}
-        regression = Regression.build(statistics, class_targets(self.target, S), self.alpha)
+        regression = Regression.build(
+            statistics,
+            class_targets(self.target, S),
+            self.alpha,
+            products=None if "cross" in statistics else statistics.get(f"products_{self.target}"),
+        )
         unit = regression.unit if self.scale == "mean" else 1.0
         gamma = self.gamma * unit
         if self.variant == "convex":

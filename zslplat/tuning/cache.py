@@ -86,12 +86,12 @@ class ArrayCache:
     def has(self, key: str) -> bool:
         """Tell whether the entry exists, whole; marks it as used."""
         folder = self.path(key)
-        if not (folder / "entry.json").exists():
+        if not folder.exists():
             return False
         try:
             read_arrays(folder)
         except StoreError:
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             return False
         return True
 
@@ -110,6 +110,14 @@ class ArrayCache:
                 break
             if folder.name in self.used or time.time() - age < _FRESH_SECONDS:
                 continue
-            shutil.rmtree(folder, ignore_errors=True)
+            _remove(folder)
             total, removed = total - size, removed + 1
         return removed
+
+
+def _remove(folder: Path) -> None:
+    """Remove an entry; when this is interrupted, what is left is no entry any more."""
+    with suppress(OSError):
+        away = Path(tempfile.mkdtemp(prefix=".old-", dir=folder.parent))
+        os.rename(folder, away / folder.name)
+        shutil.rmtree(away, ignore_errors=True)

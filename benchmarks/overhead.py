@@ -1,0 +1,185 @@
+"""What the platform itself costs: the start of the program, and each trial of a method that does nothing.
+
+    python benchmarks/overhead.py [--trials 60]
+
+``--help`` has to come within 0.3 s (median of 7), a trial within 60 ms. The rows of a study:
+
+propose     which parameters a trial tries
+dispatch    the job to a child and its answer back, and the child's own work on it (fitting nothing, scoring, files)
+store       the finished trial into the database of records
+MLflow      the finished trial's run; it is made while the next batch is evaluated, so it overlaps with dispatch
+whole       from the first proposal to the last recorded trial, divided by the trials
+
+Wall time is what a user waits; the leader's CPU time says what is left of it on a machine that does nothing else.
+"""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+PLUGIN = """
+import numpy as np
+from zslplat.api import Parameter, Real, ZeroShotMethod, hookimpl
+
+
+class Idle(ZeroShotMethod):
+    summary = "does nothing"
+    parameters = {n: Parameter(n, Real(0, 1), Real(0, 1)) for n in ("a", "b")}
+
+    def __init__(self, a=0.5, b=0.5):
+        self.a, self.b = a, b
+
+    def fit(self, X, y, S, *, statistics=None):
+        return self
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        return np.broadcast_to(self.a * S[:, 0], (len(X), len(S)))
+
+
+@hookimpl
+def zslplat_methods():
+    return {"idle": Idle}
+"""
+
+
+def install_plugin(folder: Path) -> None:
+    """Lay out a distribution with the idle method and put it on the path of this process and of its children."""
+    (folder / "zslplat_idle.py").write_text(PLUGIN)
+    info = folder / "zslplat_idle-0.1.dist-info"
+    info.mkdir()
+    (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zslplat-idle\nVersion: 0.1\n")
+    (info / "entry_points.txt").write_text("[zslplat]\nidle = zslplat_idle\n")
+    sys.path.insert(0, str(folder))
+    os.environ["PYTHONPATH"] = os.pathsep.join([str(folder), *filter(None, [os.environ.get("PYTHONPATH")])])
+
+
+class Clock:
+    """Wall and CPU seconds of this process by name, of functions that are replaced by timed ones."""
+
+    def __init__(self) -> None:
+        self.wall: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
+        self.calls: dict[str, int] = {}
+
+    def timed(self, name: str, function: Callable[..., Any]) -> Callable[..., Any]:
+        """Return the function with its time added to ``name``."""
+
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            wall, cpu = time.perf_counter(), time.process_time()
+            try:
+                return function(*args, **kwargs)
+            finally:
+                self.wall[name] = self.wall.get(name, 0.0) + time.perf_counter() - wall
+                self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - cpu
+                self.calls[name] = self.calls.get(name, 0) + 1
+
+        return run
+
+    @contextmanager
+    def watching(self, places: dict[str, tuple[Any, str]]) -> Iterator[None]:
+        """Time the named attributes while the block runs."""
+        saved = {name: getattr(*place) for name, place in places.items()}
+        for name, (owner, attribute) in places.items():
+            setattr(owner, attribute, self.timed(name, saved[name]))
+        try:
+            yield
+        finally:
+            for name, (owner, attribute) in places.items():
+                setattr(owner, attribute, saved[name])
+
+
+def help_seconds(repeats: int) -> list[float]:
+    """Return the wall time of ``zslplat --help``, repeatedly."""
+    found = []
+    for _ in range(repeats):
+        start = time.perf_counter()
+        subprocess.run([sys.executable, "-m", "zslplat", "--help"], check=True, capture_output=True)
+        found.append(time.perf_counter() - start)
+    return found
+
+
+def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str, float]]:
+    """Run a study of the idle method; returns the leader's times, and means over the records of its trials."""
+    from zslplat.experiment import Experiment, searched_space
+    from zslplat.registry import component
+    from zslplat.settings import resolve_settings
+    from zslplat.spec import Spec
+    from zslplat.tracking.views import StudyViews
+    from zslplat.tuning import study
+    from zslplat.tuning.executor import Workers
+    from zslplat.tuning.options import StudyOptions
+    from zslplat.tuning.records import OpenStudy
+
+    clock = Clock()
+    method = Spec("idle")
+    space = searched_space(component("methods", "idle").build({}), {}, {})
+    experiment = Experiment(method, Spec("digit-pairs"), Spec("zsl"), space)
+    settings = resolve_settings({"store": store})
+    options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers)
+    leader = study.StudyLeader(experiment, options, settings, study.SilentReporter())
+    places = {
+        "propose": (study, "propose_batch"),
+        "run": (Workers, "run"),
+        "store": (OpenStudy, "add"),
+        "MLflow": (StudyViews, "trials"),
+        "whole": (study.StudyLeader, "_trials"),
+    }
+    with clock.watching(places):
+        leader.run()
+    records = leader.state.records[4:]
+    means = {key: statistics.fmean(record[key] for record in records) for key in ("seconds", "cpu_seconds")}
+    return clock, means
+
+
+def main() -> None:
+    """Measure and print one table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--trials", type=int, default=60)
+    trials = parser.parse_args().trials
+    table = Table("what", "wall", "leader's CPU", "bound", title=f"Overhead, {trials} trials of a method that is idle")
+    for column in table.columns[1:]:
+        column.justify = "right"
+    times = help_seconds(7)
+    table.add_row("zslplat --help, median of 7", f"{statistics.median(times):.3f} s", "", "0.3 s")
+    with tempfile.TemporaryDirectory() as folder:
+        (Path(folder) / "plugin").mkdir()
+        install_plugin(Path(folder) / "plugin")
+        for workers in (1, 2):
+            clock, means = study_costs(Path(folder) / "mlruns", trials, workers)
+            table.add_section()
+            for name in ("propose", "dispatch", "store", "MLflow", "whole"):
+                wall, cpu = clock.wall, clock.cpu
+                if name == "dispatch":
+                    # The loop over answers stores trials, and shows the earlier batch while it waits.
+                    parts = [d["whole"] - d["propose"] - d["store"] - _in_loop(clock, d) for d in (wall, cpu)]
+                else:
+                    parts = [wall[name], cpu[name]]
+                per_trial = [f"{1000 * seconds / trials:.1f} ms" for seconds in parts]
+                label = f"{workers} worker{'s' * (workers > 1)}: {name}"
+                table.add_row(label, *per_trial, "60 ms" if name == "whole" else "")
+            table.add_row("  of dispatch, in the child", f"{1000 * means['seconds']:.1f} ms", "", "")
+    Console().print(table)
+
+
+def _in_loop(clock: Clock, seconds: dict[str, float]) -> float:
+    """Return the part of MLflow's time that fell into the loop over batches: all calls but the one after it."""
+    return seconds["MLflow"] * (clock.calls["MLflow"] - 1) / clock.calls["MLflow"]
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,139 @@
+"""Properties of settings and of configurations of runs."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from zslplat.config import read_config, write_config
+from zslplat.errors import StoreError, UsageError
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+
+
+@pytest.fixture(autouse=True)
+def nothing_set(monkeypatch, tmp_path):
+    for name in [name for name in os.environ if name.startswith("ZSLPLAT_")]:
+        monkeypatch.delenv(name)
+    monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / "config"))
+    (tmp_path / "work").mkdir()
+    monkeypatch.chdir(tmp_path / "work")
+
+
+def user_config(tmp_path, text):
+    folder = tmp_path / "config" / "zslplat"
+    folder.mkdir(parents=True, exist_ok=True)
+    (folder / "config.toml").write_text(text)
+
+
+def test_without_settings_everything_is_below_the_working_directory():
+    settings = resolve_settings()
+    store = Path.cwd() / "mlruns"
+    assert settings.store == store
+    assert settings.data_root is None
+    assert settings.tracking_uri == f"sqlite:///{store}/mlflow.db"
+    assert settings.storage_url == f"sqlite:///{store}/optuna.db"
+    assert settings.tracking_is_local
+    assert settings.cache_gigabytes == 20
+    assert not store.exists()
+
+
+def test_option_beats_environment_beats_working_directory_beats_user(monkeypatch, tmp_path):
+    seen = []
+    user_config(tmp_path, 'store = "/a"\ndata_root = "/user"')
+    seen.append(resolve_settings().store)
+    Path("zslplat.toml").write_text('store = "/b"')
+    seen.append(resolve_settings().store)
+    monkeypatch.setenv("ZSLPLAT_STORE", "/c")
+    seen.append(resolve_settings().store)
+    seen.append(resolve_settings({"store": Path("/d"), "data_root": None}).store)
+    assert seen == [Path("/a"), Path("/b"), Path("/c"), Path("/d")]
+    assert resolve_settings().data_root == Path("/user")
+
+
+def test_another_tracking_server_is_not_local():
+    assert not resolve_settings({"tracking_uri": "http://localhost:5000"}).tracking_is_local
+
+
+@pytest.mark.parametrize(("given", "expected"), [("0", 0.0), ("1.5", 1.5)])
+def test_the_bound_of_the_cache_may_be_nothing(monkeypatch, given, expected):
+    monkeypatch.setenv("ZSLPLAT_CACHE_GIGABYTES", given)
+    assert resolve_settings().cache_gigabytes == expected
+    monkeypatch.delenv("ZSLPLAT_CACHE_GIGABYTES")
+    Path("zslplat.toml").write_text(f"cache_gigabytes = {given}")
+    assert resolve_settings().cache_gigabytes == expected
+
+
+@pytest.mark.parametrize("given", ["-1", "much", "nan"])
+def test_a_senseless_bound_of_the_cache_is_refused(monkeypatch, given):
+    monkeypatch.setenv("ZSLPLAT_CACHE_GIGABYTES", given)
+    with pytest.raises(UsageError, match="cache_gigabytes"):
+        resolve_settings()
+
+
+@pytest.mark.parametrize("text", ["stoer = 'x'", "store = 5", "store =", "cache_gigabytes = true", "store = ['a']"])
+def test_a_config_file_that_is_wrong_is_named(text):
+    Path("zslplat.toml").write_text(text)
+    with pytest.raises(UsageError, match=r"config file zslplat\.toml"):
+        resolve_settings()
+
+
+def test_a_store_is_made_once_and_left_clean(tmp_path):
+    settings = resolve_settings({"store": tmp_path / "deep" / "store"})
+    settings.make_store()
+    settings.make_store()
+    assert sorted(p.name for p in settings.store.iterdir()) == ["artifacts", "cache", "studies"]
+
+
+def test_a_store_that_cannot_be_made_is_one_clear_error(tmp_path):
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="cannot be written"):
+        resolve_settings({"store": tmp_path / "file" / "store"}).make_store()
+
+
+CONFIG = {
+    "method": Spec("m", {"lam": 0.1, "kernel": 'odd "name"'}),
+    "dataset": Spec("/data/my set.npz", {"part": "a b"}),
+    "task": Spec("gzsl"),
+    "features": "center,l2",
+    "signatures": None,
+    "seed": 3,
+    "repeats": 5,
+    "carried": {"bias": 0.25, "best_step": 12.0},
+}
+
+
+def test_a_configuration_is_read_as_it_was_written(tmp_path):
+    write_config(tmp_path / "deep" / "best.toml", **CONFIG, study="s", trial=7)
+    content = read_config(tmp_path / "deep" / "best.toml")
+    for name in ("method", "dataset", "task"):
+        assert Spec.parse(content[name]) == CONFIG[name]
+    assert {k: content[k] for k in ("features", "seed", "repeats", "carried", "study", "trial")} == {
+        **{k: CONFIG[k] for k in ("features", "seed", "repeats", "carried")},
+        "study": "s",
+        "trial": 7,
+    }
+    assert "signatures" not in content
+
+
+@pytest.mark.parametrize(
+    ("content", "why"),
+    [
+        (b"method = ", "not TOML"),
+        (b"\xff\xfe", "not TOML"),
+        (b"dataset = 'x'", "no key 'method'"),
+        (b"method = 'x'\nlam = 1", "unknown key 'lam'"),
+        (b"method = 5", "method=5"),
+        (b"method = 'x'\nseed = 'one'", "seed='one'"),
+        (b"method = 'x'\nrepeats = true", "repeats=True"),
+        (b"method = 'x'\ncarried = 1", "carried=1"),
+    ],
+)
+def test_a_file_that_is_no_configuration_is_named(tmp_path, content, why):
+    path = tmp_path / "best.toml"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=why) as caught:
+        read_config(path)
+    assert str(path) in str(caught.value)
