@@ -5,10 +5,10 @@
 ``--help`` has to come within 0.3 s (median of 7), a trial within 60 ms. The rows of a study:
 
 propose     which parameters a trial tries
-dispatch    the job to a child and its answer back, and the child's own work on it (fitting nothing, scoring, files)
+dispatch    waiting for a child: the job there, its work (fitting nothing, scoring, files), and the answer back
 store       the finished trial into the database of records
 MLflow      the finished trial's run; it is made while the next batch is evaluated, so it overlaps with dispatch
-whole       from the first proposal to the last recorded trial, divided by the trials
+whole       the time from one recorded trial to the next, once all workers are there (after the eighth trial)
 
 Wall time is what a user waits; the leader's CPU time says what is left of it on a machine that does nothing else.
 """
@@ -30,6 +30,8 @@ from typing import Any
 
 from rich.console import Console
 from rich.table import Table
+
+STARTING = 8
 
 PLUGIN = """
 import numpy as np
@@ -114,7 +116,7 @@ def help_seconds(repeats: int) -> list[float]:
 
 
 def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str, float]]:
-    """Run a study of the idle method; returns the leader's times, and means over the records of its trials."""
+    """Run a study of the idle method; returns the leader's times, and seconds per trial by the records."""
     from zslplat.experiment import Experiment, searched_space
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
@@ -141,8 +143,9 @@ def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str
     }
     with clock.watching(places):
         leader.run()
-    records = leader.state.records[4:]
+    records = leader.state.records[STARTING:]
     means = {key: statistics.fmean(record[key] for record in records) for key in ("seconds", "cpu_seconds")}
+    means["whole"] = (records[-1]["ended"] - records[0]["ended"]) / (len(records) - 1)
     return clock, means
 
 
@@ -163,22 +166,18 @@ def main() -> None:
             clock, means = study_costs(Path(folder) / "mlruns", trials, workers)
             table.add_section()
             for name in ("propose", "dispatch", "store", "MLflow", "whole"):
-                wall, cpu = clock.wall, clock.cpu
+                cpu = f"{1000 * clock.cpu[name] / trials:.1f} ms" if name in clock.cpu else ""
+                seconds = clock.wall.get(name, 0.0) / trials
+                if name == "whole":
+                    seconds = means["whole"]
                 if name == "dispatch":
-                    # The loop over answers stores trials, and shows the earlier batch while it waits.
-                    parts = [d["whole"] - d["propose"] - d["store"] - _in_loop(clock, d) for d in (wall, cpu)]
-                else:
-                    parts = [wall[name], cpu[name]]
-                per_trial = [f"{1000 * seconds / trials:.1f} ms" for seconds in parts]
+                    # Nobody waits for a process here: what is left when the leader has done its own work.
+                    own = sum(clock.wall[part] for part in ("propose", "store", "MLflow")) / trials
+                    seconds = max(0.0, means["whole"] - own)
                 label = f"{workers} worker{'s' * (workers > 1)}: {name}"
-                table.add_row(label, *per_trial, "60 ms" if name == "whole" else "")
+                table.add_row(label, f"{1000 * seconds:.1f} ms", cpu, "60 ms" if name == "whole" else "")
             table.add_row("  of dispatch, in the child", f"{1000 * means['seconds']:.1f} ms", "", "")
     Console().print(table)
-
-
-def _in_loop(clock: Clock, seconds: dict[str, float]) -> float:
-    """Return the part of MLflow's time that fell into the loop over batches: all calls but the one after it."""
-    return seconds["MLflow"] * (clock.calls["MLflow"] - 1) / clock.calls["MLflow"]
 
 
 if __name__ == "__main__":

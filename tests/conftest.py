@@ -68,7 +68,9 @@ def store_template(tmp_path_factory):
     records = Records(settings.storage_url, settings.studies)
     projection = Projection(settings, "template", "template", pytest.fail)
     projection.client.delete_experiment(projection.experiment_id)
-    records.engine.dispose()
+    projection.close()
+    records.close()
+    assert sorted(path.name for path in settings.store.glob("*.db*")) == ["mlflow.db", "optuna.db"]
     return settings.store
 
 

@@ -58,7 +58,7 @@ class Plain(ZeroShotMethod):
         return {"gram": X.T @ X}
 
     def fit(self, X, y, S, *, statistics=None):
-        time.sleep(self.pause)
+        time.sleep(self.pause + float(os.environ.get("TROUBLE_PAUSE", 0)))
         linger("final" if len(S) == 10 else "batch")
         if self.mix > self.fail_above:
             raise MethodError(f"mix={self.mix:.3f} is more than this method can take")

@@ -299,7 +299,7 @@ def test_rescaling_changes_neither_reconstruction_nor_scores(data):
     np.testing.assert_allclose(atoms.reconstruction_errors(state.A, state.codes, K), errors, atol=1e-12)
 
 
-def test_final_objective_is_no_worse_than_scikit_learns_on_the_linear_kernel(data):
+def test_final_objective_beats_scikit_learn_on_the_linear_kernel(data):
     X, _y = data
     gamma, rows = 0.1, np.arange(0, 80, 4)
     reference = DictionaryLearning(
@@ -312,5 +312,5 @@ def test_final_objective_is_no_worse_than_scikit_learns_on_the_linear_kernel(dat
     theirs = np.mean(((X - codes @ D) ** 2).sum(axis=1) + gamma * np.abs(codes).sum(axis=1))
     plan = Plan(SparseScheme(gamma), learning="constrained", iterations=20)
     ours = history(data, plan, kernel="linear", rows=rows).history[-1][1]
-    # The same block descent on the dictionary; exact codes are what can make a difference.
-    assert ours <= theirs * (1 + 1e-9)
+    # As many rounds of the same alternation; two sweeps over the atoms per round make the difference.
+    assert ours < theirs

@@ -1,13 +1,16 @@
-"""Every check of feature selectors and of exemplar methods catches a method that breaks its promise."""
+"""Every check of feature selectors, exemplar and coding methods catches a method that breaks its promise."""
 
 import numpy as np
 import pytest
 
-from zslplat.exemplars.base import ExemplarMethod, row_blocks, unit_rows
+from zslplat.coding.estimator import check_coding_inputs
+from zslplat.exemplars.base import Encoding, ExemplarMethod, row_blocks, unit_rows
 from zslplat.exemplars.cosine import Cosine
+from zslplat.methods.base import Method
 from zslplat.selection.base import FeatureSelector, check_selection_inputs
-from zslplat.space import BOOLEAN, Parameter
+from zslplat.space import BOOLEAN, POSITIVE, Parameter
 from zslplat.testing import run_checks
+from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.exemplars import EXEMPLAR_CHECKS
 from zslplat.testing.selection import SELECTION_CHECKS
 
@@ -111,8 +114,6 @@ class TakesAnything(ExemplarMethod):
         return self
 
     def encode(self, X, *, statistics=None):
-        from zslplat.exemplars.base import Encoding
-
         return Encoding(unit_rows(X.astype(np.float64)))
 
     def similarity(self, A, B):
@@ -127,10 +128,84 @@ EXEMPLARS = {
     "state_restores_the_method": (HidesItsState, "restored"),
     "unusable_data_are_refused": (TakesAnything, "accepted"),
 }
-CASES = [(SELECTION_CHECKS, SELECTORS), (EXEMPLAR_CHECKS, EXEMPLARS)]
 
 
-@pytest.mark.parametrize(("checks", "broken"), CASES, ids=["selection", "exemplars"])
+class ClassMeans(Method):
+    """Codes are distances to class means, scores their negatives."""
+
+    kind = "coding"
+    summary = "sound"
+    parameters = {"scale": Parameter("of the distances", POSITIVE)}
+
+    def __init__(self, scale=1.0):
+        self.scale = scale
+
+    def prepare_fit(self, X, y, *, space):
+        return {}
+
+    def prepare_score(self, X, train, *, space):
+        return {}
+
+    def fit(self, X, y, *, statistics=None):
+        check_coding_inputs(X, y)
+        self.means_ = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(y.max() + 1)])
+        return self
+
+    def transform(self, X, *, statistics=None):
+        return self.scale * np.linalg.norm(X[:, None, :] - self.means_, axis=2)
+
+    def decision_function(self, X, *, statistics=None):
+        return -self.transform(X)
+
+    def predict(self, X):
+        return np.argmax(self.decision_function(X), axis=1)
+
+
+class PredictsTheWorst(ClassMeans):
+    def predict(self, X):
+        return np.argmin(self.decision_function(X), axis=1)
+
+
+class MeansOfFirstRows(ClassMeans):
+    def fit(self, X, y, *, statistics=None):
+        self.means_ = np.stack([X[y == c][:3].mean(axis=0) for c in range(y.max() + 1)])
+        return self
+
+
+class FavoursFirstClasses(ClassMeans):
+    def decision_function(self, X, *, statistics=None):
+        return super().decision_function(X) - 0.01 * np.arange(len(self.means_))
+
+
+class CodesTheBatch(ClassMeans):
+    def transform(self, X, *, statistics=None):
+        return super().transform(X - X.mean(axis=0))
+
+
+class Farthest(ClassMeans):
+    def decision_function(self, X, *, statistics=None):
+        return self.transform(X)
+
+
+class CodesAnything(ClassMeans):
+    def fit(self, X, y, *, statistics=None):
+        self.means_ = np.nan_to_num(X[:8]).astype(np.float64)
+        return self
+
+
+CODERS = {
+    "codes_and_scores_have_a_row_per_row": (PredictsTheWorst, "predict is not the class"),
+    "order_of_training_rows_does_not_matter": (MeansOfFirstRows, "training rows in another order"),
+    "order_of_classes_does_not_matter": (FavoursFirstClasses, "classes in another order"),
+    "score_of_a_row_does_not_depend_on_other_rows": (CodesTheBatch, "of 1 rows by themselves"),
+    "better_than_guessing": (Farthest, "accuracy"),
+    "unusable_data_are_refused": (CodesAnything, "is accepted"),
+}
+KINDS = ["selection", "exemplars", "coding"]
+CASES = [(SELECTION_CHECKS, SELECTORS), (EXEMPLAR_CHECKS, EXEMPLARS), (CODING_CHECKS, CODERS)]
+
+
+@pytest.mark.parametrize(("checks", "broken"), CASES, ids=KINDS)
 def test_every_check_has_a_method_that_breaks_it(checks, broken):
     assert set(broken) == {check.__name__ for check in checks}
 
@@ -139,7 +214,7 @@ def test_every_check_has_a_method_that_breaks_it(checks, broken):
     ("check", "broken", "message"),
     [
         pytest.param(check, *broken[check.__name__], id=f"{kind}-{check.__name__}")
-        for kind, (checks, broken) in zip(("selection", "exemplars"), CASES, strict=True)
+        for kind, (checks, broken) in zip(KINDS, CASES, strict=True)
         for check in checks
     ],
 )
@@ -148,6 +223,6 @@ def test_check_catches_the_method_that_breaks_it(check, broken, message):
         check(broken())
 
 
-@pytest.mark.parametrize("method", [Covariance(), Cosine(), Cosine(center=True)], ids=repr)
+@pytest.mark.parametrize("method", [Covariance(), Cosine(), Cosine(center=True), ClassMeans()], ids=repr)
 def test_sound_methods_pass_every_check(method):
     assert [(r.check, r.message) for r in run_checks(method) if r.state != "passed"] == []

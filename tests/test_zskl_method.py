@@ -102,9 +102,20 @@ def test_penalty_draws_a_dot_product_kernel_to_incoherence():
     X, y, S, *_ = zero_shot()
     values = [
         ZSKLOrt("polynomial(r=2)", alpha=alpha, epochs=10, rate=3e-3, lam=5.0).fit(X, y, S).diagnostics_.numbers
-        for alpha in (0.0, 0.3)
+        for alpha in (0.0, 1.0)
     ]
     assert values[1]["incoherence"] < 0.7 * values[0]["incoherence"]
+
+
+def test_loss_is_plain_for_dot_product_kernels_unless_asked():
+    def squared(kernel, loss):
+        model = ZSKLOrt(kernel, loss=loss)
+        return model._objective(parse_kernel(kernel), np.full(3, 5), 15).squared
+
+    assert squared("gaussian(sigma=1)", "auto")
+    assert not squared("polynomial", "auto")
+    assert squared("polynomial", "squared")
+    assert not squared("gaussian(sigma=1)", "plain")
 
 
 def test_incoherence_of_orthogonal_columns_is_zero():

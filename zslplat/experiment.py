@@ -111,7 +111,7 @@ class Workbench:
         require_kind(self.method_class, self.task.kind, self.task.name)
         # Building once checks names and values before any data is touched.
         self.template = self.method_class.build(experiment.method.parameters)
-        self.preprocessing: Preprocessing = self.template.preprocessing.overridden(
+        self.preprocessing: Preprocessing = self.template.wanted_preprocessing.overridden(
             experiment.features, experiment.signatures
         )
         on_stage(f"loading {experiment.dataset}")
@@ -194,14 +194,13 @@ class Workbench:
 def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
     """Apply the declared steps to a problem's inputs, with statistics from its training rows."""
     inputs = dict(problem.inputs)
-    for role, arrays in task.preprocessed.items():
-        names = [name for name in arrays if name in inputs]
-        steps = getattr(preprocessing, role, ())
-        if not names or not steps:
-            continue
-        done = apply_steps(steps, *(inputs[name] for name in names), every=task.whole(role, inputs))
-        inputs.update(zip(names, done, strict=True))
     steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
+    for role, wanted in steps.items():
+        for group in task.preprocessing_groups(role):
+            names = [name for name in group if name in inputs]
+            if names and wanted:
+                done = apply_steps(wanted, *(inputs[name] for name in names), every=task.whole(role, inputs))
+                inputs.update(zip(names, done, strict=True))
     inputs.update(task.kept_preprocessing(problem.inputs, steps))
     return Problem(problem.name, inputs, problem.truth, problem.meta)
 

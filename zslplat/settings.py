@@ -80,6 +80,8 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
 
     gigabytes = pick("cache_gigabytes")
     store = Path(pick("store") or "mlruns").expanduser().absolute()
+    if "?" in str(store):
+        raise UsageError(f"the store {store} may not contain '?', which addresses of databases cannot hold")
     root = pick("data_root")
     try:
         limit = 20.0 if gigabytes is None else float(gigabytes)

@@ -27,8 +27,8 @@ class Real:
     when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
 
     def contains(self, value: Any) -> bool:
-        """Tell whether ``value`` is a number (not a bool, not NaN) inside the interval."""
-        if isinstance(value, bool) or not isinstance(value, int | float) or math.isnan(value):
+        """Tell whether ``value`` is a finite number (not a bool) inside the interval."""
+        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return False
         return (self.low < value if self.open_low else self.low <= value) and value <= self.high
 

@@ -115,8 +115,8 @@ def worker_count(workers: int | None) -> int:
 
 def memory_limit(gigabytes: float | None, workers: int) -> int:
     """Return the bytes that one worker's child may take."""
-    import psutil
+    from zslplat.tuning.memory import machine_bytes
 
     if gigabytes is not None:
         return int(gigabytes * 2**30)
-    return int(psutil.virtual_memory().total * 0.8 / workers)
+    return int(machine_bytes() * 0.8 / workers)

@@ -118,7 +118,7 @@ def least_squares_atoms(Y: np.ndarray, ridge: float = 1e-10) -> np.ndarray:
     return np.asarray(cho_solve(cho_factor(G, lower=True), Y.T).T)
 
 
-def bounded_atoms(A: np.ndarray, Y: np.ndarray, K_X: np.ndarray, radius: float, sweeps: int = 1) -> np.ndarray:
+def bounded_atoms(A: np.ndarray, Y: np.ndarray, K_X: np.ndarray, radius: float, sweeps: int = 2) -> np.ndarray:
     """Return A after block coordinate descent on the reconstruction under |phi(d_r)| <= radius; never worse.
 
     One atom at a time: a_j <- a_j + (Y_j - (A G)_j) / G_jj, scaled back into the ball. The exact form of the

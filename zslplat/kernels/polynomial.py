@@ -15,7 +15,7 @@ class Polynomial(DotProductKernel):
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
         "r": Parameter("degree", Integer(1), Integer(1, 6)),
-        "c": Parameter("bias", NON_NEGATIVE, Real(0, 1)),
+        "c": Parameter("bias", NON_NEGATIVE, Real(0, 2)),
     }
     r: int
     c: float

@@ -34,6 +34,7 @@ class Method(BaseEstimator):
     repeats mean something; ``step_parameter`` names the parameter that bounds the steps of ``fit_steps`` (its best
     value on validation is carried to the refit); ``tolerance`` is the relative deviation that reordering rows or
     classes, or another number of threads, may cause, with ``tolerance_reason`` saying why it is not tighter.
+    ``expected_failures`` names checks of the conformance kit that the method cannot pass, with the reason.
     Learned state ends in ``_``.
     """
 
@@ -48,6 +49,7 @@ class Method(BaseEstimator):
     step_parameter: ClassVar[str] = ""
     tolerance: ClassVar[float] = 1e-9
     tolerance_reason: ClassVar[str] = ""
+    expected_failures: ClassVar[Mapping[str, str]] = {}
 
     @property
     def space(self) -> Space:
@@ -77,6 +79,11 @@ class Method(BaseEstimator):
     def matrices(self) -> Arrays:
         """Return the learned matrices by name; they are logged as artifacts."""
         return {}
+
+    @property
+    def wanted_preprocessing(self) -> Preprocessing:
+        """The preprocessing for these parameters; variants of a method may differ from ``preprocessing``."""
+        return self.preprocessing
 
     @property
     def is_random(self) -> bool:

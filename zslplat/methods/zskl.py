@@ -10,6 +10,9 @@ Where the paper leaves something open, this is what is done:
 
 * f_i is divided by the mean weight of the right class, N / C, so that epsilon and alpha mean the same for any number
   of rows; RMSprop with a small epsilon does not see the factor.
+* (1 - k)^2 and k^2 suppose that k = 1 is a perfect match. A kernel of the inner product alone can exceed 1 (with
+  c = 1 it is 1 already where W = 0, and the right class has nothing to gain), so that ``loss="auto"`` takes the
+  plain -k and k of Eq. 11 for it.
 * W starts uniform on [0, 2 / d), as in the authors' code.
 * The rate falls as rate / (1 + decay * epochs done).
 * The average A_t takes the square of the mini-batch gradient; ``moment="row"`` takes the mean of the rows' squared
@@ -47,7 +50,10 @@ PARAMETERS = {
         "N_l of Eq. 9: the mean class size N/C (the paper's), the size of each class, or the number of wrong classes",
         Choice(("mean-class-size", "class-size", "wrong-classes")),
     ),
-    "loss": Parameter("(1 - k)^2 and k^2, or the plain -k and k", Choice(("squared", "plain"))),
+    "loss": Parameter(
+        "(1 - k)^2 and k^2, or the plain -k and k; auto: plain for kernels of the inner product alone",
+        Choice(("auto", "squared", "plain")),
+    ),
     "negatives": Parameter("wrong classes drawn per row; none: all", Optional(Integer(1))),
     "gamma": Parameter("decay of the average of squared gradients", Real(0, 1)),
     "epsilon": Parameter("added to the root of that average", POSITIVE),
@@ -90,7 +96,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         epochs: int = 10,
         batch_size: int = 64,
         right_weight: str = "mean-class-size",
-        loss: str = "squared",
+        loss: str = "auto",
         negatives: int | None = None,
         gamma: float = 0.99,
         epsilon: float = 1e-8,
@@ -230,7 +236,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         return Objective(
             both=self.both_projections and not dot,
             wrong=self.lam / mean,
-            squared=self.loss == "squared",
+            squared=self.loss == "squared" or (self.loss == "auto" and not dot),
             alpha=self._penalty() if dot else 0.0,
             right=sizes / mean if self.right_weight == "class-size" else np.ones(classes),
         )

@@ -18,7 +18,7 @@ from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition
 ALPHA = Parameter(
     "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
     NON_NEGATIVE,
-    Real(1e-4, 1, log=True),
+    Real(1e-3, 10, log=True),
 )
 
 
@@ -35,10 +35,10 @@ class ZSKLOrt(ZSKL):
         lam: float = 1.0,
         rate: float = 5e-4,
         epochs: int = 10,
-        alpha: float = 0.01,
+        alpha: float = 0.1,
         batch_size: int = 64,
         right_weight: str = "mean-class-size",
-        loss: str = "squared",
+        loss: str = "auto",
         negatives: int | None = None,
         gamma: float = 0.99,
         epsilon: float = 1e-8,

@@ -29,7 +29,7 @@ class ZSKLPublished(ZSKLOrt):
         lam: float = 1.0,
         rate: float = 8e-4,
         epochs: int = 1000,
-        alpha: float = 0.01,
+        alpha: float = 0.1,
         batch_size: int = 1,
         right_weight: str = "wrong-classes",
         loss: str = "squared",

@@ -64,7 +64,7 @@ class ZSKLSubspaces(ZSKL):
         epochs: int = 5,
         batch_size: int = 256,
         right_weight: str = "mean-class-size",
-        loss: str = "squared",
+        loss: str = "auto",
         drawn_classes: int = 8,
         neighbours: int = 4,
         width: float = 0.5,

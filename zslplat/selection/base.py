@@ -18,6 +18,9 @@ TARGET = Parameter(
 )
 ROWS = Parameter("rows used at most, drawn evenly from the classes; none for all", Optional(Integer(2)))
 SEED = Parameter("seed of the random draws", Integer(0))
+SEED_DRAWS_ROWS = {
+    "another_seed_gives_another_result": "the seed draws rows, where there are more of them than the method uses"
+}
 
 
 class FeatureSelector(Method):

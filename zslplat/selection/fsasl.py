@@ -28,7 +28,7 @@ from scipy import linalg
 
 from zslplat.coding.sparse import sparse_codes
 from zslplat.methods.base import Diagnostics
-from zslplat.selection.base import ROWS, SEED, FeatureSelector, check_selection_inputs, drawn_rows
+from zslplat.selection.base import ROWS, SEED, SEED_DRAWS_ROWS, FeatureSelector, check_selection_inputs, drawn_rows
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Parameter, Real
 
 
@@ -115,6 +115,7 @@ class FSASL(FeatureSelector):
     citation = "Du, Shen: Unsupervised Feature Selection with Adaptive Structure Learning. KDD 2015"
     tags = ("baseline", "unsupervised")
     random = True
+    expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -32,6 +32,7 @@ from zslplat.methods.base import Diagnostics
 from zslplat.selection.base import (
     ROWS,
     SEED,
+    SEED_DRAWS_ROWS,
     TARGET,
     FeatureSelector,
     check_selection_inputs,
@@ -106,6 +107,7 @@ class L20ALM(FeatureSelector):
     citation = "Cai, Nie, Huang: Exact Top-k Feature Selection via l2,0-Norm Constraint. IJCAI 2013"
     tags = ("baseline", "supervised", "linear")
     random = True
+    expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of iterations carry rounding along"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -67,8 +67,10 @@ class LassoLabels(FeatureSelector):
     summary = "LASSO on one-hot class labels"
     citation = "Tibshirani: Regression Shrinkage and Selection via the Lasso. JRSS B 1996"
     tags: ClassVar[tuple[str, ...]] = ("baseline", "supervised", "linear")
-    tolerance: ClassVar[float] = 1e-6
-    tolerance_reason: ClassVar[str] = "the weights are solved to an optimality gap of 1e-12, times the conditioning"
+    tolerance: ClassVar[float] = 1e-4
+    tolerance_reason: ClassVar[str] = (
+        "float32 rows are multiplied in single precision, and their order rounds otherwise"
+    )
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "strength": Parameter(
             "weight of the l1 norm, relative to the smallest that gives no features",

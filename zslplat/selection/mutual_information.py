@@ -23,6 +23,10 @@ class MutualInformation(FeatureSelector):
     citation = "Ross: Mutual Information between Discrete and Continuous Data Sets. PLoS ONE 2014"
     tags = ("baseline", "supervised")
     random = True
+    expected_failures = {
+        "order_of_rows_does_not_matter": "scikit-learn adds a little noise by position, to part equal values",
+        "scores_follow_the_columns": "scikit-learn adds a little noise by position, to part equal values",
+    }
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "neighbours": Parameter("neighbours of the estimate", Integer(1), Integer(2, 10)),
         "rows": ROWS,

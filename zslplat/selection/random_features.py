@@ -17,6 +17,7 @@ class RandomFeatures(FeatureSelector):
     summary = "features in random order"
     tags = ("baseline", "unsupervised")
     random = True
+    expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
     parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED}
 
     def __init__(self, *, seed: int = 0) -> None:

@@ -33,7 +33,10 @@ from zslplat.selection.statistics import has_gram
 
 @dataclass(frozen=True)
 class Regression:
-    """Eq. 5 without its ridge. ``centres`` (r, d) are rows whose product is added to the kept Gram matrix or rows."""
+    """Eq. 5 without its ridge, for one alpha: what the solvers ask of G, which is never held beside the statistics.
+
+    ``class_targets`` (c, m): Phi, or the class means of row signatures; ``diagonal`` (d,): that of G.
+    """
 
     statistics: Mapping[str, np.ndarray]
     class_targets: np.ndarray

@@ -123,6 +123,10 @@ class Task(ABC):
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
         """Build the test problem: all rows that validation trained on or held out, against the test rows."""
 
+    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
+        """Return the groups of arrays that are preprocessed together, each by the rows of its first array."""
+        return (self.preprocessed[role],)
+
     def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Return the rows whose mean the step ``center_all`` subtracts for a role; None for the training rows."""
         return None

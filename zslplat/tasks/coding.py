@@ -71,12 +71,9 @@ class Coding(Task):
         for name in self.parameters:
             check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
 
-    @property
-    def preprocessed(self) -> Mapping[str, Any]:  # type: ignore[override]
-        """The arrays that preprocessing applies to; one group for every split, each with its own training rows."""
-        if self.splits == 1:
-            return {"features": ("X", "X_pool")}
-        return {"features": tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in self._suffixes(self.splits))}
+    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
+        """Return one group of arrays for every split, each with its own training rows."""
+        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in self._suffixes(self.splits))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""

@@ -55,7 +55,7 @@ class ZeroShotExercise(Exercise):
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return X, y, S and X_pool, S_pool, seen."""
-        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {name: value for name, value in vars(problem).items() if name != "y_pool"}
 
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
@@ -80,7 +80,7 @@ class SelectionExercise(Exercise):
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return X, y, S."""
-        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {"X": problem.X, "y": problem.y, "S": problem.S}
 
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
@@ -103,7 +103,7 @@ class ExemplarExercise(Exercise):
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return negatives and the rows X to encode."""
-        problem = class_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {"negatives": problem.X, "X": problem.X_pool}
 
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
@@ -128,7 +128,7 @@ class CodingExercise(Exercise):
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return X, y and X_pool."""
-        problem = classification_problem(method.preprocessing, WIDE if wide else SMALL, seed=seed)
+        problem = classification_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
 
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:

@@ -46,6 +46,7 @@ def catch_up(settings: Settings, warn: Callable[[str], None]) -> int:
                 projection = Projection(settings, content["experiment"], content["owner"], warn)
                 if not projection.is_shown(view.key):
                     projection.show(view)
+                projection.close()
                 if projection.away:
                     return shown
                 done(folder, view)

@@ -18,6 +18,7 @@ from typing import Any
 from zslplat.errors import StoreError
 from zslplat.settings import Settings
 from zslplat.tracking.announce import announce
+from zslplat.tuning.journal import settle, write_ahead
 from zslplat.tuning.records import file_lock
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
@@ -76,6 +77,8 @@ class Projection:
         # The client makes the tables of a new database, which only one process may do.
         with file_lock(self.settings.studies / "mlflow.lock"):
             self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
+            if self._engine() is not None:
+                write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
             self.experiment_id = self._experiment(experiment)
         token = None
         while True:
@@ -90,6 +93,16 @@ class Projection:
             token = page.token
             if not token:
                 break
+
+    def close(self) -> None:
+        """Leave the local database; it opens again by itself when it is used."""
+        if self._engine() is not None:
+            settle(self._engine(), self.settings.store / "mlflow.db")
+
+    def _engine(self) -> Any:
+        """Return the database engine of MLflow's local store, None where there is none to be found."""
+        tracking = getattr(getattr(self, "client", None), "_tracking_client", None)
+        return getattr(getattr(tracking, "store", None), "engine", None) if self.settings.tracking_is_local else None
 
     def _experiment(self, name: str) -> str:
         found = self.client.get_experiment_by_name(name)
@@ -129,7 +142,9 @@ class Projection:
         metrics = [Metric(_metric_name(k), float(v), stamp, 0) for k, v in view.metrics.items()]
         for name, values in view.series.items():
             metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
-        params = [Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items()]
+        # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
+        there = self.client.get_run(run_id).data.params if known else {}
+        params = [Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if k not in there]
         new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
@@ -138,7 +153,7 @@ class Projection:
             )
         if view.dataset:
             self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
-        if view.artifacts is not None and view.artifacts.is_dir():
+        if view.artifacts is not None and any(path.is_file() for path in view.artifacts.rglob("*")):
             self.client.log_artifacts(run_id, str(view.artifacts))
         if view.status in _FINAL:
             self.client.set_terminated(run_id, view.status, end_time=stamp)

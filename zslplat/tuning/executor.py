@@ -26,7 +26,7 @@ class Workers:
 
     ``count`` local worker processes, or ``cluster`` the address of a Dask scheduler whose workers share the store's
     file system. A worker that is killed breaks the local pool: the pool is made anew and unfinished jobs run again,
-    with the same result; a job that takes the pool down three times is answered as failed.
+    with the same result. Jobs run in children of workers, so what ends a worker is never a job's doing.
     """
 
     def __init__(self, count: int, cluster: str | None = None, log_path: str | None = None) -> None:
@@ -57,7 +57,7 @@ class Workers:
         """
         pickled = [bytes(ForkingPickler.dumps(job)) for job in jobs]
         answers: dict[int, Answer] = {}
-        attempts = dict.fromkeys(range(len(jobs)), 0)
+        restarts = 0
         while len(answers) < len(jobs):
             waiting = [i for i in range(len(jobs)) if i not in answers]
             futures: dict[Future[Answer], int] = {}
@@ -86,14 +86,12 @@ class Workers:
                             on_answer(futures[future], answer)
             except BrokenProcessPool:
                 self.stop()
-                for i in waiting:
-                    if i in answers:
-                        continue
-                    attempts[i] += 1
-                    if attempts[i] >= _MOST_RESTARTS:
-                        answers[i] = Answer(None, f"its worker died {_MOST_RESTARTS} times")
-                        if on_answer is not None:
-                            on_answer(i, answers[i])
+                restarts += 1
+                if restarts > _MOST_RESTARTS:
+                    raise StoreError(
+                        f"worker processes ended {restarts} times from outside (is the machine out of memory?); "
+                        "what was recorded is kept; give the same command again, with fewer --workers if so"
+                    ) from None
         return [answers[i] for i in range(len(jobs))]
 
     def stop(self) -> None:

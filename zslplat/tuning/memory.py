@@ -33,3 +33,14 @@ def own_bytes(process: Any) -> int:
     """Return the resident memory of a :class:`psutil.Process` without mapped files, which all workers share."""
     memory = process.memory_info()
     return int(memory.rss - getattr(memory, "shared", 0))
+
+
+def machine_bytes() -> int:
+    """Return the memory that there is for this process: the machine's, or what its container may take."""
+    import psutil
+
+    amounts = [int(psutil.virtual_memory().total)]
+    for path in (Path("/sys/fs/cgroup/memory.max"), Path("/sys/fs/cgroup/memory/memory.limit_in_bytes")):
+        with contextlib.suppress(OSError, ValueError):
+            amounts.append(int(path.read_text()))
+    return min(amounts)

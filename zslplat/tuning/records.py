@@ -17,6 +17,7 @@ import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.space import Space
+from zslplat.tuning.journal import settle, write_ahead
 from zslplat.tuning.proposals import FinishedTrial, optuna_distributions
 
 _METADATA = sa.MetaData()
@@ -43,6 +44,8 @@ class Records:
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.url, self.shown = url, _shown(url)
+        parsed = sa.engine.make_url(url)
+        self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
         with _lasting_errors(url), file_lock(lock_folder / "records.lock"):
             engine: dict[str, Any] = {"pool_pre_ping": True}
             if url.startswith("sqlite"):
@@ -52,6 +55,8 @@ class Records:
                 self.storage = RDBStorage(url, engine_kwargs=engine)
             self.engine = self.storage.engine
             _METADATA.create_all(self.engine)
+            if self.path is not None:
+                write_ahead(self.engine, self.path, durable=True)
 
     def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
         """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
@@ -76,6 +81,11 @@ class Records:
             elif stored != json.loads(json.dumps(identity)):
                 raise StoreError(_difference(name, stored, identity))
             return OpenStudy(study, self.url)
+
+    def close(self) -> None:
+        """Leave the database; it opens again by itself when it is used."""
+        if self.path is not None:
+            settle(self.engine, self.path)
 
     def study_names(self) -> list[str]:
         """Return the names of all studies in the database."""

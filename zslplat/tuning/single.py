@@ -97,6 +97,7 @@ def run_setting(
     if shown:
         pending.catch_up(settings, reporter.warn)
     result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
+    records.close()
     bench.cache.evict()
     return result
 
@@ -167,6 +168,7 @@ def _show(
             pending.done(folder, view)
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
+    projection.close()
     return not projection.away
 
 

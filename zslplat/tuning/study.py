@@ -123,6 +123,10 @@ class StudyLeader:
                 )
         if not self.views.projection.away:
             catch_up(self.settings, self.reporter.warn)
+        chance = self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0]))
+        looks = self._looks()
+        self.views.projection.close()
+        self.records.close()
         self.bench.cache.evict()
         record = self.state.records[winner]
         states = [r["state"] for r in self.state.records]
@@ -133,10 +137,10 @@ class StudyLeader:
             validation=record["metrics"],
             test=[entry["metrics"] for entry in test],
             primary=self.bench.task.primary.name,
-            chance=self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0])),
+            chance=chance,
             test_chance=self.study.remember("test_chance", lambda: self.bench.chance(self.bench.test_problem())),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
-            looks_at_test=self._looks(),
+            looks_at_test=looks,
             run_id=run_id,
             counts=dict(self.bench.counts),
             seconds=time.time() - self.started,

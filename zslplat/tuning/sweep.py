@@ -155,6 +155,8 @@ def run_sweep(
             dataset=dataset_view(bench, "analysis"),
         )
     )
+    projection.close()
+    records.close()
     return SweepResult(
         parameter,
         values,

@@ -141,7 +141,8 @@ class Child:
                 name = signal.Signals(-code).name
             except ValueError:
                 name = f"signal {-code}"
-            return Answer(None, f"its process was ended by {name}", killed=name in ("SIGKILL", "SIGTERM"))
+            hint = " (is the machine out of memory?)" if name == "SIGKILL" else ""
+            return Answer(None, f"its process was ended by {name}{hint}", killed=name in ("SIGKILL", "SIGTERM"))
         if not self.ready:
             log = f"; its last words are in {self.log_path}" if self.log_path else ""
             return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
