@@ -31,7 +31,9 @@ BATCH = 4
 
 def value_of(parameters):
     """Return a deterministic result for parameters, so that a study can be played."""
-    return -((math.log10(parameters["lam"]) - 0.5) ** 2) - math.log(parameters["k"]) + len(str(parameters["kernel"])) / 4
+    return (
+        -((math.log10(parameters["lam"]) - 0.5) ** 2) - math.log(parameters["k"]) + len(str(parameters["kernel"])) / 4
+    )
 
 
 def propose(batch, earlier, *, seed=0, sampler="tpe", space=SPACE, fixed=None, defaults=DEFAULTS, maximise=True):

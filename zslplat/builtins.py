@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from zslplat.hookspecs import hookimpl
 
-
 _ZERO_SHOT = {
     "eszsl": "zslplat.methods.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.eszsl_smoothed:SmoothedESZSL",

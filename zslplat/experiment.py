@@ -25,7 +25,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
 from zslplat.methods.base import Method, require_kind
 from zslplat.settings import Settings
-from zslplat.space import Space, check_value
+from zslplat.space import ANY, Space, check_value
 from zslplat.spec import Spec, format_value
 from zslplat.tasks.base import Problem, Task
 from zslplat.tuning.cache import ArrayCache, key_of, read_arrays, write_arrays
@@ -224,11 +224,14 @@ def code_version(package: str) -> str:
 
 
 def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[str, str]) -> Space:
-    """Combine a method's own space with ranges given on the command line; fixed parameters are not searched."""
+    """Combine a method's own space with ranges given on the command line; fixed parameters are not searched.
+
+    A parameter fixed to ``any`` is one that its method searches for that very reason (``kernel=any``).
+    """
     from zslplat.space import parse_range
 
-    space = {name: dimension for name, dimension in template.space.items() if name not in fixed}
-    known = template.parameters
+    space = {name: dimension for name, dimension in template.space.items() if fixed.get(name, ANY) == ANY}
+    known = template.domains
     for name, text in ranges.items():
         if name not in known and name not in template.space:
             raise UnknownNameError(f"parameter of {type(template).__name__}", name, {*known, *template.space})
@@ -241,7 +244,7 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
 
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:
     """Return the default values of the searched parameters that have one."""
-    values = template.get_params(deep=False)
+    values = template.defaults
     return {
         name: values[name]
         for name in space

@@ -100,6 +100,8 @@ Domain = Real | Integer | Choice | Text | Optional
 Range = Real | Integer | Choice
 Space = dict[str, Range]
 
+# The value of a parameter that is searched over everything that fits, where its method knows what that is.
+ANY = "any"
 BOOLEAN = Choice((True, False))
 POSITIVE = Real(0, open_low=True)
 NON_NEGATIVE = Real(0)

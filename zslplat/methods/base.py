@@ -56,6 +56,16 @@ class Method(BaseEstimator):
         """The ranges that tuning searches for this instance; may depend on its parameters (its kernel, say)."""
         return default_space(self.parameters)
 
+    @property
+    def domains(self) -> Mapping[str, Parameter]:
+        """Meaning, legal values and ranges of all parameters by flat name; components of a method add their own."""
+        return self.parameters
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """The values of this instance by flat name; components of a method add their own."""
+        return dict(self.get_params(deep=False))
+
     @classmethod
     def build(cls, parameters: Mapping[str, Any]) -> Self:
         """Make an instance from flat parameters; raises :class:`UsageError` for unknown names and illegal values.

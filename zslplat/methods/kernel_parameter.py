@@ -16,9 +16,8 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
-from zslplat.space import Choice, Parameter, Space, default_space, with_condition
+from zslplat.space import ANY, Choice, Parameter, Space, default_space, with_condition
 
-ANY = "any"
 PREFIX = "kernel."
 
 

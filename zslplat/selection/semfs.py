@@ -48,8 +48,9 @@ class SemFS(FeatureSelector):
     ``variant``:
 
     * ``convex`` (default): |s|^2 <= k. One optimal value, found to within ``precision`` of J(0), whatever the start.
-    * ``sum``: sum(s) = k, the paper's own constraint. Sparser, not convex: the result depends on ``start``, which is
-      ``convex`` (the convex solution at ``start_gamma``) or ``uniform`` (s = k / d).
+    * ``sum``: sum(s) = k, the paper's own constraint. Sparser, so that it wants a smaller gamma (0.3, say), and not
+      convex: the result depends on ``start``, which is ``convex`` (the convex solution at ``start_gamma``, fast and the
+      same each time) or ``uniform`` (s = k / d).
     * ``paper``: Algorithm 1 from s = 1, ``iterations`` times, each with ``inner_steps`` gradient steps of 1 / L.
     * ``ridge``: row norms of one ridge regression, which is how ``paper`` ranks with one inner step.
 
@@ -98,7 +99,7 @@ class SemFS(FeatureSelector):
         scale: str = "mean",
         target: str = "attributes",
         start: str = "convex",
-        start_gamma: float = 1.0,
+        start_gamma: float = 0.5,
         iterations: int = 20,
         inner_steps: int = 1,
         precision: float = 1e-9,
@@ -244,7 +245,7 @@ class SemFSWithoutCentres(SemFS):
         scale: str = "mean",
         target: str = "attributes",
         start: str = "convex",
-        start_gamma: float = 1.0,
+        start_gamma: float = 0.5,
         iterations: int = 20,
         inner_steps: int = 1,
         precision: float = 1e-9,

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import UsageError
-from zslplat.space import Choice, Integer, Range, Real, Space, is_active
+from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
 
 SAMPLERS = ("tpe", "random", "grid")
 GRID_POINTS = 7
@@ -205,7 +205,7 @@ def _frozen(trial: FinishedTrial, space: Space) -> Any:
 def check_space(space: Space, fixed: Mapping[str, Any]) -> None:
     """Raise :class:`UsageError` for unbounded ranges and for parameters both fixed and searched."""
     for name, dimension in space.items():
-        if name in fixed:
+        if fixed.get(name, ANY) != ANY:
             raise UsageError(f"{name} is both fixed (--set) and searched (--space); give one of the two")
         if not isinstance(dimension, Choice) and not (np.isfinite(dimension.low) and np.isfinite(dimension.high)):
             raise UsageError(f"the range of {name} has no end: {dimension}; write low..high")
