@@ -123,6 +123,20 @@ class Trouble(Plain):
         return np.full_like(scores, np.nan) if self.trouble == "undefined" else scores
 
 
+class Conditional(Plain):
+    """Searches a parameter only where another one, which nobody searches, has its default."""
+
+    parameters = {
+        "form": Parameter("form", Choice(("bent", "plain"))),
+        "mix": Parameter("share", Real(0, 1), Real(0, 1, when={"form": ("bent",)})),
+        "seed": Parameter("seed of the noise", Integer(0)),
+    }
+
+    def __init__(self, form="bent", mix=0.5, seed=0):
+        super().__init__(mix=mix, seed=seed)
+        self.form = form
+
+
 class Spy(Plain):
     """Looks for test rows in everything that it can reach; its score tells what it found."""
 
@@ -221,6 +235,7 @@ def zslplat_methods():
     return {
         "plain": Plain,
         "idle": Idle,
+        "conditional": Conditional,
         "trouble": Trouble,
         "spy": Spy,
     }

@@ -116,3 +116,16 @@ def test_a_failing_trial_is_recorded_with_its_reason_and_ends_nothing(call, tmp_
     reasons = [row[0] for row in connection.execute("select value from tags where key = 'zslplat.reason'")]
     assert len(reasons) == states.count("FAIL")
     assert all("more than this method can take" in reason for reason in reasons)
+
+
+@pytest.mark.parametrize(("fixed", "searched"), [((), True), (("--set", "form=plain"), False)])
+def test_conditions_hold_for_defaults_too(call, tmp_path, fixed, searched):
+    done = call("tune", "-m", "conditional", "-d", "marked", "--trials", 2, "--workers", 1, *fixed)
+    assert done.returncode == 0, done.stderr
+    assert [("mix" in t[2]) for t in trials_of(tmp_path / "mlruns")] == [searched, searched]
+
+
+def test_a_fixed_seed_leaves_nothing_to_repeat(call):
+    done = call(*COMMON, "--trials", 1, "--set", "seed=3", "--repeats", 3)
+    assert done.returncode == 0, done.stderr
+    assert len(json.loads(done.stdout)["test"]) == 1
