@@ -106,6 +106,15 @@ def test_eviction_removes_what_was_not_used_for_longest_until_the_bound_holds(tm
     assert cache.evict() == 0
 
 
+def test_one_bound_holds_for_several_folders_together(tmp_path):
+    for root, number in (("prepared", 0), ("data", 1), ("prepared", 2), ("data", 3)):
+        write_arrays(tmp_path / root / f"k{number}", {"x": np.ones(1000)}, {})
+        age(tmp_path / root / f"k{number}", 100 - number)
+    size = sum(f.stat().st_size for f in (tmp_path / "data" / "k1").iterdir())
+    assert ArrayCache(tmp_path / "prepared", 2 * size).evict(tmp_path / "data") == 2
+    assert [p.name for p in sorted(tmp_path.glob("*/k*"))] == ["k3", "k2"]
+
+
 def test_what_any_process_has_just_used_is_not_evicted(tmp_path):
     for key in ("old", "read"):
         write_arrays(tmp_path / key, {"x": np.ones(1000)}, {})

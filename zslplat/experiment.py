@@ -165,6 +165,10 @@ class Workbench:
         """Return what guessing reaches on a problem."""
         return self.task.chance(load_problem(problem))
 
+    def evict(self) -> int:
+        """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
+        return self.cache.evict(self.settings.cache / "data")
+
     def _problem_parts(self) -> tuple[Any, ...]:
         experiment = self.experiment
         steps = {role: list(getattr(self.preprocessing, role)) for role in ("features", "signatures")}

@@ -95,10 +95,13 @@ class ArrayCache:
             return False
         return True
 
-    def evict(self) -> int:
-        """Remove the entries that were not used for longest until the bound holds; return how many were removed."""
+    def evict(self, *others: Path) -> int:
+        """Remove the entries that were not used for longest until the bound holds; return how many were removed.
+
+        ``others``: further folders of such entries, which count towards the same bound.
+        """
         entries = []
-        for folder in self.root.iterdir() if self.root.is_dir() else ():
+        for folder in (f for root in (self.root, *others) if root.is_dir() for f in root.iterdir()):
             try:
                 size = sum(f.stat().st_size for f in folder.rglob("*") if f.is_file())
                 entries.append((folder.stat().st_mtime, size, folder))

@@ -98,7 +98,7 @@ def run_setting(
         pending.catch_up(settings, reporter.warn)
     result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
     records.close()
-    bench.cache.evict()
+    bench.evict()
     return result
 
 

@@ -127,7 +127,7 @@ class StudyLeader:
         looks = self._looks()
         self.views.projection.close()
         self.records.close()
-        self.bench.cache.evict()
+        self.bench.evict()
         record = self.state.records[winner]
         states = [r["state"] for r in self.state.records]
         return StudyResult(

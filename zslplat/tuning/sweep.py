@@ -137,6 +137,7 @@ def run_sweep(
         )
     figure, table = _write(folder, parameter, values, curves, primary, dimension)
     looks = records.looks_at_test(bench.dataset.fingerprint)
+    bench.evict()
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
     staged = folder / "artifacts"
     staged.mkdir(exist_ok=True)
