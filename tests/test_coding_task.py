@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from sklearn.metrics import average_precision_score
 
 from zslplat.coding.ksc import KernelSparseCoding
 from zslplat.coding.lc_ksvd import LCKSVD
@@ -114,6 +115,29 @@ def test_several_splits_give_mean_and_spread(dataset):
     assert outcome.metrics["accuracy_std"] == pytest.approx(np.std(single, ddof=1))
     assert outcome.tables["splits"].columns["accuracy"] == pytest.approx(single)
     assert len(outcome.tables["predictions"].columns["split"]) == 225
+
+
+def test_map_is_the_mean_precision_of_each_class_against_the_rest(dataset):
+    task = Coding(ranking=True)
+    problem = task.test(dataset)
+    y = problem.truth["y_pool"]
+    scores = run(task, KernelSparseCoding(gamma=0.01), problem)["scores"]
+    expected = np.mean([average_precision_score(y == j, scores[:, j]) for j in range(5)])
+    assert task.score(problem, {"scores": scores}, {}, full=False).metrics["mAP"] == pytest.approx(expected)
+    assert "mAP" not in Coding().score(problem, {"scores": scores}, {}, full=False).metrics
+
+
+@pytest.mark.parametrize("splits", [1, 2])
+def test_codes_of_the_scored_rows_are_exported_in_the_order_of_the_rows(dataset, tmp_path, splits):
+    task = Coding(splits=splits)
+    problem = task.test(dataset)
+    method = KernelSparseCoding(gamma=0.01, atoms=20, dictionary="class-k-means", learning="free", iterations=2)
+    run(task, method, problem)
+    task.export(method, problem, tmp_path)
+    with np.load(tmp_path / "scored_codes.npz") as file:
+        np.testing.assert_array_equal(file["row"], np.sort(problem.truth["row_pool"]))
+        np.testing.assert_allclose(file["codes"], method.transform(dataset.X[file["row"]]), atol=1e-9)
+        assert file["codes"].shape == (75, 20)
 
 
 def test_bad_data_is_named(dataset):

@@ -11,7 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, data, experiments, interface, plugins, query
+from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.errors import ZslplatError
 
@@ -68,6 +68,7 @@ app = typer.Typer(
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
 )
 experiments.register(app)
+compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")

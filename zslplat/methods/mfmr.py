@@ -296,6 +296,10 @@ class MFMR(ZeroShotMethod):
             inverse = np.linalg.solve(gram, self.U_.T)
         return np.asarray(X @ inverse.T.astype(X.dtype))
 
+    def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
+        """Return the rows of X (n, d) in signature space (n, a), for maps."""
+        return {"common scheme": self.project(X)}
+
     def matrices(self) -> Arrays:
         """Return U (d, a) and, with free labels, V_s (n, c) as V_seen."""
         return {"U": self.U_, **({"V_seen": self.V_seen_} if self.labels == "free" else {})}

@@ -147,6 +147,10 @@ class MFMRJoint(MFMR):
         V = self.V_ / (self.V_.sum(axis=1, keepdims=True) + TINY)
         return np.asarray(V @ S)
 
+    def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
+        """Return the rows of the last batch, X (n, d), in signature space (n, a) by either scheme, for maps."""
+        return {"common scheme": self.project(X), "joint scheme": self.project_jointly(S)}
+
     def matrices(self) -> Arrays:
         """Return U (d, a) and, after scoring, V (n, c) of the last batch."""
         return {**super().matrices(), **({"V": self.V_} if hasattr(self, "V_") else {})}

@@ -77,7 +77,7 @@ def seen_unseen_curve(scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Se
     """
     if not seen.any() or seen.all() or not seen[y].any() or seen[y].all():
         raise ValueError("the seen-unseen curve needs rows and classes of both kinds")
-    best_seen, best_unseen, critical = _rivals(scores, seen)
+    best_seen, best_unseen, critical = rivals(scores, seen)
     counts = np.bincount(y, minlength=len(seen))
     classes_of_kind = np.where(seen, np.count_nonzero(counts[seen]), np.count_nonzero(counts[~seen]))
     weight = 1.0 / (counts[y] * classes_of_kind[y])
@@ -97,11 +97,11 @@ def seen_unseen_curve(scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Se
 
 def calibrated_predictions(scores: np.ndarray, seen: np.ndarray, bias: float) -> np.ndarray:
     """Return the class (n,) of the highest score after taking ``bias`` off the seen ones; a tie goes to unseen."""
-    best_seen, best_unseen, critical = _rivals(scores, seen)
+    best_seen, best_unseen, critical = rivals(scores, seen)
     return np.where(bias >= critical, best_unseen, best_seen)
 
 
-def _rivals(scores: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def rivals(scores: np.ndarray, seen: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return the best seen and the best unseen class of every row, and the critical bias between them in float64."""
     best, top = [], []
     for columns in (np.flatnonzero(seen), np.flatnonzero(~seen)):

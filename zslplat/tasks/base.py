@@ -155,6 +155,24 @@ class Task(ABC):
     def chance(self, problem: Problem) -> float:
         """Return the value of the primary metric that guessing reaches."""
 
+    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return ids (m,) and strata (m,) of what a bootstrap of the scores draws; None where nothing is drawn.
+
+        Ids tell the units apart whatever their order, so that draws are the same for every method; each stratum (a
+        class, mostly) keeps its size.
+        """
+        return None
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return metrics (b,) of each line of ``counts`` (b, m): how often each unit is drawn."""
+        return {}
+
+    def maps(self, method: Any, problem: Problem) -> dict[str, Figure]:
+        """Return figures of where a fitted method puts the scored rows; only single runs ask for them."""
+        return {}
+
     def carry(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
         """Combine what the folds hand to the refit: the mean of every carried number."""
         keys = sorted({key for outcome in outcomes for key in outcome.carry})

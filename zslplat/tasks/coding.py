@@ -12,6 +12,7 @@ Where several splits are scored, the arrays of split r > 1 have the suffix ``:r`
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
@@ -21,6 +22,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import class_accuracies, confusion_counts, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
+from zslplat.metrics.resampling import resampled_means
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, MatrixFigure, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
@@ -33,6 +35,8 @@ class Coding(Task):
     used; a study tunes inside its training half, so that a mean over splits that are tuned one by one is free of
     leaks. ``splits`` scores so many of them, from ``split`` on, with the parameters found in the first: then the test
     rows of one split may have been validation rows of another, as in the usual protocol of repeated splits.
+    One class per row: the residual and the nearest-neighbour rule choose one, so that data with several labels per row
+    are refused; ``ranking`` adds the mAP that such data are usually judged by, one class against the rest.
     Protocol: Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", section 4.
     """
 
@@ -162,6 +166,38 @@ class Coding(Task):
         title = f"{problem.meta['dataset']}, {problem.name}"
         outcome.figures["confusion"] = MatrixFigure(shares, names, names, "predicted class", "true class", title)
         return outcome
+
+    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes, apart for every split."""
+        truth, suffixes = problem.truth, self._suffixes(problem.meta["splits"])
+        rows = np.concatenate([truth[f"row_pool{s}"] for s in suffixes])
+        strata = [truth[f"y_pool{s}"] + i * len(problem.meta["classes"]) for i, s in enumerate(suffixes)]
+        return rows, np.concatenate(strata)
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return accuracy and mean per-class accuracy (b,) of each draw, as means over the splits."""
+        metrics: dict[str, list[np.ndarray]] = {"accuracy": [], "per_class_accuracy": []}
+        first = 0
+        for suffix in self._suffixes(problem.meta["splits"]):
+            y = problem.truth[f"y_pool{suffix}"]
+            drawn = counts[:, first : first + len(y)]
+            first += len(y)
+            correct = outputs[f"scores{suffix}"].argmax(axis=1) == y
+            metrics["accuracy"].append(resampled_means(drawn, correct))
+            metrics["per_class_accuracy"].append(resampled_means(drawn, correct, y))
+        return {name: np.mean(values, axis=0) for name, values in metrics.items()}
+
+    def export(self, method: Any, problem: Problem, folder: Path) -> None:
+        """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
+
+        With several splits they are those of the first, as are the matrices.
+        """
+        rows = problem.truth["row_pool"]
+        order = np.argsort(rows)
+        codes = np.asarray(method.transform(problem.inputs["X_pool"]))[order]
+        np.savez_compressed(folder / "scored_codes.npz", codes=codes, row=rows[order])
 
     def chance(self, problem: Problem) -> float:
         """Return 1 / number of classes."""

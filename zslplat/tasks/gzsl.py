@@ -27,6 +27,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
 from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, seen_unseen_curve
+from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
 from zslplat.tasks.splits import class_folds, fold_rows, hold_out_rows, split_rows
@@ -223,6 +224,26 @@ class GeneralizedZeroShot(ZeroShotTask):
             title,
             points=points,
         )
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return AUSUC, the accuracies and H (b,) of each draw, with the carried bias where there is one."""
+        scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
+        metrics = {"AUSUC": resampled_ausuc(counts, scores, y, seen)}
+        for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
+            rows = problem.inputs[f"rows:{request}"]
+            correct = np.argmax(outputs[request], axis=1) == _own_labels(problem, request)
+            metrics[name] = resampled_means(counts[:, rows], correct, y[rows])
+        biases = {"U_to_T S_to_T H": 0.0}
+        if "bias" in carried:
+            biases["calibrated_u calibrated_s calibrated_H"] = float(carried["bias"])
+        for names, bias in biases.items():
+            correct = calibrated_predictions(scores, seen, bias) == y
+            u, s = (resampled_means(counts[:, part], correct[part], y[part]) for part in (~seen[y], seen[y]))
+            h = 2 * u * s / np.where(u + s > 0, u + s, 1.0)
+            metrics.update(zip(names.split(), (u, s, h), strict=True))
+        return metrics
 
     def chance(self, problem: Problem) -> float:
         """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""

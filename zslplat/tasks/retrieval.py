@@ -9,8 +9,10 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
+from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
-from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.base import Arrays, Curve, Figure, Metric, Outcome, Problem, Table
+from zslplat.tasks.projection_maps import projection_maps
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, ZeroShotTask, confusion, predictions_table
 from zslplat.tasks.zsl import REQUEST, unseen_test, unseen_validation
 
@@ -79,6 +81,18 @@ class Retrieval(ZeroShotTask):
                 title,
             )
         return outcome
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return mAP (b,) of each draw."""
+        scores, y = outputs[REQUEST], problem.truth["y_pool"]
+        present = [j for j in range(scores.shape[1]) if (y == j).any()]
+        return {"mAP": np.mean([resampled_average_precision(counts, scores[:, j], y == j) for j in present], axis=0)}
+
+    def maps(self, method: Any, problem: Problem) -> dict[str, Figure]:
+        """Return a t-SNE map of the rows in signature space, one panel per projection that the method offers."""
+        return projection_maps(method, problem, REQUEST)
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""

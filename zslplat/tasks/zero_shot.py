@@ -66,6 +66,10 @@ class ZeroShotTask(Task):
             return None
         return inputs["S_pool"] if inputs["seen"].any() else np.vstack([inputs["S"], inputs["S_pool"]])
 
+    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes."""
+        return problem.truth["row_pool"], problem.truth["y_pool"]
+
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)
@@ -226,6 +230,12 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.n
     described = signature["signature_class"]
     kept = np.isin(described, classes)
     return X, S[kept], {"signature_class": np.searchsorted(classes, described[kept])}, seen[classes]
+
+
+def request_batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows (m, d) and the signatures (c, a) of a request, as the method is given them."""
+    X, S, _, _ = _batch(method, problem, request)
+    return X, S
 
 
 def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Arrays:

@@ -9,8 +9,10 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_class_top_k, sample_accuracy
+from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, Parameter
-from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Table
+from zslplat.tasks.base import Arrays, Figure, Metric, Outcome, Problem, Table
+from zslplat.tasks.projection_maps import projection_maps
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 from zslplat.tasks.zero_shot import (
     COMMON_PARAMETERS,
@@ -121,6 +123,21 @@ class ZeroShot(ZeroShotTask):
             table, figure = confusion(y, predicted, names, f"{problem.meta['dataset']}, {problem.name}: {REQUEST}")
             outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
         return outcome
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return per-class and per-sample accuracy (b,) of each draw."""
+        y = problem.truth["y_pool"]
+        correct = np.argmax(outputs[REQUEST], axis=1) == y
+        return {
+            "per_class_accuracy": resampled_means(counts, correct, y),
+            "per_sample_accuracy": resampled_means(counts, correct),
+        }
+
+    def maps(self, method: Any, problem: Problem) -> dict[str, Figure]:
+        """Return a t-SNE map of the rows in signature space, one panel per projection that the method offers."""
+        return projection_maps(method, problem, REQUEST)
 
     def chance(self, problem: Problem) -> float:
         """Return 1 / number of candidate classes."""

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import MethodError, StoreError
+from zslplat.metrics.resampling import draws
 from zslplat.registry import component
 from zslplat.space import Space
 from zslplat.spec import Spec
-from zslplat.tasks.base import Arrays, Outcome, Problem, Task
+from zslplat.tasks.base import Arrays, Outcome, Problem, Table, Task
 from zslplat.tuning.cache import read_arrays, write_arrays
 from zslplat.tuning.memory import peak_bytes, reset_peak
 
@@ -43,7 +44,8 @@ class EvaluateJob:
     """Evaluate one setting on problems; write artifacts into a folder when one is given.
 
     ``thresholds`` maps step numbers to the value below which the trial is pruned (already signed so that larger is
-    better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take.
+    better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take;
+    ``replicates`` is the number of bootstrap replicates of the metrics, ``maps`` asks for maps of the scored rows.
     """
 
     label: str
@@ -57,9 +59,12 @@ class EvaluateJob:
     full: bool = False
     artifacts: Path | None = None
     matrices_bytes: int = 0
+    replicates: int = 0
+    maps: bool = False
 
 
 STEPS_PER_FOLD = 100_000
+REPLICATES = 1000
 
 
 def save_problem(folder: Path, problem: Problem) -> None:
@@ -180,6 +185,11 @@ class _Fold:
         if job.full:
             full = task.score(self.problem, best_outputs, job.carried, full=True)
             self.best.tables, self.best.figures = full.tables, full.figures
+            if job.maps:
+                self.best.figures.update(task.maps(method, self.problem))
+            if job.replicates:
+                drawn = _replicates(task, self.problem, best_outputs, job)
+                self.best.tables.update({"replicates": drawn} if drawn is not None else {})
         if job.artifacts is not None:
             from zslplat.tracking.artifacts import write_artifacts
 
@@ -195,6 +205,16 @@ class _Fold:
                     "free space or permissions and give the same command again"
                 ) from error
         return "complete"
+
+
+def _replicates(task: Task, problem: Problem, outputs: Arrays, job: EvaluateJob) -> Table | None:
+    """Return the metrics of every bootstrap replicate of the scored rows; None where the task has none."""
+    units = task.units(problem)
+    if units is None:
+        return None
+    blocks = [task.resampled(problem, outputs, job.carried, counts) for counts in draws(*units, job.replicates)]
+    columns = {name: np.concatenate([block[name] for block in blocks]).round(6).tolist() for name in blocks[0]}
+    return Table({"replicate": list(range(1, job.replicates + 1)), **columns})
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from zslplat.tracking.projection import Projection, RunView
 from zslplat.tracking.views import common_tags, dataset_view, experiment_name, rerun_tag
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import Workers
-from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.jobs import REPLICATES, EvaluateJob
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.study import repeat_seed
@@ -85,6 +85,8 @@ def run_setting(
                     full=True,
                     artifacts=folder / f"repeat-{r}",
                     matrices_bytes=2**40,
+                    replicates=REPLICATES if test else 0,
+                    maps=True,
                 )
                 for r in range(repeats)
             ]

@@ -19,7 +19,7 @@ from zslplat.tracking.pending import catch_up
 from zslplat.tracking.views import StudyViews
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import DeadlineReached, Workers
-from zslplat.tuning.jobs import EvaluateJob
+from zslplat.tuning.jobs import REPLICATES, EvaluateJob
 from zslplat.tuning.options import StudyOptions, fitting, folder_name
 from zslplat.tuning.proposals import FinishedTrial, check_space, grid, propose_batch
 from zslplat.tuning.records import Records, file_lock
@@ -359,6 +359,7 @@ class StudyLeader:
                     full=True,
                     artifacts=self.folder / f"final-{winner}-{r}",
                     matrices_bytes=2**40,
+                    replicates=REPLICATES,
                 )
                 for r in missing
             ]

@@ -1,0 +1,194 @@
+"""Tables of methods on several data sets, as the papers print them, with paired intervals.
+
+    python benchmarks/tables.py benchmarks/tables/mfmr.toml --out FOLDER [--data-root FOLDER] [--only NAME ...]
+
+A suite names data sets, rows (methods with what is fixed and searched) and comparisons. Every row is tuned for the
+suite's first task on validation classes; the parameters found there serve the other tasks, too, where validation only
+carries what a task carries (the bias of calibrated stacking). Random methods are repeated five times. Everything is a
+study of its own in FOLDER/store: a stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and
+`zslplat compare` show the same runs. ``scores.csv`` and ``differences.csv`` are written after each data set.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import json
+import sys
+import time
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from zslplat.cli.options import method_spec
+from zslplat.comparison.paired import Scored, difference, interval, mean_difference
+from zslplat.errors import ZslplatError
+from zslplat.experiment import Experiment, searched_space
+from zslplat.registry import component
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+from zslplat.tracking.finals import read_finals
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.study import run_study
+
+Scores = dict[tuple[str, str, str], Scored]
+
+
+class Ledger:
+    """What is done already: the name, the parameters and the value of each study, by its request.
+
+    Giving a finished study's request again changes nothing, but takes seconds; a suite has hundreds of them.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.entries: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
+
+    def study(self, experiment: Experiment, options: StudyOptions, settings: Any) -> tuple[dict[str, Any], bool]:
+        """Return the entry of a study, and whether it had to be carried out."""
+        key = json.dumps([experiment.identity(), options.trials, options.repeats], sort_keys=True)
+        if key in self.entries:
+            return self.entries[key], False
+        result = run_study(experiment, options, settings)
+        value = float(np.mean([test[result.primary] for test in result.test]))
+        self.entries[key] = {"study": result.name, "parameters": result.parameters, "value": value}
+        self.path.write_text(json.dumps(self.entries, indent=1))
+        return self.entries[key], True
+
+
+def tuned(
+    row: dict[str, Any], data: dict[str, Any], suite: dict[str, Any], settings: Any, ledger: Ledger
+) -> dict[str, str]:
+    """Carry out the studies of one row on one data set; returns their names by task."""
+    spec = method_spec(row["method"], None, None)
+    template = component("methods", spec.name).build(spec.parameters)
+    features = None
+    if "first_steps" in data:
+        features = ",".join([*data["first_steps"], *template.wanted_preprocessing.features])
+    tasks = [*data.get("tasks", suite["tasks"])]
+    names: dict[str, str] = {}
+    parameters: dict[str, Any] = {}
+    for task in tasks:
+        if task == tasks[0]:
+            method, space = spec, searched_space(template, spec.parameters, row.get("space", {}))
+            trials = data.get("trials", suite["trials"]) if space else 1
+        else:
+            method, space, trials = spec.with_parameters(parameters), {}, 1
+        experiment = Experiment(method, Spec.parse(data["dataset"]), Spec.parse(task), space, features)
+        options = StudyOptions(trials=trials, repeats=suite["repeats"], workers=suite["workers"], artifact_bytes=0)
+        began = time.time()
+        entry, new = ledger.study(experiment, options, settings)
+        names[task], parameters = entry["study"], parameters or entry["parameters"]
+        if new:
+            value, seconds = entry["value"], time.time() - began
+            print(f"{data['name']:18} {row['name']:26} {task:22} {value:.4f}  {seconds:6.1f} s", flush=True)
+    return names
+
+
+def collected(data: dict[str, Any], row: str, studies: dict[str, str], settings: Any) -> Scores:
+    """Return the recorded finals of one row by (data set, row, task)."""
+    return {
+        (data["name"], row, task): read_finals(settings, str(Spec.parse(data["dataset"])), task, [study])[0]
+        for task, study in studies.items()
+    }
+
+
+def metrics_of(suite: dict[str, Any], task: str) -> list[str]:
+    """Return the metrics that a suite reports of a task."""
+    return list(suite["metrics"][task.partition("(")[0]])
+
+
+def write(path: Path, header: list[str], lines: list[list[Any]]) -> None:
+    """Write a CSV file."""
+    with open(path, "w", newline="", encoding="utf-8") as file:
+        csv.writer(file, lineterminator="\n").writerows([header, *lines])
+
+
+def report(scores: Scores, suite: dict[str, Any], out: Path) -> None:
+    """Write scores and differences, and print them."""
+    console = Console(width=200)
+    lines: list[list[Any]] = []
+    for (name, row, task), scored in scores.items():
+        for metric in metrics_of(suite, task):
+            if metric in scored.values:
+                own = interval(scored, metric)
+                spread = float(np.std(scored.values[metric], ddof=1)) if len(scored.values[metric]) > 1 else ""
+                lines.append([name, row, task, metric, own.estimate, spread, own.low, own.high])
+    write(out / "scores.csv", ["data", "row", "task", "metric", "test", "spread", "low", "high"], lines)
+    names, rows = list(dict.fromkeys(k[0] for k in scores)), list(dict.fromkeys(k[1] for k in scores))
+    kinds = dict.fromkeys(
+        (task.partition("(")[0], metric) for _, _, task in scores for metric in metrics_of(suite, task)
+    )
+    values = {(line[0], line[1], line[2].partition("(")[0], line[3]): line for line in lines}
+    for kind, metric in kinds:
+        table = Table(f"{kind}: {metric}", *names)
+        for row in rows:
+            cells = [values.get((name, row, kind, metric)) for name in names]
+            shown = ["" if c is None else f"{c[4]:.3f}" + (f" ±{c[5]:.3f}" if c[5] != "" else "") for c in cells]
+            table.add_row(row, *shown)
+        console.print(table)
+    lines = []
+    for kind, metric in kinds:
+        table = Table(f"{kind}: {metric}", *names, "mean")
+        for ahead, behind in suite.get("differences", []):
+            pairs, cells = [], []
+            for name in names:
+                found = [
+                    (scores[key], scores[(name, behind, key[2])])
+                    for key in scores
+                    if key[:2] == (name, ahead) and key[2].partition("(")[0] == kind
+                    if (name, behind, key[2]) in scores and metric in scores[key].values
+                ]
+                cells.append("")
+                for pair in found:
+                    gap = difference(*pair, metric)
+                    lines.append([kind, metric, ahead, behind, name, gap.estimate, gap.low, gap.high, gap.verdict])
+                    cells[-1] = f"{gap.estimate:+.3f} [{gap.low:+.3f} {gap.high:+.3f}]"
+                    pairs.append(pair)
+            if pairs:
+                gap = mean_difference(pairs, metric)
+                lines.append([kind, metric, ahead, behind, "mean", gap.estimate, gap.low, gap.high, gap.verdict])
+                table.add_row(f"{ahead} - {behind}", *cells, f"{gap.estimate:+.3f} [{gap.low:+.3f} {gap.high:+.3f}]")
+        if table.row_count:
+            console.print(table, markup=False)
+    header = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict"]
+    write(out / "differences.csv", header, lines)
+
+
+def main() -> None:
+    """Carry out a suite."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("suite", type=Path)
+    parser.add_argument("--out", type=Path, required=True)
+    parser.add_argument("--data-root", type=Path)
+    parser.add_argument("--store", type=Path, help="default: OUT/store; suites that share it share their studies")
+    parser.add_argument("--only", nargs="*", default=[], help="names of data sets; default: all of the suite")
+    parser.add_argument("--quiet-report", action="store_true", help="print no tables, only write them")
+    arguments = parser.parse_args()
+    suite = {"trials": 20, "repeats": 5, "workers": 2, **tomllib.loads(arguments.suite.read_text())}
+    arguments.out.mkdir(parents=True, exist_ok=True)
+    settings = resolve_settings({"data_root": arguments.data_root, "store": arguments.store or arguments.out / "store"})
+    settings.make_store()
+    ledger = Ledger(settings.store / f"{arguments.suite.stem}.json")
+    scores: Scores = {}
+    for data in suite["data"]:
+        if arguments.only and data["name"] not in arguments.only:
+            continue
+        for row in suite["row"]:
+            if data["name"] in row.get("not_on", []):
+                continue
+            try:
+                studies = tuned(row, data, suite, settings, ledger)
+                scores |= collected(data, row["name"], studies, settings)
+            except ZslplatError as error:
+                print(f"{data['name']} {row['name']}: {error}", file=sys.stderr, flush=True)
+        if scores and not arguments.quiet_report:
+            report(scores, suite, arguments.out)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,113 @@
+"""Resampled metrics agree with scoring the drawn rows themselves; draws are alike for all methods."""
+
+import numpy as np
+import pytest
+
+from zslplat.metrics.accuracy import harmonic_mean, per_class_accuracy, sample_accuracy
+from zslplat.metrics.ausuc import seen_unseen_curve
+from zslplat.metrics.ranking import Ranking
+from zslplat.metrics.resampling import draws, resampled_ausuc, resampled_average_precision, resampled_means
+from zslplat.tasks.base import Problem
+from zslplat.tasks.gzsl import GeneralizedZeroShot
+from zslplat.tasks.zero_shot import with_requests
+
+SIZES = (7, 12, 3, 9)
+
+
+@pytest.fixture
+def rows():
+    rng = np.random.default_rng(3)
+    y = rng.permutation(np.repeat(np.arange(len(SIZES)), SIZES))
+    return rng.permutation(1000)[: len(y)], y
+
+
+def all_draws(ids, y, replicates):
+    return np.vstack(list(draws(ids, y, replicates)))
+
+
+def test_every_class_keeps_its_size(rows):
+    counts = all_draws(*rows, 150)
+    assert counts.shape == (150, sum(SIZES))
+    for label, size in enumerate(SIZES):
+        assert (counts[:, rows[1] == label].sum(axis=1) == size).all()
+
+
+def test_draws_do_not_depend_on_the_order_of_the_rows(rows):
+    ids, y = rows
+    order = np.random.default_rng(0).permutation(len(y))
+    np.testing.assert_array_equal(all_draws(ids, y, 120)[:, order], all_draws(ids[order], y[order], 120))
+
+
+def test_draws_are_uniform_within_a_class(rows):
+    # 20000 draws of each row with mean 1 and variance below 1: the mean is within .04 of 1 with room to spare.
+    counts = all_draws(*rows, 20_000)
+    np.testing.assert_allclose(counts.mean(axis=0), 1.0, atol=0.04)
+    # Draws of a class with n rows have variance (n - 1) / n.
+    np.testing.assert_allclose(counts.var(axis=0), (1 - 1 / np.array(SIZES))[rows[1]], atol=0.06)
+
+
+def test_accuracies_are_those_of_the_drawn_rows(rows):
+    ids, y = rows
+    predicted = np.random.default_rng(1).integers(len(SIZES), size=len(y))
+    counts = all_draws(ids, y, 20)
+    per_class, per_sample = resampled_means(counts, predicted == y, y), resampled_means(counts, predicted == y)
+    for i, drawn in enumerate(counts):
+        index = np.repeat(np.arange(len(y)), drawn)
+        assert per_class[i] == pytest.approx(per_class_accuracy(y[index], predicted[index]), abs=1e-12)
+        assert per_sample[i] == pytest.approx(sample_accuracy(y[index], predicted[index]), abs=1e-12)
+
+
+def test_average_precision_is_that_of_the_drawn_rows(rows):
+    ids, y = rows
+    scores = np.random.default_rng(2).normal(size=len(y)) + (y == 1)
+    counts = all_draws(ids, y, 20)
+    found = resampled_average_precision(counts, scores, y == 1)
+    for i, drawn in enumerate(counts):
+        index = np.repeat(np.arange(len(y)), drawn)
+        assert found[i] == pytest.approx(Ranking.of(scores[index], y[index] == 1).average_precision(), abs=1e-12)
+
+
+def test_average_precision_of_equal_scores_is_near_that_of_a_random_ranking(rows):
+    _, y = rows
+    y = np.tile(y, 40)
+    found = resampled_average_precision(all_draws(np.arange(len(y)), y, 200), np.zeros(len(y)), y == 1)
+    expected = Ranking.of(np.zeros(len(y)), y == 1).average_precision()
+    assert found.mean() == pytest.approx(expected, abs=0.03)
+
+
+def test_ausuc_is_that_of_the_drawn_rows(rows):
+    ids, y = rows
+    scores = np.random.default_rng(4).normal(size=(len(y), len(SIZES))).round(1)  # rounded, so that there are ties
+    scores[np.arange(len(y)), y] += 0.5
+    seen = np.array([True, False, True, False])
+    counts = all_draws(ids, y, 20)
+    found = resampled_ausuc(counts, scores, y, seen)
+    for i, drawn in enumerate(counts):
+        index = np.repeat(np.arange(len(y)), drawn)
+        assert found[i] == pytest.approx(seen_unseen_curve(scores[index], y[index], seen).area, abs=1e-12)
+
+
+def test_generalised_metrics_of_the_rows_as_they_are_are_the_scored_ones(rows):
+    ids, y = rows
+    rng = np.random.default_rng(5)
+    seen = np.array([True, False, True, False])
+    T = rng.normal(size=(len(y), len(SIZES)))
+    T[np.arange(len(y)), y] += 1.0
+    bare = Problem("test", {"seen": seen}, {"y_pool": y, "row_pool": ids}, {"dataset": "toy", "classes": list("abcd")})
+    of_seen = seen[y]
+    problem = with_requests(
+        bare,
+        {
+            "U->U": (np.flatnonzero(~of_seen), np.flatnonzero(~seen)),
+            "S->S": (np.flatnonzero(of_seen), np.flatnonzero(seen)),
+            "T": (np.arange(len(y)), np.arange(len(seen))),
+        },
+    )
+    outputs = {"T": T, "U->U": T[~of_seen][:, ~seen], "S->S": T[of_seen][:, seen]}
+    task, carried = GeneralizedZeroShot(), {"bias": 0.3}
+    metrics = task.score(problem, outputs, carried, full=False).metrics
+    found = task.resampled(problem, outputs, carried, np.ones((1, len(y)), dtype=np.int32))
+    assert {"AUSUC", "H", "U_to_T", "S_to_T", "U_to_U", "S_to_S", "calibrated_H"} <= set(found)
+    for name, values in found.items():
+        assert values[0] == pytest.approx(metrics[name], abs=1e-12), name
+    assert found["H"][0] == pytest.approx(harmonic_mean(metrics["U_to_T"], metrics["S_to_T"]), abs=1e-12)

@@ -1,0 +1,91 @@
+"""``compare``: what is recorded for one task on one data set, side by side."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zslplat.cli import options as o
+from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(compare)
+
+
+def compare(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Studies, methods or run ids; default: all of the task and data set.", metavar="[NAME]..."),
+    ] = None,
+    dataset: o.DatasetSpec = DEFAULT_DATASET,
+    task: o.TaskSpec = DEFAULT_TASK,
+    against: Annotated[
+        str | None,
+        typer.Option("--against", help="What the others are compared with; default: the best on validation."),
+    ] = None,
+    metric: Annotated[str | None, typer.Option("--metric", help="Metric; default: the task's own.")] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets the table.")] = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Compare the recorded test scores of methods, with paired bootstrap intervals of their differences.
+
+    The intervals are over the test rows, drawn alike for all methods, and over the repeats of random methods.
+    """
+    from rich.table import Table as Shown
+
+    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.comparison.leaderboard import leaderboard
+    from zslplat.comparison.tables import write_table
+    from zslplat.registry import component
+    from zslplat.spec import Spec
+    from zslplat.tasks.base import Table
+    from zslplat.tracking.finals import read_finals
+
+    task_spec, dataset_spec = Spec.parse(task), Spec.parse(dataset)
+    primary = component("tasks", task_spec.name).primary
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri)
+    wanted = [*(names or []), *([against] if against and names else [])]
+    scored = read_finals(settings, str(dataset_spec), str(task_spec), wanted)
+    rows = leaderboard(scored, metric or primary.name, primary, against)
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    if out is not None:
+        write_table(Table(columns), out)
+    if as_json:
+        print_json(
+            {"task": str(task_spec), "dataset": str(dataset_spec), "metric": metric or primary.name, "rows": rows}
+        )
+        return
+    baseline = next(row["method"] for row in rows if row["difference"] is None)
+    console = stdout_console()
+    title = f"{metric or primary.name} of task {task_spec} on {dataset_spec}; differences from {baseline}"
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
+    table = Shown("method", "validation", "test", "95% interval", "difference", "95% interval", "")
+    for name in ("validation", "test", "difference"):
+        table.columns[["method", "validation", "test", "", "difference"].index(name)].justify = "right"
+    for row in rows:
+        spread = f" ± {row['spread']:.4f}" if row["spread"] is not None else ""
+        table.add_row(
+            row["method"],
+            _number(row["validation"]),
+            _number(row["test"]) + spread,
+            _ends(row["low"], row["high"]),
+            _number(row["difference"], sign=True),
+            _ends(row["difference_low"], row["difference_high"], sign=True),
+            row["verdict"],
+        )
+    console.print(table, markup=False)
+
+
+def _number(value: float | None, *, sign: bool = False) -> str:
+    return "" if value is None else f"{value:+.4f}" if sign else f"{value:.4f}"
+
+
+def _ends(low: float | None, high: float | None, *, sign: bool = False) -> str:
+    return "" if low is None or high is None else f"{_number(low, sign=sign)} .. {_number(high, sign=sign)}"

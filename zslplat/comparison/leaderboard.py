@@ -1,0 +1,70 @@
+"""The leaderboard of one task on one data set: every method's score, and how far it is from one of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.paired import Interval, Scored, difference, interval
+from zslplat.errors import UnknownNameError
+from zslplat.tasks.base import Metric
+
+
+def leaderboard(
+    scored: Sequence[Scored], metric: str, primary: Metric, against: str | None = None
+) -> list[dict[str, Any]]:
+    """Return a row per method, best test score first: validation, test, spread over repeats, interval, difference.
+
+    ``against`` names a method, label or study; by default the one with the best validation value of the primary
+    metric: to compare with the winner on test would favour whoever was lucky there. Values are None where there is
+    none. Raises :class:`UnknownNameError` for an unknown metric or ``against``.
+    """
+    known = set.intersection(*(set(entry.values) for entry in scored))
+    if metric not in known:
+        raise UnknownNameError("metric", metric, known)
+    sign = 1.0 if primary.maximise else -1.0
+    baseline = _baseline(scored, primary.name, sign, against)
+    direction = sign if metric == primary.name else 1.0
+    rows = []
+    for entry in sorted(scored, key=lambda e: -direction * float(np.mean(e.values[metric]))):
+        own = interval(entry, metric)
+        gap = None if entry is baseline else difference(entry, baseline, metric)
+        values = entry.values[metric]
+        rows.append(
+            {
+                "method": entry.label,
+                "study": entry.study,
+                "validation": entry.validation.get(metric),
+                "test": own.estimate,
+                "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
+                "low": _known(own.low),
+                "high": _known(own.high),
+                "difference": gap.estimate if gap else None,
+                "difference_low": _known(gap.low) if gap else None,
+                "difference_high": _known(gap.high) if gap else None,
+                "verdict": _verdict(gap, direction),
+            }
+        )
+    return rows
+
+
+def _baseline(scored: Sequence[Scored], primary: str, sign: float, against: str | None) -> Scored:
+    if against is not None:
+        for entry in scored:
+            if against in (entry.label, entry.study, entry.method, entry.method.partition("(")[0]):
+                return entry
+        raise UnknownNameError("method to compare with", against, [entry.label for entry in scored])
+    validated = [entry for entry in scored if primary in entry.validation]
+    return max(validated or scored, key=lambda entry: sign * entry.validation.get(primary, 0.0))
+
+
+def _verdict(gap: Interval | None, direction: float) -> str:
+    if gap is None:
+        return ""
+    return gap.verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(gap.verdict, gap.verdict)
+
+
+def _known(value: float) -> float | None:
+    return None if np.isnan(value) else value

@@ -1,0 +1,91 @@
+"""Metrics under resampling of the scored rows: what a paired bootstrap is made of.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| w | ``counts`` | (b, m) | how often each row is drawn, one line per replicate |
+| | ``strata`` | (m,) | class of each row: rows are drawn with replacement within it, so classes keep their sizes |
+| F, y | ``scores``, ``y`` | (m, c), (m,) | as in :mod:`zslplat.metrics.accuracy` |
+
+The draws depend on the rows and on the number of the replicate alone, never on a method, so that replicate i of one
+method and replicate i of another see the same rows: the spread of their difference is that of a paired comparison.
+Source: Efron and Tibshirani, "An Introduction to the Bootstrap", chapters 6 and 8 (stratified, percentile interval).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from zslplat.metrics.ausuc import rivals
+
+BLOCK = 100
+
+
+def draws(rows: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.ndarray]:
+    """Yield counts (b, m) in blocks of at most 100 replicates; ``rows`` (m,) are ids that do not depend on the order.
+
+    Each stratum is drawn as often as it has rows.
+    """
+    order = np.lexsort((rows, strata))
+    sizes = np.unique(strata, return_counts=True)[1]
+    starts = np.r_[0, np.cumsum(sizes)[:-1]]
+    low, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
+    for number, first in enumerate(range(0, replicates, BLOCK)):
+        block = min(BLOCK, replicates - first)
+        rng = np.random.default_rng([17, number])
+        drawn = low + (rng.random((block, len(rows)), dtype=np.float32) * size).astype(np.int64).clip(max=size - 1)
+        drawn += np.arange(block)[:, None] * len(rows)
+        counts = np.bincount(drawn.ravel(), minlength=block * len(rows)).reshape(block, len(rows))
+        result = np.empty((block, len(rows)), dtype=np.int32)
+        result[:, order] = counts
+        yield result
+
+
+def resampled_means(counts: np.ndarray, correct: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
+    """Return the mean (b,) of ``correct`` (m,) over the drawn rows, or the mean over groups of the groups' means.
+
+    ``groups`` (m,) must be the strata, or unions of strata, so that their sizes are those of the draws.
+    """
+    if groups is None:
+        weight = np.full(len(correct), 1.0 / len(correct))
+    else:
+        _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
+        weight = 1.0 / (sizes[number] * len(sizes))
+    hit = np.flatnonzero(correct)
+    return np.asarray(counts[:, hit] @ (correct[hit] * weight[hit]))
+
+
+def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
+    """Return the average precision (b,) of the drawn rows ranked by scores (m,); ``relevant`` (m,) is a mask.
+
+    A row that is drawn several times takes as many places. Equal scores of different rows take one random order, the
+    same in every replicate.
+    """
+    shuffled = np.random.default_rng(len(scores)).permutation(len(scores))
+    order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
+    hits = np.flatnonzero(relevant[order])
+    drawn = counts[:, order]
+    own = drawn[:, hits].astype(np.float64)
+    before = np.cumsum(drawn, axis=1)[:, hits] - own
+    hits_before = np.cumsum(own, axis=1) - own
+    total = np.zeros(len(counts))
+    for time in range(1, int(own.max(initial=0)) + 1):
+        total += np.sum(np.where(own >= time, (hits_before + time) / (before + time), 0.0), axis=1)
+    return np.asarray(total / own.sum(axis=1))
+
+
+def resampled_ausuc(counts: np.ndarray, scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the area under the seen-unseen curve (b,) of the drawn rows; strata must be the classes."""
+    best_seen, best_unseen, critical = rivals(scores, seen)
+    order = np.argsort(critical, kind="stable")
+    sizes = np.bincount(y, minlength=len(seen))
+    kinds = np.where(seen, np.count_nonzero(sizes[seen]), np.count_nonzero(sizes[~seen]))
+    weight = 1.0 / (sizes[y] * kinds[y])
+    won = np.cumsum(counts[:, order] * np.where(best_unseen == y, weight, 0.0)[order], axis=1)
+    lost = np.cumsum(counts[:, order] * np.where(best_seen == y, weight, 0.0)[order], axis=1)
+    last = np.flatnonzero(np.r_[np.diff(critical[order]) != 0, True])
+    zero = np.zeros((len(counts), 1))
+    unseen_accuracy = np.hstack([zero, won[:, last]])
+    seen_accuracy = lost[:, -1:] - np.hstack([zero, lost[:, last]])
+    return np.asarray(np.trapezoid(seen_accuracy, unseen_accuracy, axis=1))
