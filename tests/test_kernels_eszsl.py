@@ -90,3 +90,21 @@ def test_any_kernel_includes_those_that_offer_their_gram_matrix_only():
     values = KernelESZSL("any").space["kernel"].values
     assert {"l1-laplacian", "gaussian"} <= set(values)
     assert not {"sigmoid", "log-euclidean", "chi-squared"} & set(values)
+
+
+def test_what_the_text_of_a_kernel_says_is_not_searched():
+    def searched(**given):
+        return {name for name in KernelESZSL.build(given).space if name.startswith("kernel")}
+
+    assert searched() == {"kernel.sigma"}  # the method's own default is only where the search begins
+    assert searched(kernel="gaussian") == {"kernel.sigma"}
+    assert searched(kernel="gaussian(sigma=2)") == set()
+    assert searched(kernel="polynomial(r=2)") == {"kernel.c"}
+    assert searched(kernel="0.5*gaussian(sigma=1) + 0.5*polynomial(c=1)") == {
+        "kernel.weight.1",
+        "kernel.weight.2",
+        "kernel.polynomial.r",
+    }
+    # A value that a search has found is set into the text, whatever the text said.
+    found = KernelESZSL.build({"kernel": "polynomial(r=2)", "kernel.c": 0.5})
+    assert str(found.kernel) == "polynomial(c=0.5, r=2)"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,6 +41,7 @@ class Kernel(ABC):
     input: str = "vectors"
     non_negative: bool = False
     psd: bool = True
+    settled: frozenset[str] = frozenset()
 
     def __init__(self, **values: Any) -> None:
         self.label = _kebab(type(self).__name__)
@@ -143,7 +145,8 @@ class Kernel(ABC):
     # The tree of an expression; leaves have one group, nodes add to those of their parts.
 
     def _groups(self) -> list[ParameterGroup]:
-        return [(self.label, [(name, p, getattr(self, name)) for name, p in self.parameters.items()])]
+        parameters = {n: replace(p, search=None) if n in self.settled else p for n, p in self.parameters.items()}
+        return [(self.label, [(name, p, getattr(self, name)) for name, p in parameters.items()])]
 
     def _filled(self, values: Iterator[Any]) -> Kernel:
         other = type(self)(**{name: next(values) for name in self.parameters})

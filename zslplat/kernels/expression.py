@@ -28,15 +28,16 @@ _MARK = re.compile(r"\s*(\*\*|[()+*^])")
 _NORMALISED = ("normalised", "normalized")
 
 
-def parse_kernel(text: object) -> Kernel:
+def parse_kernel(text: object, *, settle: bool = False) -> Kernel:
     """Read a kernel expression; a kernel is returned as it is, a :class:`~zslplat.spec.Spec` is read as its text.
 
+    With ``settle`` the values that the text gives are settled: they are left out of the kernel's search space.
     Names are looked up in the registry. Raises :class:`UsageError` that points at the first character that does not
     fit, UnknownNameError with near matches, UsageError for illegal parameters.
     """
     if isinstance(text, Kernel):
         return text
-    return _Reader(str(text)).read_all()
+    return _Reader(str(text), settle).read_all()
 
 
 def kernel_from_spec(spec: Spec) -> Kernel:
@@ -57,8 +58,8 @@ def kernel_from_spec(spec: Spec) -> Kernel:
 
 
 class _Reader:
-    def __init__(self, text: str) -> None:
-        self.text, self.position = text, 0
+    def __init__(self, text: str, settle: bool) -> None:
+        self.text, self.settle, self.position = text, settle, 0
 
     def read_all(self) -> Kernel:
         kernel = self._sum()
@@ -135,7 +136,11 @@ class _Reader:
             return normalised(kernel)
         if self._mark("("):
             self._skip_arguments()
-        return kernel_from_spec(Spec.parse(self.text[start : self.position]))
+        spec = Spec.parse(self.text[start : self.position])
+        kernel = kernel_from_spec(spec)
+        if self.settle:
+            kernel.settled = frozenset(spec.parameters)
+        return kernel
 
     def _close(self) -> None:
         if not self._mark(")"):

@@ -2,8 +2,9 @@
 
 The kernel is one constructor parameter, ``kernel``: an expression such as ``gaussian(sigma=0.6)``. Its own parameters
 are reached as ``kernel.sigma`` (``kernel.gaussian.sigma`` inside an expression, or for any kernel by its name), are
-searched together with the method's, and end up inside the text of ``kernel``. With ``kernel="any"`` the search space
-holds the choice of a kernel and, under the condition of that choice, the parameters of each.
+searched together with the method's as far as the given text leaves them open, and end up inside the text of
+``kernel``. With ``kernel="any"`` the search space holds the choice of a kernel and, under the condition of that choice,
+the parameters of each.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ class KernelMethod(Method):
     kernel_gradients: ClassVar[bool] = False
     kernel_psd: ClassVar[bool] = True
     kernel: Any
+    _settled = False
 
     @classmethod
     def build(cls, parameters: Mapping[str, Any]) -> Self:
@@ -40,6 +42,8 @@ class KernelMethod(Method):
         if "kernel" in own and not isinstance(own["kernel"], Kernel):
             own["kernel"] = str(own["kernel"])
         instance = super().build(own)
+        # What the text of a kernel says is not searched; a method's own default kernel is only where the search begins.
+        instance._settled = "kernel" in own
         if nested:
             if str(instance.kernel) == ANY:
                 raise UsageError(f"kernel=any leaves the kernel open; choose one to set {PREFIX}{min(nested)}")
@@ -74,7 +78,8 @@ class KernelMethod(Method):
         """The ranges that tuning searches: the method's own, and the kernel's under ``kernel.``."""
         space = {name: r for name, r in default_space(self.parameters).items() if name != "kernel"}
         if str(self.kernel) != ANY:
-            return {**space, **{PREFIX + path: r for path, r in self.parsed_kernel().space.items()}}
+            kernel = parse_kernel(self.kernel, settle=self._settled)
+            return {**space, **{PREFIX + path: r for path, r in kernel.space.items()}}
         fitting = self.fitting_kernels()
         space["kernel"] = Choice(tuple(fitting))
         for name, kernel in fitting.items():
