@@ -117,7 +117,10 @@ def run(
     signatures: o.Signatures = None,
     seed: Annotated[int | None, typer.Option("--seed", help="Seed of everything random; default 0.", min=0)] = None,
     repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
-    export: Annotated[Path | None, typer.Option("--export", help="Folder that gets a copy of the artifacts.")] = None,
+    export: Annotated[
+        Path | None,
+        typer.Option("--export", help="Folder for copies of the artifacts; or one of them, by its name: features.csv."),
+    ] = None,
     workers: o.Workers = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,

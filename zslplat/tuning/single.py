@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.config import write_config
-from zslplat.errors import ZslplatError
+from zslplat.errors import UnknownNameError, UsageError, ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
 from zslplat.tracking import pending
@@ -55,8 +55,8 @@ def run_setting(
     """Evaluate the method's fixed parameters; ``carried`` is what an earlier validation handed to the refit.
 
     Repeats mean something for random methods only; others are evaluated once. ``export``: folder that gets a copy of
-    the artifacts. ``method_seed``: seed of the first repeat where it is not the experiment's. Raises like
-    :func:`zslplat.tuning.study.run_study`.
+    the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
+    it is not the experiment's. Raises like :func:`zslplat.tuning.study.run_study`.
     """
     reporter = reporter or SilentReporter()
     started = time.time()
@@ -120,6 +120,7 @@ def _show(
     """Record the answers and show them in MLflow; False when the server is away."""
     experiment, split, repeats = bench.experiment, result.split, len(jobs)
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
+    not_exported: ZslplatError | None = None
     for r, answer in enumerate(answers):
         if answer.result is None:
             raise ZslplatError(f"{experiment.method.name} failed on the {split} split: {answer.reason}")
@@ -137,9 +138,10 @@ def _show(
             carried=dict(jobs[r].carried),
         )
         if export is not None:
-            target = export / f"repeat-{r}" if repeats > 1 else export
-            shutil.copytree(folder / f"repeat-{r}", target, dirs_exist_ok=True)
-            result.artifacts.append(target)
+            try:
+                result.artifacts.append(_export(folder / f"repeat-{r}", export, r if repeats > 1 else None))
+            except ZslplatError as error:
+                not_exported = error  # the run is shown all the same
         prefix = "test" if split == "test" else "val"
         metrics = {f"{prefix}_{k}": v for k, v in content["metrics"].items()}
         metrics |= {
@@ -171,7 +173,29 @@ def _show(
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
     projection.close()
+    if not_exported is not None:
+        raise not_exported
     return not projection.away
+
+
+def _export(artifacts: Path, target: Path, repeat: int | None) -> Path:
+    """Copy all artifacts into a folder, or the one of the target's own name where that is a file's (features.csv)."""
+    if not target.suffix or target.is_dir():
+        target = target if repeat is None else target / f"repeat-{repeat}"
+        shutil.copytree(artifacts, target, dirs_exist_ok=True)
+        return target
+    known: dict[str, list[Path]] = {}
+    for path in sorted(path for path in artifacts.rglob("*") if path.is_file()):
+        known.setdefault(path.name, []).append(path)
+    if target.name not in known:
+        raise UnknownNameError("artifact of this run", target.name, known)
+    found = known[target.name]
+    if len(found) > 1:
+        raise UsageError(f"{len(found)} folds have an artifact {target.name}; give --export a folder to get them all")
+    named = target if repeat is None else target.with_stem(f"{target.stem}-{repeat}")
+    named.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copy(found[0], named)
+    return named
 
 
 def prepare_statistics(
