@@ -117,25 +117,3 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     empty = call("compare", "--task", "gzsl")
     assert empty.returncode == 1
     assert "tune it first" in empty.stderr
-
-
-def test_single_runs_map_the_rows_where_a_method_projects_them(call, tmp_path):
-    done = call("run", "-m", "mfmr-joint(iterations=5)", "--test", "-q", "--export", tmp_path / "out")
-    assert done.returncode == 0, done.stderr
-    assert (tmp_path / "out" / "projection.png").stat().st_size > 10_000
-    with open(tmp_path / "out" / "replicates.csv", newline="") as file:
-        assert len(list(csv.DictReader(file))) == 1000
-
-
-def test_one_artifact_is_exported_by_its_name(call, tmp_path):
-    arguments = ("run", "-m", "variance", "-t", "feature-selection(last=10, repeats=2, validation_repeats=1)", "-q", "--workers", 1)
-    done = call(*arguments, "--test", "--export", tmp_path / "made" / "features.csv")
-    assert done.returncode == 0, done.stderr
-    with open(tmp_path / "made" / "features.csv", newline="") as file:
-        assert len(list(csv.reader(file))) > 10
-    wrong = call(*arguments, "--test", "--export", tmp_path / "feature.csv")
-    assert wrong.returncode == 2
-    assert "features.csv" in wrong.stderr
-    several = call(*arguments, "--export", tmp_path / "features.csv")
-    assert several.returncode == 2
-    assert "folder" in several.stderr

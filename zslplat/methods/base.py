@@ -5,7 +5,7 @@ from __future__ import annotations
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
@@ -13,6 +13,9 @@ from sklearn.base import BaseEstimator
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.space import Parameter, Space, check_value, default_space
+
+if TYPE_CHECKING:
+    from zslplat.tasks.base import Figure
 
 Arrays = dict[str, np.ndarray]
 
@@ -88,6 +91,10 @@ class Method(BaseEstimator):
 
     def matrices(self) -> Arrays:
         """Return the learned matrices by name; they are logged as artifacts."""
+        return {}
+
+    def figures(self) -> dict[str, Figure]:
+        """Return figures of what was learned by name; final and single evaluations log them."""
         return {}
 
     @property

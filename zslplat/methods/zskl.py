@@ -33,12 +33,13 @@ from zslplat.errors import MethodError
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
 from zslplat.methods.base import Arrays, Diagnostics, ZeroShotMethod
-from zslplat.methods.incoherence import column_cosines, incoherence
+from zslplat.methods.incoherence import column_cosines, cosine_figure, incoherence
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.zskl_draws import ordered_data
 from zslplat.methods.zskl_objective import Objective, is_dot_product, objective_value
 from zslplat.methods.zskl_training import Schedule, Training
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Text
+from zslplat.tasks.base import Figure
 
 PARAMETERS = {
     "kernel": Parameter("kernel expression, or any (tuned over all that fit)", Text()),
@@ -210,6 +211,10 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         objective = self._objective(self.kernel_, np.bincount(y, minlength=len(S)), len(X))
         X64, S64, W64 = (np.asarray(m, dtype=np.float64) for m in (X, S, self.W_))
         return objective_value(self.kernel_, X64, y, S64, W64, objective)
+
+    def figures(self) -> dict[str, Figure]:
+        """Return the first 10 x 10 cosines between columns of W (Tables 5 and 6)."""
+        return {"column_cosines": cosine_figure(self.W_)}
 
     def matrices(self) -> Arrays:
         """Return W (d, a), the cosines between its columns (a, a), and learned kernel weights where there are any."""

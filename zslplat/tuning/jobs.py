@@ -20,7 +20,7 @@ from zslplat.metrics.resampling import draws
 from zslplat.registry import component
 from zslplat.space import Space
 from zslplat.spec import Spec
-from zslplat.tasks.base import Arrays, Outcome, Problem, Table, Task
+from zslplat.tasks.base import Arrays, Curve, Figure, Outcome, Problem, Table, Task
 from zslplat.tuning.cache import read_arrays, write_arrays
 from zslplat.tuning.memory import peak_bytes, reset_peak
 
@@ -164,11 +164,13 @@ class _Fold:
         start = time.perf_counter()
         best_step, best_value = 0, -np.inf
         best_outputs: Arrays = {}
+        values: dict[int, float] = {}
         for step, outputs in task.run(method, self.problem, statistics):
             outcome = task.score(self.problem, outputs, job.carried, full=False)
             value = self.sign * outcome.metrics[task.primary.name]
             if not np.isfinite(value):
                 raise MethodError(f"{task.primary.name} is not finite on {self.problem.name}, step {step}")
+            values[step] = outcome.metrics[task.primary.name]
             # A refit has no validation rows to choose a step with: it ends where it was told to.
             if value > best_value or carried_steps:
                 best_step, best_value, self.best, best_outputs = step, value, outcome, outputs
@@ -184,7 +186,10 @@ class _Fold:
         self.extra = {"numbers": dict(method.diagnostics.numbers), "best_step": best_step}
         if job.full:
             full = task.score(self.problem, best_outputs, job.carried, full=True)
-            self.best.tables, self.best.figures = full.tables, full.figures
+            self.best.tables, self.best.figures = full.tables, {**full.figures, **method.figures()}
+            if len(values) > 1 and not carried_steps:
+                table, figure = _by_step(task.primary.name, values, self.problem.name)
+                self.best.tables["by_step"], self.best.figures["by_step"] = table, figure
             if job.maps:
                 self.best.figures.update(task.maps(method, self.problem))
             if job.replicates:
@@ -205,6 +210,14 @@ class _Fold:
                     "free space or permissions and give the same command again"
                 ) from error
         return "complete"
+
+
+def _by_step(name: str, values: Mapping[int, float], problem: str) -> tuple[Table, Figure]:
+    """Return the metric after each step (an epoch, say) as a table and a figure; only validation may choose a step."""
+    steps, found = list(values), list(values.values())
+    return Table({"step": steps, name: found}), Curve(
+        {name: (steps, found)}, "step", name, f"{problem}: {name} by step"
+    )
 
 
 def _replicates(task: Task, problem: Problem, outputs: Arrays, job: EvaluateJob) -> Table | None:
