@@ -170,7 +170,7 @@ def epoch_against_loop(rows: int) -> tuple[float, float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--rounds", type=int, default=15, help="times that each part is timed (10 calls each)")
+    parser.add_argument("--rounds", type=int, default=60, help="times that each part is timed (10 calls each)")
     parser.add_argument("--rows", type=int, default=40, help="rows of the epoch at one row a step")
     arguments = parser.parse_args()
     with threadpool_limits(limits=1):

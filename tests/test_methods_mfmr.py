@@ -101,6 +101,51 @@ def test_signed_objective_never_rises():
     np.testing.assert_allclose(out.objective[-1], value, rtol=1e-10)
 
 
+def large_problem(rows=1100, columns=64):
+    rng = np.random.default_rng(3)
+    B = rng.uniform(0, 1, (columns, 40)) * (rng.uniform(size=(columns, 40)) < 0.3)
+    X = rng.gamma(0.3, 1, (rows, columns)) @ B + rng.gamma(0.3, 1, (rows, 40))
+    W = sparse.random_array((rows, rows), density=0.02, rng=rng, format="csr")
+    W = sparse.csr_array(W + W.T)
+    start = np.full((rows, columns), np.sum(X @ B.T) / np.sum(B @ B.T) / rows)
+    start[5, :7] = 0
+    return start, X @ B.T, B @ B.T + 1e-3 * np.eye(columns), W, 0.1, float((X**2).sum())
+
+
+def test_large_factors_in_single_precision_match_double(monkeypatch):
+    problem_ = large_problem()
+    single = factorise(*problem_, iterations=60, tolerance=0.0)
+    monkeypatch.setattr("zslplat.methods.factorisation.SINGLE_FROM", np.inf)
+    double = factorise(*problem_, iterations=60, tolerance=0.0)
+    assert not np.array_equal(single.factor, double.factor)  # single precision was used at all
+    assert single.factor.dtype == np.float64
+    # Rounding to 24 bits, carried through 60 updates.
+    assert np.linalg.norm(single.factor - double.factor) < 1e-5 * np.linalg.norm(double.factor)
+    np.testing.assert_allclose(single.objective, double.objective, rtol=0, atol=2e-8 * problem_[-1])
+    assert (single.factor[5, :7] == 0).all()
+
+
+def test_large_factors_never_raise_the_objective_even_near_its_minimum(monkeypatch):
+    problem_ = large_problem()
+    steps = []
+    from zslplat.methods import factorisation
+
+    update = factorisation._Problem.update
+    monkeypatch.setattr(
+        factorisation._Problem, "update", lambda self, F, root: (steps.append(F.dtype), update(self, F, root))[1]
+    )
+    out = factorise(*problem_, iterations=1500, tolerance=0.0)
+    assert {np.dtype(np.float32), np.dtype(np.float64)} == set(steps)
+    assert steps[-1] == np.float64  # the end is beyond single precision
+    assert steps.count(np.dtype(np.float32)) > 10
+    assert (np.diff(out.objective) <= 1e-12 * out.objective[0]).all()
+    _, linear, gram, W, weight, constant = problem_
+    F, degree = out.factor, np.asarray(W.sum(axis=1)).ravel()
+    value = constant - 2 * np.vdot(linear, F) + np.vdot(F @ gram, F)
+    value += weight * (np.vdot(F, degree[:, None] * F) - np.vdot(F, W @ F))
+    np.testing.assert_allclose(out.objective[-1], value, rtol=1e-9)
+
+
 @pytest.mark.parametrize("variant", ["best", "paper"])
 def test_prepared_statistics_and_larger_graphs_change_nothing(variant):
     X, y, S, Xu, _, Su = problem()

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from zslplat.kernels import InnerProductKernel, parse_kernel
+from zslplat.methods import zskl_fused
 from zslplat.methods.zskl_engine import Engine
 from zslplat.methods.zskl_objective import (
     Objective,
@@ -166,6 +167,37 @@ def test_single_precision_is_near_double():
     gradient = engine.gradient(np.arange(30))[1]
     assert gradient.dtype == np.float32
     assert relative(gradient, objective_gradient(kernel, X, y, S, W, objective)) < 1e-5
+
+
+@pytest.mark.parametrize("both", [True, False])
+@pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "cauchy(sigma=1.3)"])
+def test_known_forms_are_what_the_kernel_itself_gives(text, both, monkeypatch):
+    X, y, S, W = problem()
+    for dtype, tolerance in ((np.float32, 2e-6), (np.float64, 1e-13)):  # some units in the last place
+        data = [m.astype(dtype) for m in (X, S, W)]
+        results = []
+        for form in (zskl_fused.known_form, lambda kernel: (zskl_fused.NO_FORM, 0.0)):
+            with monkeypatch.context() as patch:
+                patch.setattr(zskl_fused, "known_form", form)
+                engine = Engine(parse_kernel(text), Objective(both, 0.2), data[0], y, *data[1:], 30)
+            results.append(engine.gradient(np.arange(30)))
+        (loss, gradient), (expected, expected_gradient) = results
+        assert loss == pytest.approx(expected, rel=tolerance)
+        assert relative(gradient, expected_gradient) < tolerance
+
+
+def test_exponential_in_single_precision():
+    distances = np.concatenate([[0, np.nan, np.inf], np.linspace(1e-6, 170, 100001)]).astype(np.float32)
+    k, slope, bits = distances.copy(), np.empty_like(distances), np.empty(len(distances), np.int32)
+    factor = np.float32(-0.5)
+    zskl_fused.exponential_single(k, slope, bits, factor)
+    assert k[0] == 1
+    assert np.isnan(k[1])
+    assert 0 <= k[2] < 2e-38
+    expected = np.exp(-0.5 * distances[3:].astype(np.float64))
+    # Two units in the last place, 2^-23 each at worst.
+    np.testing.assert_allclose(k[3:], expected, rtol=2.4e-7)
+    np.testing.assert_array_equal(slope, factor * k)
 
 
 def test_gradient_is_the_same_for_any_blocks(monkeypatch):

@@ -28,7 +28,7 @@ voids the guarantee.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numba import njit
@@ -37,6 +37,14 @@ from scipy import sparse
 from zslplat.methods.neighbours import degrees
 
 TINY = 1e-30
+
+# Rows of F this long are worth arithmetic on several at once, and single precision; it saves nothing on shorter ones.
+WIDE = 64
+# Single precision is used from so many entries of F on, and as long as an update lowers O by this part of its scale.
+# Its rounding, averaged over that many entries, moves O by a few 1e-9 of its scale.
+SINGLE_FROM, SINGLE_UNTIL = 1 << 16, 1e-7
+# Where entries of F stop falling in single precision, whose arithmetic is slow below 1e-38.
+SINGLE_FLOOR = 1e-25
 
 
 @dataclass
@@ -65,34 +73,93 @@ def factorise(
     Stops after ``iterations`` updates or when one changes O by at most ``tolerance`` times the range of O so far,
     which no constant term can drown.
     ``normalise`` scales every column to sum 1 after each update (the printed algorithms), with the printed root.
-    All in float64; an update costs one product with ``gram`` and one pass over the graph.
+    Float64 in and out; an update costs one product with ``gram`` and one pass over the graph. Large factors with long
+    rows are updated in float32, halving the cost, until an update gains so little that rounding could hide it; the
+    rest is float64 again, so that the objective listed never rises either way; its first and last value are always
+    float64. F then differs by some 1e-6 of its norm from what float64 throughout gives after as many updates.
     """
     signed = float(linear.min()) < 0 or float(gram.min()) < 0
     root = signed or normalise
-    linear = np.ascontiguousarray(linear, dtype=np.float64)
-    gram_up = np.maximum(gram, 0) if signed else np.asarray(gram)
-    gram_down = np.maximum(-gram, 0)
-    values, degree = weight * W.data.astype(np.float64), weight * degrees(W).astype(np.float64)
+    problem = _Problem.of(linear, gram, W, weight, signed)
+    wide = start.shape[1] >= WIDE and start.size >= SINGLE_FROM
+    single = problem.astype(np.float32) if wide and not root else None
     F = np.array(start, dtype=np.float64)
     if normalise:
         F /= F.sum(axis=0)
-    result = Factorisation(F)
-    for iteration in range(iterations + 1):
-        down = F @ gram_up
-        up = F @ gram_down if signed else down
-        updated = np.empty_like(F)
-        slope = _update(F, updated, linear, up, down, W.indptr, W.indices, values, degree, signed, root)
-        result.objective.append(constant + slope)
-        if iteration:
-            change = abs(result.objective[-1] - result.objective[-2])
-            result.converged = change <= tolerance * (max(result.objective) - min(result.objective))
-        if result.converged or iteration == iterations:
-            break
+    slope, updated = problem.update(F, root)
+    result = Factorisation(F, [constant + slope])
+    scale = max(abs(constant), abs(result.objective[0]))
+    for _ in range(iterations):
         F = updated
         if normalise:
             F /= F.sum(axis=0) + TINY
-    result.factor = F
+        if single is not None:
+            slope, updated = single.update(F.astype(np.float32, copy=False), root)
+            if not result.objective[-1] - (constant + slope) >= SINGLE_UNTIL * scale:
+                single = None
+        if single is None:
+            F = F.astype(np.float64, copy=False)
+            slope, updated = problem.update(F, root)
+        result.objective.append(constant + slope)
+        change = abs(result.objective[-1] - result.objective[-2])
+        result.converged = change <= tolerance * (max(result.objective) - min(result.objective))
+        if result.converged:
+            break
+    result.factor = F.astype(np.float64, copy=False)
+    if single is not None and iterations:
+        result.objective[-1] = constant + problem.update(result.factor, root)[0]
     return result
+
+
+@dataclass
+class _Problem:
+    """What every update needs, in one precision, and room for it.
+
+    The Gram matrix is split into its positive and its negative part, the latter empty where there is none; ``values``
+    and ``degree`` are those of the graph times its weight.
+    """
+
+    linear: np.ndarray
+    gram_up: np.ndarray
+    gram_down: np.ndarray
+    indptr: np.ndarray
+    indices: np.ndarray
+    values: np.ndarray
+    degree: np.ndarray
+    signed: bool
+    room: list[np.ndarray]
+
+    @classmethod
+    def of(cls, linear: np.ndarray, gram: np.ndarray, W: sparse.csr_array, weight: float, signed: bool) -> _Problem:
+        """Return the problem in double precision."""
+        return cls(
+            np.ascontiguousarray(linear, dtype=np.float64),
+            np.maximum(gram, 0),
+            np.maximum(-gram, 0),
+            W.indptr,
+            W.indices,
+            weight * W.data.astype(np.float64),
+            weight * degrees(W).astype(np.float64),
+            signed,
+            [],
+        )
+
+    def astype(self, dtype: type) -> _Problem:
+        """Return the problem in another precision."""
+        names = ("linear", "gram_up", "gram_down", "values", "degree")
+        return replace(self, **{name: getattr(self, name).astype(dtype) for name in names}, room=[])
+
+    def update(self, F: np.ndarray, root: bool) -> tuple[float, np.ndarray]:
+        """Return O - constant at F (m, r), and the next F, which the second call from here overwrites."""
+        if not self.room:
+            self.room = [np.empty_like(self.linear) for _ in range(4 if self.signed else 3)]
+        down, *others = self.room
+        np.matmul(F, self.gram_up, out=down)
+        up = np.matmul(F, self.gram_down, out=others.pop()) if self.signed else down
+        updated = others[1] if F is others[0] else others[0]
+        floor = self.linear.dtype.type(SINGLE_FLOOR if self.linear.dtype == np.float32 else 0)
+        arrays = (self.linear, up, down, self.indptr, self.indices, self.values, self.degree)
+        return _update(F, updated, *arrays, self.signed, root, floor), updated
 
 
 @njit(cache=True, error_model="numpy")  # Python's check for division by zero would keep the loops from vectorising
@@ -108,39 +175,62 @@ def _update(
     degree: np.ndarray,
     signed: bool,
     root: bool,
+    floor: float,
 ) -> float:
     """Write one update of every row of F to ``updated``; return O - constant at F.
 
     ``gram_up`` and ``gram_down`` are F times the positive and the negative part of the Gram matrix (the latter is
     read only where ``signed``). With N the numerator and D the denominator, <D - N, F> is the quadratic part of O
-    less one <linear, F>, so that the objective costs no product of its own.
+    less one <linear, F>, so that the objective costs no product of its own. An entry that would fall below ``floor``
+    stays where it is.
     """
     rows, columns = F.shape
-    up = np.empty(columns)
-    total = np.zeros(columns)
+    zero, tiny = F.dtype.type(0), F.dtype.type(TINY)
+    up = np.empty(columns, F.dtype)
+    # Sums of a few rows in the precision of F, then in double precision.
+    few, total = np.zeros(columns, F.dtype), np.zeros(columns)
     for i in range(rows):
-        up[:] = 0.0
-        for position in range(indptr[i], indptr[i + 1]):
+        up[:] = 0
+        position, end = indptr[i], indptr[i + 1]
+        while columns >= WIDE and position + 4 <= end:
+            # Four rows at a time: what is summed up is read and written once for all. Does not pay for short rows.
+            v, w, x, y = values[position], values[position + 1], values[position + 2], values[position + 3]
+            p, q = F[indices[position]], F[indices[position + 1]]
+            r, s = F[indices[position + 2]], F[indices[position + 3]]
+            for j in range(columns):
+                up[j] += v * p[j] + w * q[j] + x * r[j] + y * s[j]  # W F
+            position += 4
+        while position < end:
             value, row = values[position], F[indices[position]]
             for j in range(columns):
-                up[j] += value * row[j]  # W F
+                up[j] += value * row[j]
+            position += 1
         old, new, line, ascent, descent = F[i], updated[i], linear[i], gram_down[i], gram_up[i]
+        weight = degree[i]
         if signed:
             for j in range(columns):
-                down = descent[j] + degree[i] * old[j] + max(-line[j], 0.0)  # F G+ + Q F + linear-
-                up[j] += ascent[j] + max(line[j], 0.0)  # W F + F G- + linear+
-                total[j] += (down - up[j] - line[j]) * old[j]
-                new[j] = up[j] / (down + TINY)
+                down = descent[j] + weight * old[j] + max(-line[j], zero)  # F G+ + Q F + linear-
+                up[j] += ascent[j] + max(line[j], zero)  # W F + F G- + linear+
+                few[j] += (down - up[j] - line[j]) * old[j]
+                new[j] = up[j] / (down + tiny)
         else:
             for j in range(columns):
-                down = descent[j] + degree[i] * old[j]
+                down = descent[j] + weight * old[j]
                 up[j] += line[j]
-                total[j] += (down - up[j] - line[j]) * old[j]
-                new[j] = up[j] / (down + TINY)
+                few[j] += (down - up[j] - line[j]) * old[j]
+                new[j] = up[j] / (down + tiny)
         if root:
             for j in range(columns):
                 new[j] = old[j] * np.sqrt(new[j])
+        elif floor > 0:
+            for j in range(columns):
+                moved = new[j] * old[j]
+                new[j] = old[j] if moved < floor else moved
         else:
             for j in range(columns):
                 new[j] *= old[j]
+        if i % 16 == 15 or i == rows - 1:
+            for j in range(columns):
+                total[j] += few[j]
+            few[:] = 0
     return total.sum()

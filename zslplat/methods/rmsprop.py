@@ -60,6 +60,7 @@ class RMSprop:
         self.A = np.zeros_like(W)
         self.gamma, self.rest, self.epsilon = self.kind(gamma), self.kind(1 - gamma), self.kind(epsilon)
         self._whole, self._two_parts, self._given_moment = compiled()
+        self._flat: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
     def step(
         self,
@@ -68,14 +69,14 @@ class RMSprop:
         *,
         plus: np.ndarray | None = None,
         moment: np.ndarray | None = None,
-        rows: slice = slice(None),
+        rows: slice | None = None,
     ) -> None:
         """Move ``rows`` of W (default: all) against the gradient ``g`` (+ ``plus``) of those rows.
 
         ``moment`` replaces the squared gradient in A. All arrays have the shape of those rows, the dtype of W, and C
         order.
         """
-        W, A = self.W[rows].reshape(-1), self.A[rows].reshape(-1)
+        W, A = self._flattened(rows)
         tail = (self.gamma, self.rest, self.kind(rate), self.epsilon)
         flat = g.reshape(-1)
         if moment is not None:
@@ -84,3 +85,11 @@ class RMSprop:
             self._two_parts(W, A, flat, plus.reshape(-1), *tail)
         else:
             self._whole(W, A, flat, *tail)
+
+    def _flattened(self, rows: slice | None) -> tuple[np.ndarray, np.ndarray]:
+        """Return flat views of those rows of W and A, laid out once: a step is short enough for them to count."""
+        key = (0, len(self.W)) if rows is None else (rows.start, rows.stop)
+        if key not in self._flat:
+            part = slice(*key)
+            self._flat[key] = self.W[part].reshape(-1), self.A[part].reshape(-1)
+        return self._flat[key]
