@@ -7,19 +7,17 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
-from zslplat.tasks.base import Arrays, Curve, Figure, Metric, Outcome, Problem, Table
-from zslplat.tasks.projection_maps import projection_maps
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, ZeroShotTask, confusion, predictions_table
-from zslplat.tasks.zsl import REQUEST, unseen_test, unseen_validation
+from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.unseen import REQUEST, UnseenTask
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
 
 RANKS_SHOWN = 200
 
 
-class Retrieval(ZeroShotTask):
+class Retrieval(UnseenTask):
     """mAP: the mean over classes of the average precision of the rows ranked by their score for the class.
 
     Equal scores count with the expectation over their orders (see :mod:`zslplat.metrics.ranking`). Validation and
@@ -42,14 +40,6 @@ class Retrieval(ZeroShotTask):
         super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
         self.k = k
         self._check_options("k")
-
-    def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order."""
-        return unseen_validation(self, dataset, seed)
-
-    def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all training rows against the rows of ``test_unseen``."""
-        return unseen_test(self, dataset, seed)
 
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
@@ -89,10 +79,6 @@ class Retrieval(ZeroShotTask):
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
         present = [j for j in range(scores.shape[1]) if (y == j).any()]
         return {"mAP": np.mean([resampled_average_precision(counts, scores[:, j], y == j) for j in present], axis=0)}
-
-    def maps(self, method: Any, problem: Problem) -> dict[str, Figure]:
-        """Return a t-SNE map of the rows in signature space, one panel per projection that the method offers."""
-        return projection_maps(method, problem, REQUEST)
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""
