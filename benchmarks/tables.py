@@ -4,9 +4,10 @@
 
 A suite names data sets, rows (methods with what is fixed and searched) and comparisons. Every row is tuned for the
 suite's first task on validation classes; the parameters found there serve the other tasks, too, where validation only
-carries what a task carries (the bias of calibrated stacking). Random methods are repeated five times. Everything is a
-study of its own in FOLDER/store: a stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and
-`zslplat compare` show the same runs. ``scores.csv`` and ``differences.csv`` are written after each data set.
+carries what a task carries (the bias of calibrated stacking), and tasks that carry nothing may do without
+(``only_tested``). Random methods are repeated five times. Everything is a study or run of its own in FOLDER/store: a
+stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and `zslplat compare` show the same runs.
+``scores.csv`` and ``differences.csv`` are written after each data set.
 """
 
 from __future__ import annotations
@@ -33,6 +34,7 @@ from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.tracking.finals import read_finals
 from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.single import run_setting
 from zslplat.tuning.study import run_study
 
 Scores = dict[tuple[str, str, str], Scored]
@@ -49,13 +51,18 @@ class Ledger:
         self.entries: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
 
     def study(self, experiment: Experiment, options: StudyOptions, settings: Any) -> tuple[dict[str, Any], bool]:
-        """Return the entry of a study, and whether it had to be carried out."""
+        """Return the entry of a study (of a single test run where no trial is asked for), and whether it is new."""
         key = json.dumps([experiment.identity(), options.trials, options.repeats], sort_keys=True)
         if key in self.entries:
             return self.entries[key], False
-        result = run_study(experiment, options, settings)
-        value = float(np.mean([test[result.primary] for test in result.test]))
-        self.entries[key] = {"study": result.name, "parameters": result.parameters, "value": value}
+        if options.trials:
+            result = run_study(experiment, options, settings)
+            name, found, test = result.name, result.parameters, result.test
+        else:
+            run = run_setting(experiment, settings, test=True, repeats=options.repeats, workers=options.workers)
+            name, found, test = run.run_ids[0], {}, run.metrics
+        value = float(np.mean([metrics[component("tasks", experiment.task.name).primary.name] for metrics in test]))
+        self.entries[key] = {"study": name, "parameters": found, "value": value}
         self.path.write_text(json.dumps(self.entries, indent=1))
         return self.entries[key], True
 
@@ -77,7 +84,8 @@ def tuned(
             method, space = spec, searched_space(template, spec.parameters, row.get("space", {}))
             trials = data.get("trials", suite["trials"]) if space else 1
         else:
-            method, space, trials = spec.with_parameters(parameters), {}, 1
+            method, space = spec.with_parameters(parameters), {}
+            trials = 0 if task in suite.get("only_tested", []) else 1
         experiment = Experiment(method, Spec.parse(data["dataset"]), Spec.parse(task), space, features)
         options = StudyOptions(trials=trials, repeats=suite["repeats"], workers=suite["workers"], artifact_bytes=0)
         began = time.time()
