@@ -50,12 +50,17 @@ class Ledger:
         self.path = path
         self.entries: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
 
-    def study(self, experiment: Experiment, options: StudyOptions, settings: Any) -> tuple[dict[str, Any], bool]:
+    def study(
+        self, experiment: Experiment, trials: int, suite: dict[str, Any], settings: Any
+    ) -> tuple[dict[str, Any], bool]:
         """Return the entry of a study (of a single test run where no trial is asked for), and whether it is new."""
-        key = json.dumps([experiment.identity(), options.trials, options.repeats], sort_keys=True)
+        key = json.dumps([experiment.identity(), trials, suite["repeats"]], sort_keys=True)
         if key in self.entries:
             return self.entries[key], False
-        if options.trials:
+        options = StudyOptions(
+            trials=max(trials, 1), repeats=suite["repeats"], workers=suite["workers"], artifact_bytes=0
+        )
+        if trials:
             result = run_study(experiment, options, settings)
             name, found, test = result.name, result.parameters, result.test
         else:
@@ -87,9 +92,8 @@ def tuned(
             method, space = spec.with_parameters(parameters), {}
             trials = 0 if task in suite.get("only_tested", []) else 1
         experiment = Experiment(method, Spec.parse(data["dataset"]), Spec.parse(task), space, features)
-        options = StudyOptions(trials=trials, repeats=suite["repeats"], workers=suite["workers"], artifact_bytes=0)
         began = time.time()
-        entry, new = ledger.study(experiment, options, settings)
+        entry, new = ledger.study(experiment, trials, suite, settings)
         names[task], parameters = entry["study"], parameters or entry["parameters"]
         if new:
             value, seconds = entry["value"], time.time() - began
