@@ -77,6 +77,9 @@ def tuned(
 ) -> dict[str, str]:
     """Carry out the studies of one row on one data set; returns their names by task."""
     spec = method_spec(row["method"], None, None)
+    given = data.get("fixed", {}).items()  # epochs, say: a small data set needs more of them
+    known = component("methods", spec.name).parameters
+    spec = spec.with_parameters({k: v for k, v in given if k in known and k not in spec.parameters})
     template = component("methods", spec.name).build(spec.parameters)
     features = None
     if "first_steps" in data:
@@ -87,7 +90,7 @@ def tuned(
     for task in tasks:
         if task == tasks[0]:
             method, space = spec, searched_space(template, spec.parameters, row.get("space", {}))
-            trials = data.get("trials", suite["trials"]) if space else 1
+            trials = row.get("trials", data.get("trials", suite["trials"])) if space else 1
         else:
             method, space = spec.with_parameters(parameters), {}
             trials = 0 if task in suite.get("only_tested", []) else 1

@@ -81,8 +81,8 @@ class MFMRJoint(MFMR):
         anchor: float = 0.75,
         scale: float = 0.3,
         balance: float = 1.0,
-        iterations: int = 100,
-        converged_at: float = 3e-4,
+        iterations: int | None = None,
+        converged_at: float | None = None,
         variant: str = "best",
         seed: int = 0,
     ) -> None:
@@ -172,8 +172,8 @@ class MFMRJoint(MFMR):
             W,
             self.gamma / max(float(degrees(W).mean()), TINY),
             constant,
-            iterations=self.iterations,
-            tolerance=self.converged_at,
+            iterations=self._stopping[0],
+            tolerance=self._stopping[1],
         )
 
     def _factorise_as_printed(
@@ -188,7 +188,7 @@ class MFMRJoint(MFMR):
             W,
             self.gamma,
             constant,
-            iterations=self.iterations,
-            tolerance=self.converged_at,
+            iterations=self._stopping[0],
+            tolerance=self._stopping[1],
             normalise=True,
         )
