@@ -188,15 +188,37 @@ def test_discrepancy_weights_give_loss_and_spread(coded):
 def test_bandwidth_slopes_are_derivatives(coded, data):
     X, _ = data
     _, rows, Y = coded
+    kernel = parse_kernel("gaussian")
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     A = atoms.selection(rows, len(X))
     B, C = loss_weights(A, Y), spread_weights(A)
+    # A dictionary of means of samples, whose norms change with the bandwidth.
+    means = np.random.default_rng(0).dirichlet(np.ones(len(X)), size=6).T
+    fixed, learned = Learned(kernel, np.eye(len(X)), A, rows), Learned(kernel, np.eye(len(X)), means, None)
     for f in (
         lambda beta: ratio_and_slope(beta, distances, B, C, 0.01),
-        lambda beta: soft_ratio_and_slope(beta, distances, rows, 3.0, C),
+        lambda beta: soft_ratio_and_slope(beta, distances, fixed.projected, 3.0, C),
+        lambda beta: soft_ratio_and_slope(beta, distances, learned.projected, 3.0, spread_weights(means)),
     ):
         slope = (f(0.8 + 1e-6)[0] - f(0.8 - 1e-6)[0]) / 2e-6
         assert f(0.8)[1] == pytest.approx(slope, rel=1e-5)
+
+
+@pytest.mark.parametrize("learned", [False, True])
+def test_the_soft_ratio_is_that_of_codes_made_anew(data, learned):
+    X, _ = data
+    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    rows = np.arange(0, len(X), 5)
+    A = atoms.selection(rows, len(X))
+    if learned:
+        A = np.random.default_rng(0).dirichlet(np.ones(len(X)), size=6).T
+    beta, sigma = 0.8, 3.0
+    kernel = parse_kernel(f"gaussian(sigma={np.sqrt(0.5 / beta)})")
+    state = Learned(kernel, np.exp(-beta * distances), A, None if learned else rows)
+    Y = BagScheme(sigma).encode(state.K_D, state.k, state.kappa)
+    B, C = loss_weights(A, Y), spread_weights(A)
+    expected = ratio_and_slope(beta, distances, B, C)[0]
+    assert soft_ratio_and_slope(beta, distances, state.projected, sigma, C)[0] == pytest.approx(expected, rel=1e-9)
 
 
 def test_bandwidth_search_ends_at_the_minimum_or_says_that_it_was_held(coded, data):

@@ -36,6 +36,9 @@ METHODS = [
     KernelLLC(neighbours=5, rule="linear"),
     KernelLLC(variant="full", gamma=0.01),
     KernelBagOfWords(atoms=30, dictionary="k-means", rule="nearest"),
+    KernelBagOfWords(
+        atoms=20, dictionary="k-means", learning="free", learn_kernel="bandwidth", iterations=2, rule="nearest"
+    ),
     KernelBagOfWords(assignment="hard", atoms=20, dictionary="k-means", learning="free", iterations=3),
     LinearSupervisedSparseCoding(gamma=0.01, iterations=2),
     LinearSupervisedLLC(neighbours=5, iterations=2),
@@ -100,7 +103,7 @@ def test_parameters_are_described_and_survive_cloning(method):
 def test_kernel_parameters_are_set_and_searched_by_their_path():
     method = KernelSparseCoding.build({"kernel": "gaussian", "kernel.sigma": 0.5})
     assert method.kernel == "gaussian(sigma=0.5)"
-    assert {"gamma", "kernel.sigma"} <= set(method.space)
+    assert {"gamma", "kernel.sigma"} <= set(KernelSparseCoding.build({"kernel": "gaussian"}).space)
 
 
 def test_linear_forms_are_the_kernel_forms_with_the_linear_kernel(data):

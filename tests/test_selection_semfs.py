@@ -9,6 +9,7 @@ from zslplat.selection.group_penalty import importance, solve_convex
 from zslplat.selection.regression import Regression
 from zslplat.selection.semfs import SemFS, SemFSWithoutCentres
 from zslplat.selection.statistics import StatisticsAccumulator, regression_statistics
+from zslplat.selection.targets import decorrelation
 
 
 def problem(n=90, d=20, c=6, m=9, seed=0, dtype=np.float64):
@@ -321,3 +322,65 @@ def test_unselected_features_rank_below_by_their_pull():
     assert (selector.scores_[inactive] <= 0).all()
     assert (selector.scores_[inactive] >= -1).all()
     assert len(np.unique(selector.scores_[inactive])) == len(inactive)
+
+
+@pytest.mark.parametrize("degree", [0.3, 0.75, 1.0])
+def test_decorrelation_raises_the_kernel_of_the_classes_to_a_power(degree):
+    _, _, S, _ = problem(c=12, m=5)
+    S = S * [10, 5, 2, 1, 0.1] + 3
+    centred = S - S.mean(axis=0)
+    values, vectors = np.linalg.eigh(centred @ centred.T)
+    kept = values > 1e-9
+    maps = decorrelation(S, degree)
+    target = centred @ maps.forward
+    expected = (vectors[:, kept] * values[kept] ** (1 - degree)) @ vectors[:, kept].T
+    np.testing.assert_allclose(target @ target.T, expected, atol=1e-9 * expected.max())
+    np.testing.assert_allclose(maps.back.T @ maps.forward.T, np.eye(5), atol=1e-9)
+
+
+def test_no_decorrelation_changes_nothing():
+    _, _, S, _ = problem()
+    assert decorrelation(S, 0.0) is None
+    assert decorrelation(np.ones_like(S), 0.5) is None
+
+
+@pytest.mark.parametrize("variant", ["convex", "sum"])
+def test_full_decorrelation_of_telling_signatures_is_the_label_target(variant):
+    X, y, S, _ = problem(c=6, m=9)
+    signatures = SemFS(variant=variant, decorrelation=1.0, precision=1e-12).fit(X, y, S)
+    labels = SemFS(variant=variant, target="labels", precision=1e-12).fit(X, y, S)
+    np.testing.assert_allclose(signatures.scores_, labels.scores_, atol=1e-4)
+    fewer = SemFS(variant=variant, decorrelation=1.0, precision=1e-12).fit(X, y, S[:, :2])
+    assert not np.allclose(fewer.scores_, labels.scores_, atol=1e-2)
+
+
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("shape", [(90, 20), (18, 60)])
+@pytest.mark.parametrize("variant", ["convex", "sum"])
+def test_decorrelation_is_a_linear_map_of_the_signatures(variant, shape, by_row):
+    X, y, S, rows = problem(*shape)
+    means = np.stack([rows[y == k].mean(axis=0) for k in range(len(S))])
+    T = decorrelation(means if by_row else S, 0.5).forward
+    own = SemFS(variant=variant, decorrelation=0.5).fit(X, y, S, row_signatures=rows if by_row else None)
+    plain = SemFS(variant=variant, decorrelation=0.0)
+    plain.fit(X, y, S @ T, row_signatures=rows @ T if by_row else None)
+    np.testing.assert_allclose(own.scores_, plain.scores_, atol=1e-6)
+    # The weights are for the signatures themselves.
+    assert own.W_.shape == (len(own.active_), S.shape[1])
+    np.testing.assert_allclose(own.W_ @ T, plain.W_, atol=1e-5 * np.abs(plain.W_).max())
+
+
+def test_printed_forms_take_signatures_as_they_are():
+    X, y, S, _ = problem()
+    for variant in ("paper", "ridge"):
+        one, other = (SemFS(variant=variant, decorrelation=degree).fit(X, y, S) for degree in (0.0, 1.0))
+        np.testing.assert_array_equal(one.scores_, other.scores_)
+
+
+def test_strong_features_are_cheap():
+    """Of two features that say the same, the one in smaller units of itself, so with larger values, is preferred."""
+    X, y, S, _ = problem(n=200, d=20)
+    X[:, 11] = 0.5 * X[:, 0]
+    scores = SemFS(gamma=1.0).fit(X, y, S).scores_
+    assert scores[0] > 0
+    assert scores[11] < 0

@@ -65,9 +65,15 @@ def test_validation_holds_out_classes_and_never_reads_unseen_rows():
             np.testing.assert_array_equal(array, other.inputs[name])
 
 
-def test_test_problem_trains_on_seen_rows_and_scales_by_them():
+def test_test_problem_trains_on_seen_rows_and_clusters_unseen_ones_as_they_are():
     data = dataset()
     problem = quick().test(data)
+    np.testing.assert_array_equal(problem.inputs["X_unseen"], data.X[problem.truth["row_unseen"]])
+
+
+def test_scaling_is_by_the_seen_rows():
+    data = dataset()
+    problem = quick(scaling="standardise").test(data)
     train = data.X[data.rows("train")]
     np.testing.assert_array_equal(problem.inputs["X"], train)
     expected = (data.X[problem.truth["row_unseen"]] - train.mean(axis=0)) / train.std(axis=0)
@@ -210,7 +216,7 @@ def test_on_spoken_letters_the_well_posed_form_helps_and_the_printed_one_does_no
     problem = task.test(data)
     printed = SemFS(variant="ridge", gamma=0.1, scale="absolute")
     found = [run(task, problem, m)[1].metrics["clustering_accuracy"] for m in (SemFS(), RandomFeatures(), printed)]
-    # Measured 0.73, 0.57 and 0.51; the spread over starts of these means is about 0.01.
-    assert found[0] > 0.68
+    # Measured 0.68-0.70, 0.55-0.57 and 0.52-0.54 over three seeds of the starts.
+    assert found[0] > 0.65
     assert found[0] > found[1] + 0.08
     assert found[2] < found[1]

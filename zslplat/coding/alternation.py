@@ -74,9 +74,7 @@ class Learned:
 
     def refresh(self) -> None:
         """Recompute the Gram matrix of the atoms and their kernel with the samples, after A or K_X changed."""
-        self.k = self.towards_atoms(self.K_X)
-        K_D = self.k[self.rows] if self.rows is not None else self.A.T @ self.k
-        self.K_D = (K_D + K_D.T) / 2
+        self.k, self.K_D = self.projected(self.K_X)
 
     @property
     def kappa(self) -> np.ndarray:
@@ -91,6 +89,12 @@ class Learned:
     def towards_atoms(self, K: np.ndarray) -> np.ndarray:
         """Return k(x, D) (n, N) from k(x, X) (n, M)."""
         return np.asarray(K[:, self.rows] if self.rows is not None else K @ self.A)
+
+    def projected(self, K: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return k(X, D) (M, N) and K(D, D) (N, N) from a kernel matrix K (M, M) of the training samples."""
+        k = self.towards_atoms(K)
+        K_D = k[self.rows] if self.rows is not None else self.A.T @ k
+        return k, (K_D + K_D.T) / 2
 
     def own_atoms(self) -> np.ndarray | None:
         """Return the atom (M,) that each training sample is itself, -1 for none; None for a learned dictionary."""
@@ -249,12 +253,12 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
     median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
     C = spread_weights(state.A)
     scheme = plan.scheme
-    if isinstance(scheme, BagScheme) and scheme.sigma is not None and state.rows is not None:
-        rows, sigma = state.rows, scheme.sigma
+    if isinstance(scheme, BagScheme) and scheme.sigma is not None:
+        sigma = scheme.sigma
         found = learn_bandwidth(
             0.5 / state.kernel.sigma**2,
             median,
-            lambda beta: soft_ratio_and_slope(beta, distances, rows, sigma, C),
+            lambda beta: soft_ratio_and_slope(beta, distances, state.projected, sigma, C),
         )
     else:
         B = loss_weights(state.A, state.codes)

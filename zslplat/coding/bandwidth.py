@@ -50,15 +50,21 @@ def ratio_and_slope(
 
 
 def soft_ratio_and_slope(
-    beta: float, distances: np.ndarray, rows: np.ndarray, sigma: float, C: np.ndarray
+    beta: float,
+    distances: np.ndarray,
+    projected: Callable[[np.ndarray], tuple[np.ndarray, np.ndarray]],
+    sigma: float,
+    C: np.ndarray,
 ) -> tuple[float, float]:
-    """Return f and df/dbeta for soft assignment to the samples ``rows``, whose codes are functions of beta, too."""
+    """Return f and df/dbeta for soft assignment, whose codes are functions of beta, too.
+
+    ``projected`` takes K(X, X) (M, M) to k(X, D) (M, N) and K(D, D) (N, N), linearly: it serves the slopes as well.
+    """
     K = np.exp(-beta * distances)
     slope = -distances * K
-    k, dk = K[:, rows], slope[:, rows]
-    K_D, dK_D = k[rows], dk[rows]
-    y = soft_codes(2 - 2 * k, sigma)
-    dy = soft_codes_slope(y, -2 * dk, sigma)
+    (k, K_D), (dk, dK_D) = projected(K), projected(slope)
+    y = soft_codes(1 - 2 * k + np.diagonal(K_D)[None, :], sigma)
+    dy = soft_codes_slope(y, np.diagonal(dK_D)[None, :] - 2 * dk, sigma)
     M = len(K)
     L = 1 + float((y * (y @ K_D - 2 * k)).sum()) / M
     dL = float((y * (y @ dK_D - 2 * dk)).sum() + 2 * (dy * (y @ K_D - k)).sum()) / M

@@ -22,6 +22,8 @@ distance have a plus.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
+
 import numba
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
@@ -108,8 +110,8 @@ def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, *, epsilon: floa
 def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: float, codes: np.ndarray) -> bool:
     """One LAPACK call per query: blocked, the faster way for wide local problems."""
     right = np.ones((nearest.shape[1], 2), order="F")
-    # Matrices this small only lose by several BLAS threads.
-    with threadpool_limits(1, user_api="blas"):
+    # Matrices this small only lose by several BLAS threads; setting the limit costs more than a single query.
+    with threadpool_limits(1, user_api="blas") if len(nearest) > 1 else nullcontext():
         for i, B in enumerate(nearest):
             K_B = K[np.ix_(B, B)]
             diagonal = np.einsum("jj->j", K_B)

@@ -28,13 +28,28 @@ from zslplat.errors import UsageError
 Extra = tuple[np.ndarray, np.ndarray]
 
 
+@dataclass(frozen=True)
+class Queries:
+    """What is coded: the arguments of :meth:`Scheme.encode`."""
+
+    K: np.ndarray
+    k: np.ndarray
+    kappa: np.ndarray
+    start: np.ndarray | None
+    own: np.ndarray | None
+    extra: Extra | None
+
+    def joined(self) -> tuple[np.ndarray, np.ndarray]:
+        """Return K and k with the extra quadratic in them."""
+        return (self.K, self.k) if self.extra is None else (self.K + self.extra[0], self.k + self.extra[1])
+
+
 class Scheme(ABC):
     """One way of coding. ``affine``: codes sum to 1; ``bounded``: atoms must have bounded norms to mean anything."""
 
     affine: ClassVar[bool] = False
     bounded: ClassVar[bool] = False
 
-    @abstractmethod
     def encode(
         self,
         K: np.ndarray,
@@ -48,8 +63,13 @@ class Scheme(ABC):
         """Return codes (n, N) in float64.
 
         ``start``: earlier codes that may shorten the way; ``own`` (n,): an atom that each query must do without, -1
-        for none (a training sample that is an atom would code itself).
+        for none (a training sample that is an atom would code itself). Raises :class:`UsageError` for an extra
+        quadratic where the scheme has no use for one.
         """
+        return self._codes(Queries(K, k, kappa, start, own, extra))
+
+    @abstractmethod
+    def _codes(self, q: Queries) -> np.ndarray: ...
 
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma r(y) (n,); 0 in the base class."""
@@ -62,26 +82,15 @@ class Scheme(ABC):
 
 @dataclass(frozen=True)
 class SparseScheme(Scheme):
-    """Kernel sparse coding, prior gamma |y|_1, equation (7)."""
+    """Kernel sparse coding, prior gamma |y|_1, equation (7): the exact minimisers."""
 
     bounded: ClassVar[bool] = True
     gamma: float
     threads: int = 1
 
-    def encode(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        own: np.ndarray | None = None,
-        extra: Extra | None = None,
-    ) -> np.ndarray:
-        """Return the exact minimisers; the extra quadratic joins K and k."""
-        if extra is not None:
-            K, k = K + extra[0], k + extra[1]
-        return sparse_codes(K, k, self.gamma, start=start, own=own, threads=self.threads)
+    def _codes(self, q: Queries) -> np.ndarray:
+        K, k = q.joined()
+        return sparse_codes(K, k, self.gamma, start=q.start, own=q.own, threads=self.threads)
 
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma |y|_1."""
@@ -90,27 +99,18 @@ class SparseScheme(Scheme):
 
 @dataclass(frozen=True)
 class LocalScheme(Scheme):
-    """Approximate kernel LLC, equation (11): exact reconstruction from the nearest atoms under 1'y = 1."""
+    """Approximate kernel LLC, equation (11): exact reconstruction from the nearest atoms under 1'y = 1.
+
+    Neighbours come from the plain kernel also where there is an extra quadratic.
+    """
 
     affine: ClassVar[bool] = True
     neighbours: int
     epsilon: float = 1e-6
 
-    def encode(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        own: np.ndarray | None = None,
-        extra: Extra | None = None,
-    ) -> np.ndarray:
-        """Return the codes; neighbours come from the plain kernel also where there is an extra quadratic."""
-        nearest = neighbourhoods(K, k, kappa, self.neighbours, own)
-        if extra is not None:
-            K, k = K + extra[0], k + extra[1]
-        return codes_on(K, k, nearest, epsilon=self.epsilon)
+    def _codes(self, q: Queries) -> np.ndarray:
+        nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.own)
+        return codes_on(*q.joined(), nearest, epsilon=self.epsilon)
 
 
 @dataclass(frozen=True)
@@ -121,20 +121,10 @@ class FullLocalScheme(Scheme):
     gamma: float
     sigma: float
 
-    def encode(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        own: np.ndarray | None = None,
-        extra: Extra | None = None,
-    ) -> np.ndarray:
-        """Return the codes; raises :class:`UsageError` for an extra quadratic, whose distances it has no use for."""
-        if extra is not None:
+    def _codes(self, q: Queries) -> np.ndarray:
+        if q.extra is not None:
             raise UsageError("supervised coding works with the approximate form of kllc; set variant=approximate")
-        return full_codes(K, k, kappa, self.gamma, self.sigma, own=own)
+        return full_codes(q.K, q.k, q.kappa, self.gamma, self.sigma, own=q.own)
 
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma |E y|^2."""
@@ -149,20 +139,10 @@ class BagScheme(Scheme):
     affine: ClassVar[bool] = True
     sigma: float | None
 
-    def encode(
-        self,
-        K: np.ndarray,
-        k: np.ndarray,
-        kappa: np.ndarray,
-        *,
-        start: np.ndarray | None = None,
-        own: np.ndarray | None = None,
-        extra: Extra | None = None,
-    ) -> np.ndarray:
-        """Return the assignments; raises :class:`UsageError` for an extra quadratic, as nothing is minimised."""
-        if extra is not None:
+    def _codes(self, q: Queries) -> np.ndarray:
+        if q.extra is not None:
             raise UsageError("kbow has no supervised form; use l-sksc, l-skllc, bi-sksc or bi-skllc")
-        distances = squared_distances(K, k, kappa)
-        if own is not None:
-            distances[own >= 0, own[own >= 0]] = np.inf
+        distances = squared_distances(q.K, q.k, q.kappa)
+        if q.own is not None:
+            distances[q.own >= 0, q.own[q.own >= 0]] = np.inf
         return hard_codes(distances) if self.sigma is None else soft_codes(distances, self.sigma)

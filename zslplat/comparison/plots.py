@@ -70,7 +70,7 @@ def _curve(figure: Curve) -> Canvas:
     _describe(axes, figure.xlabel, figure.ylabel, figure.title)
     entries = len(figure.lines) + len(figure.points)
     if entries > LEGEND_INSIDE:
-        canvas.legend(loc="outside right upper", frameon=False, fontsize=8, labelcolor=INK)
+        canvas.legend(loc="outside right upper", frameon=False, fontsize=8, labelcolor=INK, handlelength=3)
     elif entries > 1 or next(iter(figure.lines), "") not in ("", figure.ylabel):
         axes.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=8, labelcolor=INK)
     return canvas

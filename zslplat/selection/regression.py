@@ -22,7 +22,7 @@ from the factor 1 + alpha, alpha divides S_w and gamma, and does nothing else.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy import linalg
@@ -64,7 +64,7 @@ class Regression:
         of_classes = class_products(statistics, targets) if products is None else products
         if by_row:
             H = statistics["cross"] + alpha * of_classes
-            square = float(statistics["target_square"])
+            square = float(np.trace(statistics["signature_gram"]))
         else:
             H = (1 + alpha) * of_classes
             square = float(counts @ np.einsum("ij,ij->i", targets, targets))
@@ -75,6 +75,18 @@ class Regression:
         if alpha:
             diagonal += alpha * np.einsum("i,ij,ij->j", counts, means, means, optimize=False)
         return cls(statistics, targets, alpha, H, (1 + alpha) * square, diagonal)
+
+    def with_target(self, T: np.ndarray) -> Regression:
+        """Return the same regression for the target Y T, with T (m, r)."""
+        statistics, targets = self.statistics, self.class_targets @ T
+        if "cross" in statistics:
+            square = float(np.vdot(T, statistics["signature_gram"] @ T))
+            if "row_signatures" in statistics:
+                statistics = {**statistics, "row_signatures": statistics["row_signatures"] @ T}
+        else:
+            square = float(statistics["counts"] @ np.einsum("ij,ij->i", targets, targets))
+        t = (1 + self.alpha) * square
+        return replace(self, statistics=statistics, class_targets=targets, H=self.H @ T, t=t)
 
     @property
     def unit(self) -> float:

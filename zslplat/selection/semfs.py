@@ -17,6 +17,11 @@ alpha, gamma, k    alpha, gamma, k               weight of the centres, ridge, s
 
 Eq. 4 bounds s by sum(s) = k; the relaxation in Eq. 5 drops that bound, and has no minimiser (see ``alternating``).
 The variants differ in what takes its place.
+
+Two more choices go beyond the paper, which says nothing of the scale of features. Features are centred and keep their
+scale: a feature in units half as large needs a weight twice as large, so the penalty makes strong features cheap, and
+those that are hardly ever active, which standardising blows up, stay weak. And the directions of the signatures are
+made more equally strong (``targets``).
 """
 
 from __future__ import annotations
@@ -26,6 +31,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.selection.alternating import Alternation, alternate, projected_gradient
 from zslplat.selection.base import (
@@ -39,6 +45,7 @@ from zslplat.selection.base import (
 from zslplat.selection.group_penalty import importance, solve_convex
 from zslplat.selection.regression import Regression, class_products
 from zslplat.selection.statistics import regression_statistics
+from zslplat.selection.targets import decorrelation
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
 
 
@@ -56,7 +63,16 @@ class SemFS(FeatureSelector):
 
     ``gamma`` is in units of the mean diagonal entry of X'X + alpha M'N M (``scale="mean"``), or absolute as in the
     paper (``scale="absolute"``). gamma and k act through gamma / k (convex) and gamma / k^2 (sum) alone.
-    ``target="labels"`` replaces the signatures by one-hot labels.
+    ``decorrelation`` in [0, 1] (convex and sum; the printed forms take signatures as they are) makes the directions of
+    the signatures more equally strong, see ``targets``. ``target="labels"`` replaces them by one-hot labels.
+
+    How the defaults were chosen: by clustering accuracy on held-out classes of the seen part, never on unseen classes,
+    four drawn folds each of spoken letters (isolet), digit pairs, histograms (AwA) and network activations (CIFAR100).
+    From standardised features and signatures as they are to these defaults: +.036 on activations (standard error .015;
+    centring instead of standardising does it), +.012 (.007) on digits, +.002 (.013) on letters, -.004 (.003) on
+    histograms. Neighbouring settings differ by less. Features in different units want ``standardise`` instead. With two
+    seen classes the target has one direction, and what predicts it is much alike; smaller gammas (0.1) then choose more
+    diverse features, and no supervised method here clusters other classes surely better than random features do.
 
     Scores: s_i where s_i > 0; below zero otherwise, -1 for a feature that the residual does not pull at all and close
     to 0 for one that is about to enter. Learned: ``scores_``, ``ranking_``, ``active_`` (a,), ``W_`` (a, m).
@@ -65,6 +81,7 @@ class SemFS(FeatureSelector):
     summary = "zero-shot feature selection from class signatures and class centres; well-posed and as printed"
     citation = "Wang, Wang, Zhao, Ye: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
     tags = ("supervised", "signatures", "linear")
+    preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("center",), signatures=("center", "l2"))
     tolerance: ClassVar[float] = 1e-3
     tolerance_reason: ClassVar[str] = (
         "solved to a relative gap of 1e-9 in the objective, which leaves about its square root in the scores"
@@ -81,6 +98,9 @@ class SemFS(FeatureSelector):
         "k": Parameter("size of s; acts through gamma / k (convex) or gamma / k^2 (sum)", POSITIVE),
         "scale": Parameter("unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute"))),
         "target": TARGET,
+        "decorrelation": Parameter(
+            "how far the directions of the signatures are made equally strong (convex and sum)", Real(0, 1), Real(0, 1)
+        ),
         "start": Parameter("where variant=sum starts", Choice(("convex", "uniform"))),
         "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE),
         "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1)),
@@ -88,6 +108,9 @@ class SemFS(FeatureSelector):
         "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE),
         "warm_start": Parameter("variant=convex: begin with the solution of the last fit", Choice((True, False))),
     }
+
+    active_: np.ndarray
+    W_: np.ndarray
 
     def __init__(
         self,
@@ -98,6 +121,7 @@ class SemFS(FeatureSelector):
         k: float = 50.0,
         scale: str = "mean",
         target: str = "attributes",
+        decorrelation: float = 0.5,
         start: str = "convex",
         start_gamma: float = 0.5,
         iterations: int = 20,
@@ -111,6 +135,7 @@ class SemFS(FeatureSelector):
         self.k = k
         self.scale = scale
         self.target = target
+        self.decorrelation = decorrelation
         self.start = start
         self.start_gamma = start_gamma
         self.iterations = iterations
@@ -152,28 +177,37 @@ class SemFS(FeatureSelector):
             statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if self.target == "labels":
             statistics = {name: array for name, array in statistics.items() if name not in _OF_ROWS}
-        regression = Regression.build(
-            statistics,
-            class_targets(self.target, S),
-            self.alpha,
-            products=None if "cross" in statistics else statistics.get(f"products_{self.target}"),
-        )
+        products = None if "cross" in statistics else statistics.get(f"products_{self.target}")
+        regression = Regression.build(statistics, class_targets(self.target, S), self.alpha, products=products)
         unit = regression.unit if self.scale == "mean" else 1.0
         gamma = self.gamma * unit
+        if self.variant not in ("convex", "sum"):
+            return self._fit_printed(regression, gamma)
+        maps = decorrelation(regression.class_targets, self.decorrelation)
+        if maps is not None:
+            regression = regression.with_target(maps.forward)
         if self.variant == "convex":
-            return self._fit_convex(regression, gamma)
-        if self.variant == "sum":
-            start = self._start(regression, self.start_gamma * unit)
-            found = alternate(
-                regression,
-                gamma,
-                self.k,
-                constraint="sum",
-                start=start,
-                iterations=max(self.iterations, 100),
-                precision=self.precision,
-            )
-            return self._finish(regression, found, found.s)
+            self._fit_convex(regression, gamma)
+        else:
+            self._fit_sum(regression, gamma, self.start_gamma * unit)
+        if maps is not None:
+            self.W_ = self.W_ @ maps.back
+        return self
+
+    def _fit_sum(self, regression: Regression, gamma: float, start_gamma: float) -> Self:
+        start = self._start(regression, start_gamma)
+        found = alternate(
+            regression,
+            gamma,
+            self.k,
+            constraint="sum",
+            start=start,
+            iterations=max(self.iterations, 100),
+            precision=self.precision,
+        )
+        return self._finish(regression, found, found.s)
+
+    def _fit_printed(self, regression: Regression, gamma: float) -> Self:
         if self.variant == "paper":
             found = projected_gradient(regression, gamma, iterations=self.iterations, inner_steps=self.inner_steps)
             return self._finish(regression, found, found.s)
@@ -244,6 +278,7 @@ class SemFSWithoutCentres(SemFS):
         k: float = 50.0,
         scale: str = "mean",
         target: str = "attributes",
+        decorrelation: float = 0.5,
         start: str = "convex",
         start_gamma: float = 0.5,
         iterations: int = 20,
@@ -258,6 +293,7 @@ class SemFSWithoutCentres(SemFS):
             k=k,
             scale=scale,
             target=target,
+            decorrelation=decorrelation,
             start=start,
             start_gamma=start_gamma,
             iterations=iterations,
@@ -267,4 +303,4 @@ class SemFSWithoutCentres(SemFS):
         )
 
 
-_OF_ROWS = ("cross", "class_signatures", "row_signatures", "target_square")
+_OF_ROWS = ("cross", "class_signatures", "row_signatures", "signature_gram")

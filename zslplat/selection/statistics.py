@@ -12,7 +12,7 @@ X                  rows                (n, d)    kept instead of the Gram matrix
 X'Y_s              cross               (d, m)    only for row signatures; for class signatures it is M'N Phi
                    class_signatures    (c, m)    only for row signatures: their mean by class
 Y_s                row_signatures      (n, m)    only where the rows are kept as well
-|Y_s|^2            target_square       ()        only for row signatures
+Y_s'Y_s            signature_gram      (m, m)    only for row signatures
 =================  ==================  ========  ======================================================================
 
 Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge", Eq. 5, depends on the data through
@@ -50,7 +50,7 @@ class StatisticsAccumulator:
         self.gram: np.ndarray = np.zeros((features, features), order="F")
         self.cross = None if signatures is None else np.zeros((features, signatures))
         self.signature_sums = None if signatures is None else np.zeros((classes, signatures))
-        self.target_square = 0.0
+        self.signature_gram = None if signatures is None else np.zeros((signatures, signatures))
 
     def add(self, X: np.ndarray, y: np.ndarray, row_signatures: np.ndarray | None = None) -> None:
         """Add rows X (b, d), labels y (b,) and, where the accumulator was made for them, signatures (b, m)."""
@@ -62,13 +62,13 @@ class StatisticsAccumulator:
             product = syrk(1.0, X.T)
             np.add(self.gram, product, out=self.gram)
         self._add_classes(X, y)
-        if self.cross is not None:
+        if self.cross is not None and self.signature_gram is not None:
             if row_signatures is None:
                 raise DataError("this accumulation was started with row signatures; give them with every block")
             Y = np.asarray(row_signatures, dtype=np.float64)
             self.cross += X.T @ Y.astype(X.dtype, copy=False)
             _add_by_class(self.signature_sums, Y, y)
-            self.target_square += float(np.vdot(Y, Y))
+            self.signature_gram += Y.T @ Y
 
     def result(self) -> Arrays:
         """Return the statistics; raises :class:`DataError` when a class got no row."""
@@ -80,7 +80,7 @@ class StatisticsAccumulator:
         if self.cross is not None and self.signature_sums is not None:
             arrays["cross"] = self.cross
             arrays["class_signatures"] = self.signature_sums / self.counts[:, None]
-            arrays["target_square"] = np.asarray(self.target_square)
+            arrays["signature_gram"] = np.asarray(self.signature_gram)
         return arrays
 
     def _add_classes(self, X: np.ndarray, y: np.ndarray) -> None:
@@ -127,7 +127,7 @@ def _statistics_of_rows(X: np.ndarray, y: np.ndarray, classes: int, row_signatur
             "cross": rows.T @ Y,
             "class_signatures": signature_sums / counts[:, None],
             "row_signatures": Y,
-            "target_square": np.asarray(float(np.vdot(Y, Y))),
+            "signature_gram": Y.T @ Y,
         }
     return arrays
 

@@ -76,6 +76,8 @@ class Projection:
             _check_sqlite(self.settings.store / "mlflow.db")
         # The client makes the tables of a new database, which only one process may do.
         with file_lock(self.settings.studies / "mlflow.lock"):
+            if self.settings.tracking_is_local:
+                _make_tables(self.settings.store / "mlflow.db")
             self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
@@ -210,6 +212,20 @@ class Projection:
                 "everything is recorded, give the same command again to catch up"
             )
             return None
+
+
+def _make_tables(path: Path) -> None:
+    """Have MLflow make a new database in a file of another name, so that a kill leaves no half of its tables."""
+    from mlflow.tracking import MlflowClient
+
+    if path.exists():
+        return
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.unlink(missing_ok=True)
+    client = MlflowClient(tracking_uri=f"sqlite:///{unfinished}")
+    client.search_experiments(max_results=1)
+    client._tracking_client.store.engine.dispose()
+    os.replace(unfinished, path)
 
 
 def _check_sqlite(path: Path) -> None:
