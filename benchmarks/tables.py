@@ -156,7 +156,8 @@ def report(scores: Scores, suite: dict[str, Any], out: Path) -> None:
                     (scores[key], scores[(name, behind, key[2])])
                     for key in scores
                     if key[:2] == (name, ahead) and key[2].partition("(")[0] == kind
-                    if (name, behind, key[2]) in scores and metric in scores[key].values
+                    if metric in scores[key].values
+                    if (name, behind, key[2]) in scores and metric in scores[(name, behind, key[2])].values
                 ]
                 cells.append("")
                 for pair in found:
