@@ -7,8 +7,8 @@
 all unseen rows on the best 5, 10, ..., 50 of them from 20 random starts, and the averages over starts are compared over
 several seen/unseen splits. Sets: isolet, digit-pairs, awa1, cifar100-att, cifar100-hier, and isolet-pairs, which takes
 each of the 45 pairs of ten letters as the seen classes (default: all). RESULTS gets for each set a CSV (method, split,
-features, acc, nmi_max, nmi_arithmetic, parameters, seconds) and a figure, and ``summary.md``: the default against every
-other method, with a paired interval over splits. The same command continues where it was stopped. About an hour on one
+features, acc, nmi_max, nmi_arithmetic, parameters, seconds) and a figure, and ``summary.md``: semfs against every other
+method, with a paired interval over splits. The same command continues where it was stopped. About an hour on one
 core for everything, most of it k-means on the 12000 unseen rows of CIFAR100.
 
 The first split is the data set's own, the others draw their unseen classes from all classes (digit-pairs draws a new
@@ -123,7 +123,7 @@ def main() -> None:
     part.set_defaults(run=speed)
     part = commands.add_parser("curves")
     part.add_argument("sets", nargs="*", metavar="SET", help="data sets (default: all)")
-    part.add_argument("--data", default="../shared/data/xlsa17", help="folder of the data sets")
+    part.add_argument("--data", required=True, help="folder of the data sets")
     part.add_argument("--out", required=True, help="folder of the results")
     part.add_argument("--methods", nargs="+", choices=list(semfs_curves.METHODS), metavar="METHOD")
     part.add_argument("--splits", type=int, help="splits of every set, in place of its own number")
