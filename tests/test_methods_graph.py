@@ -9,7 +9,7 @@ from zslplat.methods.eszsl import ESZSL
 from zslplat.methods.eszsl_smoothed import SmoothedESZSL
 from zslplat.methods.feature_metric import ResidualMetric, prepare
 from zslplat.methods.gfhf import FLOOR, GFHF, _joined
-from zslplat.methods.graph_smoothing import balanced, harmonic, probabilities, smooth, solve
+from zslplat.methods.graph_smoothing import SHARPNESS, balanced, harmonic, log_shares, probabilities, smooth, solve
 from zslplat.methods.mfmr import MFMR
 from zslplat.methods.neighbours import affinity, nearest
 from zslplat.methods.trifactorisation import learn_both
@@ -86,7 +86,18 @@ def test_gfhf_is_the_harmonic_extension_of_its_promises():
     np.testing.assert_allclose(_joined(cosine, 6), joined)
     degree = W.sum(axis=1) + joined.sum(axis=1)
     expected = np.linalg.solve(np.diag(degree + FLOOR * degree.mean()) - W, joined)
-    np.testing.assert_allclose(method.decision_function(Xu, Su), np.maximum(expected, 0), atol=1e-5)
+    scores = log_shares(np.maximum(expected, 0))
+    np.testing.assert_allclose(method.decision_function(Xu, Su), scores, atol=1e-2)
+
+
+def test_log_shares_keep_the_order_inside_a_row_and_rank_rows_by_their_lead():
+    F = np.array([[0.5, 0.3, 0.2], [5.0, 4.9, 0.1], [0.0, 0.0, 0.0], [0.02, 0.0, 0.0]])
+    scores = log_shares(F)
+    np.testing.assert_array_equal(np.argsort(-F, axis=1, kind="stable"), np.argsort(-scores, axis=1, kind="stable"))
+    np.testing.assert_allclose(np.exp(SHARPNESS * scores).sum(axis=1), 1)
+    # The second row is the largest, but hardly prefers class 0; the last is tiny, and certain.
+    np.testing.assert_array_equal(np.argsort(-scores[:, 0]), [3, 0, 1, 2])
+    np.testing.assert_allclose(scores[0, 0] - scores[0, 1], np.log(0.5 / 0.3), atol=1e-3)
 
 
 def test_smoothed_eszsl_without_smoothing_ranks_as_eszsl():

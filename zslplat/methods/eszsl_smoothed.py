@@ -18,7 +18,7 @@ import numpy as np
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays
 from zslplat.methods.eszsl import ESZSL
-from zslplat.methods.graph_smoothing import balanced, probabilities, smooth
+from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Space
 
@@ -74,11 +74,12 @@ class SmoothedESZSL(ESZSL):
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
+        """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         scores = super().decision_function(X, S).astype(np.float64)
         spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
         P = probabilities(scores, self.temperature * max(spread, 1e-30))
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
-        return balanced(np.maximum(smooth(P, W, self.smoothing), 0), self.balance)
+        F = balanced(np.maximum(smooth(P, W, self.smoothing), 0), self.balance)
+        return log_shares(F)

@@ -24,7 +24,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods import spectral
 from zslplat.methods.base import Arrays, ZeroShotMethod, check_fit_inputs
 from zslplat.methods.feature_metric import unit_rows
-from zslplat.methods.graph_smoothing import balanced, harmonic
+from zslplat.methods.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.space import POSITIVE, Integer, Parameter, Real, Space
 
@@ -98,13 +98,14 @@ class GFHF(ZeroShotMethod):
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return the harmonic scores (n, c) of the batch X (n, d) for signatures S (c, a)."""
+        """Return the log-probabilities (n, c) of the batch X (n, d) for signatures S (c, a), from harmonic scores."""
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
         promised = np.asarray(S, dtype=np.float64) @ self.M_
         cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(promised).T.astype(X.dtype)
-        return balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
+        F = balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
+        return log_shares(F)
 
     def matrices(self) -> Arrays:
         """Return M (a, d)."""

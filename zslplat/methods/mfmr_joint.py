@@ -23,6 +23,7 @@ The form used by default minimises over V >= 0, by Eq. 13 in its form for signed
 * Rows of V tend to sum 1, instead of Algorithm 2's columns after each update, which would void the guarantee that the
   objective never rises. Columns are balanced once, at the end: divided by their sums to the power ``balance``
   (1: every class gets the same mass, the constraint of Eq. 11; 0: not at all).
+* Scores are log-probabilities of V (:func:`log_shares`), not V: the same classes, better rankings of rows.
 * P holds the common scheme's scores, as probabilities (softmax of cosines over ``temperature``). The updates start
   from P, and stay near it as ``anchor`` says: 0 is Eq. 11's own data term, 1 only smooths P over the graph.
 """
@@ -36,7 +37,7 @@ from scipy import sparse
 
 from zslplat.methods.base import Arrays
 from zslplat.methods.factorisation import TINY, Factorisation, factorise
-from zslplat.methods.graph_smoothing import balanced, probabilities
+from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.mfmr import MFMR, require_non_negative
 from zslplat.methods.neighbours import affinity, degrees, nearest
 from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
@@ -127,20 +128,24 @@ class MFMRJoint(MFMR):
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
-        """Return V (n, c) for the batch X (n, d) and signatures S (c, a); keeps it as ``V_``."""
+        """Return log-probabilities (n, c) for the batch X (n, d) and signatures S (c, a); keeps V (n, c) as ``V_``.
+
+        ``variant="paper"`` returns V itself.
+        """
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
         if self.variant == "paper":
             solution = self._factorise_as_printed(X, S, W, float(statistics["squared_length"]))
-            self.V_ = solution.factor
+            self.V_ = scores = solution.factor
         else:
             solution = self._factorise_batch(X, S, W)
             self.V_ = balanced(solution.factor, self.balance)
+            scores = log_shares(self.V_)
         self.diagnostics_.series["objective_joint"] = solution.objective
         self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
-        return self.V_
+        return scores
 
     def project_jointly(self, S: np.ndarray) -> np.ndarray:
         """Return the rows of the last batch in signature space (n, a): the mixture of S (c, a) that V says."""
