@@ -1,6 +1,9 @@
 """What a single run leaves: figures of what was learned, maps of the scored rows, copies of artifacts by name."""
 
 import csv
+import json
+
+import numpy as np
 
 
 def rows_of(path):
@@ -17,6 +20,33 @@ def test_figures_of_a_method_and_its_scores_by_step(call, tmp_path):
     steps = rows_of(folder / "by_step.csv")
     assert [row["step"] for row in steps] == ["1", "2", "3"]
     assert all(0 <= float(row["per_class_accuracy"]) <= 1 for row in steps)
+
+
+def test_test_rows_choose_no_step(call, tmp_path):
+    def run(epochs):
+        done = call("run", "-m", f"zskl(epochs={epochs})", "--test", "--json", "-q", "--export", tmp_path / "out")
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)["metrics"][0]["per_class_accuracy"]
+
+    first, last = run(1), run(4)
+    assert first > last  # or nothing is shown here
+    carried = (tmp_path / "out" / "run.toml").read_text() + "\n[carried]\nbest_step = 4.0\n"
+    config = tmp_path / "told.toml"
+    config.write_text(carried)
+    told = call("run", "--config", config, "--test", "--json", "-q")
+    assert told.returncode == 0, told.stderr
+    assert json.loads(told.stdout)["metrics"][0]["per_class_accuracy"] == last
+    assert not (tmp_path / "out" / "by_step.csv").exists()
+
+
+def test_matrices_are_those_of_the_step_that_is_kept(call, tmp_path):
+    for epochs in (4, 2):
+        done = call("run", "-m", f"zskl(epochs={epochs})", "-q", "--export", tmp_path / str(epochs), "--workers", 1)
+        assert done.returncode == 0, done.stderr
+    scores = [float(row["per_class_accuracy"]) for row in rows_of(tmp_path / "4" / "fold-1" / "by_step.csv")]
+    assert np.argmax(scores) == 1  # or nothing is shown here
+    longer, shorter = (np.load(tmp_path / name / "fold-1" / "matrices" / "W.npy") for name in ("4", "2"))
+    np.testing.assert_array_equal(longer, shorter)
 
 
 def test_single_runs_map_the_rows_where_a_method_projects_them(call, tmp_path):
@@ -46,3 +76,15 @@ def test_one_artifact_is_exported_by_its_name(call, tmp_path):
     several = call(*arguments, "--export", tmp_path / "features.csv")
     assert several.returncode == 2
     assert "folder" in several.stderr
+    assert "evaluating" not in several.stderr
+
+
+def test_what_cannot_be_exported_to_is_said_before_the_test_split_is_looked_at(call, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    done = call("run", "-m", "eszsl(alpha=1, gamma=1)", "--test", "--export", tmp_path / "file")
+    assert done.returncode == 2
+    assert "not a folder" in done.stderr
+    again = call("run", "-m", "eszsl(alpha=1, gamma=1)", "--test", "--json", "-q", "--export", tmp_path / "results.v2")
+    assert again.returncode == 0, again.stderr
+    assert json.loads(again.stdout)["looks_at_test"] == 1
+    assert (tmp_path / "results.v2" / "predictions.csv").is_file()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -14,20 +14,26 @@ from zslplat.comparison.tables import write_table
 from zslplat.tasks.base import Curve, Outcome, Table
 
 
-def write_artifacts(folder: Path, method: Any, outcome: Outcome, matrices_bytes: int) -> None:
+def write_artifacts(
+    folder: Path,
+    matrices: Mapping[str, np.ndarray],
+    series: Mapping[str, Sequence[float]],
+    outcome: Outcome,
+    matrices_bytes: int,
+) -> None:
     """Write what a fitted method and its outcome have to show.
 
     ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the rest is named in
-    ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them; every series of the
-    method's diagnostics as CSV, and as PNG beside figures.
+    ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them; every series (of the
+    method's diagnostics) as CSV, and as PNG beside figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    _write_matrices(folder / "matrices", method.matrices(), matrices_bytes)
+    _write_matrices(folder / "matrices", matrices, matrices_bytes)
     for name, table in outcome.tables.items():
         write_table(table, folder / f"{_file_name(name)}.csv")
     for name, figure in outcome.figures.items():
         render(figure, folder / f"{_file_name(name)}.png")
-    for name, values in method.diagnostics.series.items():
+    for name, values in series.items():
         steps = list(range(1, len(values) + 1))
         write_table(Table({"step": steps, name: values}), folder / f"{_file_name(name)}.csv")
         if outcome.figures and len(values) > 1:
@@ -35,7 +41,7 @@ def write_artifacts(folder: Path, method: Any, outcome: Outcome, matrices_bytes:
             render(curve, folder / f"{_file_name(name)}.png")
 
 
-def _write_matrices(folder: Path, matrices: dict[str, np.ndarray], budget: int) -> None:
+def _write_matrices(folder: Path, matrices: Mapping[str, np.ndarray], budget: int) -> None:
     left_out = {}
     for name, matrix in matrices.items():
         if matrix.nbytes > budget:

@@ -46,6 +46,7 @@ class EvaluateJob:
     ``thresholds`` maps step numbers to the value below which the trial is pruned (already signed so that larger is
     better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take;
     ``replicates`` is the number of bootstrap replicates of the metrics, ``maps`` asks for maps of the scored rows.
+    ``test``: the problems are of the test split, whose rows choose no step of an iterative method.
     """
 
     label: str
@@ -61,6 +62,7 @@ class EvaluateJob:
     matrices_bytes: int = 0
     replicates: int = 0
     maps: bool = False
+    test: bool = False
 
 
 STEPS_PER_FOLD = 100_000
@@ -162,8 +164,11 @@ class _Fold:
             parameters[method_class.step_parameter] = max(1, round(float(carried_steps)))
         method = make_method(job.method, parameters, job.seed)
         start = time.perf_counter()
+        # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
+        chooses = bool(method_class.step_parameter) and not carried_steps and not job.test
         best_step, best_value = 0, -np.inf
         best_outputs: Arrays = {}
+        learned = _Learned()
         values: dict[int, float] = {}
         for step, outputs in task.run(method, self.problem, statistics):
             outcome = task.score(self.problem, outputs, job.carried, full=False)
@@ -171,10 +176,11 @@ class _Fold:
             if not np.isfinite(value):
                 raise MethodError(f"{task.primary.name} is not finite on {self.problem.name}, step {step}")
             values[step] = outcome.metrics[task.primary.name]
-            # A refit has no validation rows to choose a step with: it ends where it was told to.
-            if value > best_value or carried_steps:
+            if value > best_value or not chooses:
                 best_step, best_value, self.best, best_outputs = step, value, outcome, outputs
-            if method_class.step_parameter and not carried_steps:
+                if chooses:
+                    learned = _Learned.of(method, job)
+            if chooses:
                 steps[offset + step] = self.sign * best_value
                 if best_value < job.thresholds.get(offset + step, -np.inf):
                     return "pruned"
@@ -183,11 +189,13 @@ class _Fold:
         self.seconds = {"fit_and_score": time.perf_counter() - start}
         if method_class.step_parameter:
             self.best.carry["best_step"] = best_step
-        self.extra = {"numbers": dict(method.diagnostics.numbers), "best_step": best_step}
+        if not chooses:
+            learned = _Learned.of(method, job, copy=False)
+        self.extra = {"numbers": learned.numbers, "best_step": best_step}
         if job.full:
             full = task.score(self.problem, best_outputs, job.carried, full=True)
-            self.best.tables, self.best.figures = full.tables, {**full.figures, **method.figures()}
-            if len(values) > 1 and not carried_steps:
+            self.best.tables, self.best.figures = full.tables, {**full.figures, **learned.figures}
+            if len(values) > 1 and chooses:
                 table, figure = _by_step(task.primary.name, values, self.problem.name)
                 self.best.tables["by_step"], self.best.figures["by_step"] = table, figure
             if job.maps:
@@ -201,7 +209,8 @@ class _Fold:
             several = len(job.problems) > 1
             folder = job.artifacts / self.problem.name if several else job.artifacts
             try:
-                write_artifacts(folder, method, self.best, job.matrices_bytes // len(job.problems))
+                share = job.matrices_bytes // len(job.problems)
+                write_artifacts(folder, learned.matrices, method.diagnostics.series, self.best, share)
                 if job.full:
                     task.export(method, self.problem, folder)
             except OSError as error:
@@ -210,6 +219,23 @@ class _Fold:
                     "free space or permissions and give the same command again"
                 ) from error
         return "complete"
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What a method had learned at the step that is kept."""
+
+    matrices: Arrays = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, method: Any, job: EvaluateJob, *, copy: bool = True) -> _Learned:
+        """Take what the job asks for; ``copy``: the method goes on to learn in place."""
+        matrices = method.matrices() if job.artifacts is not None else {}
+        if copy:
+            matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
+        return cls(matrices, method.figures() if job.full else {}, dict(method.diagnostics.numbers))
 
 
 def _by_step(name: str, values: Mapping[int, float], problem: str) -> tuple[Table, Figure]:

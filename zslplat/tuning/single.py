@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import time
 from collections.abc import Mapping, Sequence
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.config import write_config
-from zslplat.errors import UnknownNameError, UsageError, ZslplatError
+from zslplat.errors import StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
 from zslplat.tracking import pending
@@ -23,6 +24,8 @@ from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.study import repeat_seed
 from zslplat.tuning.worker import Answer, Limits
+
+ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
 
 
 @dataclass
@@ -60,10 +63,14 @@ def run_setting(
     """
     reporter = reporter or SilentReporter()
     started = time.time()
+    if export is not None:
+        _check_export(export)
     settings.make_store()
     bench = Workbench(experiment, settings, on_stage=reporter.stage)
     records = Records(settings.storage_url, settings.studies)
     problems = [bench.test_problem()] if test else bench.validation_problems()
+    if export is not None and _names_artifact(export) and len(problems) > 1:
+        raise UsageError(f"each of {len(problems)} folds has its own {export.name}; give --export a folder, or --test")
     split = "test" if test else "validation"
     owner = f"run:{key_of(experiment.identity(), split, started)}"
     folder = settings.studies / owner.replace(":", "-")
@@ -87,6 +94,7 @@ def run_setting(
                     matrices_bytes=2**40,
                     replicates=REPLICATES if test else 0,
                     maps=True,
+                    test=test,
                 )
                 for r in range(repeats)
             ]
@@ -120,7 +128,7 @@ def _show(
     """Record the answers and show them in MLflow; False when the server is away."""
     experiment, split, repeats = bench.experiment, result.split, len(jobs)
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
-    not_exported: ZslplatError | None = None
+    not_exported: Exception | None = None
     for r, answer in enumerate(answers):
         if answer.result is None:
             raise ZslplatError(f"{experiment.method.name} failed on the {split} split: {answer.reason}")
@@ -142,6 +150,11 @@ def _show(
                 result.artifacts.append(_export(folder / f"repeat-{r}", export, r if repeats > 1 else None))
             except ZslplatError as error:
                 not_exported = error  # the run is shown all the same
+            except OSError as error:
+                not_exported = StoreError(
+                    f"cannot export to {export}: {error.strerror or error}; the run is recorded, its artifacts are in "
+                    f"{folder / f'repeat-{r}'}"
+                )
         prefix = "test" if split == "test" else "val"
         metrics = {f"{prefix}_{k}": v for k, v in content["metrics"].items()}
         metrics |= {
@@ -178,23 +191,33 @@ def _show(
     return not projection.away
 
 
+def _names_artifact(target: Path) -> bool:
+    """Tell whether an export asks for one artifact: a path that ends in a file's name, and is no folder."""
+    return target.suffix.lower() in ARTIFACT_SUFFIXES and not target.is_dir()
+
+
+def _check_export(target: Path) -> None:
+    """Raise :class:`UsageError` where nothing can be written to; better now than after the evaluation."""
+    folder = target.parent if _names_artifact(target) else target
+    existing = next(path for path in (folder, *folder.absolute().parents) if path.exists())
+    if not existing.is_dir():
+        raise UsageError(f"cannot export to {target}: {existing} is not a folder; give --export another path")
+    if not os.access(existing, os.W_OK):
+        raise UsageError(f"cannot export to {target}: no permission to write in {existing}; give --export another path")
+
+
 def _export(artifacts: Path, target: Path, repeat: int | None) -> Path:
     """Copy all artifacts into a folder, or the one of the target's own name where that is a file's (features.csv)."""
-    if not target.suffix or target.is_dir():
+    if not _names_artifact(target):
         target = target if repeat is None else target / f"repeat-{repeat}"
         shutil.copytree(artifacts, target, dirs_exist_ok=True)
         return target
-    known: dict[str, list[Path]] = {}
-    for path in sorted(path for path in artifacts.rglob("*") if path.is_file()):
-        known.setdefault(path.name, []).append(path)
+    known = {path.name: path for path in sorted(artifacts.rglob("*")) if path.is_file()}
     if target.name not in known:
         raise UnknownNameError("artifact of this run", target.name, known)
-    found = known[target.name]
-    if len(found) > 1:
-        raise UsageError(f"{len(found)} folds have an artifact {target.name}; give --export a folder to get them all")
     named = target if repeat is None else target.with_stem(f"{target.stem}-{repeat}")
     named.parent.mkdir(parents=True, exist_ok=True)
-    shutil.copy(found[0], named)
+    shutil.copy(known[target.name], named)
     return named
 
 

@@ -360,6 +360,7 @@ class StudyLeader:
                     artifacts=self.folder / f"final-{winner}-{r}",
                     matrices_bytes=2**40,
                     replicates=REPLICATES,
+                    test=True,
                 )
                 for r in missing
             ]

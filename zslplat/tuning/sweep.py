@@ -64,7 +64,11 @@ def run_sweep(
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> SweepResult:
-    """Evaluate every value on the validation folds and on the test split; the same call continues a stopped sweep."""
+    """Evaluate every value on the validation folds and on the test split; the same call continues a stopped sweep.
+
+    What validation hands to a refit (the step of an iterative method, the bias of calibrated stacking) is handed on
+    from each value's validation to its test.
+    """
     reporter = reporter or SilentReporter()
     if parameter in experiment.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
@@ -84,19 +88,23 @@ def run_sweep(
     folder.mkdir(parents=True, exist_ok=True)
     space = {parameter: replace(dimension, when={})}
     validation, test = bench.validation_problems(), [bench.test_problem()]
-    known = records.evaluations(owner)
     plan = [(i, r) for i in range(len(values)) for r in range(repeats)]
     try:
         with Workers(workers, log_path=str(folder / "workers.log")) as pool:
             prepared = prepare_statistics(bench, pool, [*validation, *test], reporter, space)
             paired = list(zip([*validation, *test], prepared, strict=True))
-            jobs, keys = [], []
+            reporter.stage(f"sweeping {parameter} over {len(values)} values")
             for split, problems in (("validation", paired[:-1]), ("test", paired[-1:])):
+                known = records.evaluations(owner)
+                jobs, keys = [], []
                 for i, r in plan:
                     key = f"{format_value(values[i])}/{r}/{split}"
                     if key in known:
                         continue
-                    keys.append((key, split))
+                    keys.append(key)
+                    carried = known.get(f"{format_value(values[i])}/{r}/validation", {}).get("carry", {})
+                    if parameter == bench.method_class.step_parameter:
+                        carried = {name: value for name, value in carried.items() if name != "best_step"}
                     jobs.append(
                         EvaluateJob(
                             label=f"{parameter}={format_value(values[i])}",
@@ -105,23 +113,26 @@ def run_sweep(
                             seed=repeat_seed(experiment.seed, r),
                             task=str(experiment.task),
                             problems=tuple(problems),
+                            carried=carried if split == "test" else {},
+                            test=split == "test",
                         )
                     )
-            reporter.stage(f"sweeping {parameter} over {len(values)} values")
 
-            def keep(position: int, answer: Answer) -> None:
-                key, split = keys[position]
-                content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
-                records.add_evaluation(owner, key, split, bench.dataset.fingerprint, content)
-                value = content["metrics"].get(bench.task.primary.name)
-                reporter.trial(
-                    position + 1,
-                    len(jobs),
-                    {"number": position, "parameters": {parameter: key}, "value": value, "reason": answer.reason},
-                    None,
-                )
+                def keep(
+                    position: int, answer: Answer, keys: list[str] = keys, split: str = split, count: int = len(jobs)
+                ) -> None:
+                    key = keys[position]
+                    content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
+                    records.add_evaluation(owner, key, split, bench.dataset.fingerprint, content)
+                    value = content["metrics"].get(bench.task.primary.name)
+                    reporter.trial(
+                        position + 1,
+                        count,
+                        {"number": position, "parameters": {parameter: key}, "value": value, "reason": answer.reason},
+                        None,
+                    )
 
-            pool.run(jobs, limits or Limits(), on_answer=keep)
+                pool.run(jobs, limits or Limits(), on_answer=keep)
     except KeyboardInterrupt:
         raise Interrupted("stopped; the points so far are recorded; give the same command again to continue") from None
     known = records.evaluations(owner)
