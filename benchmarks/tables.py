@@ -7,7 +7,8 @@ suite's first task on validation classes; the parameters found there serve the o
 carries what a task carries (the bias of calibrated stacking), and tasks that carry nothing may do without
 (``only_tested``). Random methods are repeated five times. Everything is a study or run of its own in FOLDER/store: a
 stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and `zslplat compare` show the same runs.
-``scores.csv`` and ``differences.csv`` are written after each data set.
+``scores.csv`` and ``differences.csv`` are written after each data set. Where a row fails, the others go on, and the
+exit code is 1.
 """
 
 from __future__ import annotations
@@ -123,9 +124,9 @@ def write(path: Path, header: list[str], lines: list[list[Any]]) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *lines])
 
 
-def report(scores: Scores, suite: dict[str, Any], out: Path) -> None:
-    """Write scores and differences, and print them."""
-    console = Console(width=200)
+def report(scores: Scores, suite: dict[str, Any], out: Path, *, quiet: bool) -> None:
+    """Write scores and differences, and print them unless ``quiet``."""
+    console = Console(width=200, quiet=quiet)
     lines: list[list[Any]] = []
     for (name, row, task), scored in scores.items():
         for metric in metrics_of(suite, task):
@@ -190,7 +191,11 @@ def main() -> None:
     settings = resolve_settings({"data_root": arguments.data_root, "store": arguments.store or arguments.out / "store"})
     settings.make_store()
     ledger = Ledger(settings.store / f"{arguments.suite.stem}.json")
+    names = [data["name"] for data in suite["data"]]
+    if unknown := sorted(set(arguments.only) - set(names)):
+        parser.error(f"--only {unknown[0]}: no such data set in {arguments.suite}; it has {', '.join(names)}")
     scores: Scores = {}
+    failed = False
     for data in suite["data"]:
         if arguments.only and data["name"] not in arguments.only:
             continue
@@ -202,8 +207,11 @@ def main() -> None:
                 scores |= collected(data, row["name"], studies, settings)
             except ZslplatError as error:
                 print(f"{data['name']} {row['name']}: {error}", file=sys.stderr, flush=True)
-        if scores and not arguments.quiet_report:
-            report(scores, suite, arguments.out)
+                failed = True
+        if scores:
+            report(scores, suite, arguments.out, quiet=arguments.quiet_report)
+    if failed:
+        sys.exit(1)
 
 
 if __name__ == "__main__":
