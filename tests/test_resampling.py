@@ -1,15 +1,29 @@
 """Resampled metrics agree with scoring the drawn rows themselves; draws are alike for all methods."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.metrics.accuracy import harmonic_mean, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ausuc import seen_unseen_curve
 from zslplat.metrics.ranking import Ranking
-from zslplat.metrics.resampling import draws, resampled_ausuc, resampled_average_precision, resampled_means
+from zslplat.metrics.resampling import (
+    draws,
+    resampled_ausuc,
+    resampled_average_precision,
+    resampled_means,
+    rows_digest,
+)
 from zslplat.tasks.base import Problem
+from zslplat.tasks.coding import Coding
+from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
+from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.gzsl import GeneralizedZeroShot
+from zslplat.tasks.retrieval import Retrieval
 from zslplat.tasks.zero_shot import with_requests
+from zslplat.tasks.zsl import ZeroShot
 
 SIZES = (7, 12, 3, 9)
 
@@ -111,3 +125,47 @@ def test_generalised_metrics_of_the_rows_as_they_are_are_the_scored_ones(rows):
     for name, values in found.items():
         assert values[0] == pytest.approx(metrics[name], abs=1e-12), name
     assert found["H"][0] == pytest.approx(harmonic_mean(metrics["U_to_T"], metrics["S_to_T"]), abs=1e-12)
+
+
+def test_digest_tells_rows_apart_and_not_their_order(rows):
+    ids, y = rows
+    order = np.random.default_rng(0).permutation(len(y))
+    digest = rows_digest({"id": ids, "stratum": y})
+    assert rows_digest({"stratum": y[order].astype(np.int32), "id": ids[order]}) == digest
+    assert rows_digest({"id": ids + (ids == ids[0]), "stratum": y}) != digest
+    assert rows_digest({"id": ids[order], "stratum": y}) != digest
+    assert rows_digest({"id": ids[1:], "stratum": y[1:]}) != digest
+    assert rows_digest({"id": ids, "stratum": y, "of the whole": np.array([1.0])}) != digest
+
+
+def digits(classes=8, each=20):
+    """A data set without splits of its own, so that tasks draw them."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(classes), each)
+    names = tuple(f"class {i}" for i in range(classes))
+    signatures = {"att": SignatureSet(rng.normal(size=(classes, 4)))}
+    return Dataset("drawn", rng.normal(size=(len(y), 5)), y, names, signatures, "att")
+
+
+def with_unseen(dataset):
+    seen = dataset.y < 5
+    return replace(dataset, splits={"train": np.flatnonzero(seen), "test_unseen": np.flatnonzero(~seen)})
+
+
+@pytest.mark.parametrize(
+    ("task", "dataset", "drawn"),
+    [
+        (Coding(train_per_class=5), digits(), True),
+        (Coding(train_per_class=5, splits=2), digits(), True),
+        (ExemplarRetrieval(), with_unseen(digits()), False),
+        (ExemplarRetrieval(queries=9), with_unseen(digits()), True),
+        (FeatureSelection(last=5), with_unseen(digits()), False),
+        (FeatureSelection(last=5, rows=12), with_unseen(digits()), True),
+        (ZeroShot(), with_unseen(digits()), False),
+        (Retrieval(), with_unseen(digits()), False),
+    ],
+)
+def test_digest_of_a_test_problem_depends_on_the_seed_where_its_rows_do(task, dataset, drawn):
+    first, again, other = (rows_digest(task.scored_rows(task.test(dataset, seed=seed))) for seed in (0, 0, 1))
+    assert first == again
+    assert (first != other) == drawn

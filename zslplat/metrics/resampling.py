@@ -13,7 +13,8 @@ Source: Efron and Tibshirani, "An Introduction to the Bootstrap", chapters 6 and
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Iterator, Mapping
 
 import numpy as np
 
@@ -40,6 +41,25 @@ def draws(rows: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.
         result = np.empty((block, len(rows)), dtype=np.int32)
         result[:, order] = counts
         yield result
+
+
+def rows_digest(arrays: Mapping[str, np.ndarray]) -> str:
+    """Return a short hash of what is scored: equal for the same rows in any order, different for other rows.
+
+    Arrays of one length describe the same rows, one entry each. Draws of rows with one digest are the same draws, so
+    that replicates may be compared in pairs where digests agree, and nowhere else.
+    """
+    by_length: dict[int, list[np.ndarray]] = {}
+    for name in sorted(arrays):
+        array = np.atleast_1d(np.asarray(arrays[name]))
+        values = np.ascontiguousarray(array.astype(np.int64) if array.dtype.kind in "iub" else array)
+        by_length.setdefault(len(array), []).append(values)
+    digest = hashlib.sha256()
+    for length in sorted(by_length):
+        columns = [values.reshape(length, -1).view(np.uint8) for values in by_length[length] if values.size]
+        rows = sorted(row.tobytes() for row in np.hstack(columns)) if columns else []
+        digest.update(f"{length}:".encode() + b"".join(rows))
+    return digest.hexdigest()[:16]
 
 
 def resampled_means(counts: np.ndarray, correct: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:

@@ -163,6 +163,14 @@ class Task(ABC):
         """
         return None
 
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
+        """Return arrays that tell what is scored, an entry per row in any order: the units, or else all of the truth.
+
+        Evaluations are compared in pairs only where these agree; what the seed draws for the test must be in them.
+        """
+        units = self.units(problem)
+        return problem.truth if units is None else {"id": units[0], "stratum": units[1]}
+
     def resampled(
         self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
     ) -> dict[str, np.ndarray]:

@@ -147,6 +147,10 @@ class ExemplarRetrieval(Task):
         frozen = freeze(steps["features"], inputs["X"])
         return {f"frozen/features/{name}": rows for name, rows in frozen.items()}
 
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
+        """Return the gallery's rows and classes, and which of them are queries."""
+        return {**problem.truth, "query": np.isin(np.arange(len(problem.truth["row"])), problem.inputs["queries"])}
+
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.exemplars.index).
 

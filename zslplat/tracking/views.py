@@ -82,6 +82,12 @@ def rerun_tag(
     return {"zslplat.rerun": json.dumps(content)}
 
 
+def rows_tag(entry: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag that tells which test rows an evaluation scored; none for records that do not say it."""
+    (fold, *others) = entry["folds"]
+    return {"zslplat.rows": fold["rows"]} if "rows" in fold and not others else {}
+
+
 class StudyViews:
     """Projects one study; every call may be repeated without effect on what is shown already."""
 
@@ -187,6 +193,7 @@ class StudyViews:
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, trial["parameters"], "test", entry["seed"], trial["carry"]),
+                    **rows_tag(entry),
                     "zslplat.kind": "final",
                     "zslplat.winner": str(winner),
                 },

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import MethodError, StoreError
-from zslplat.metrics.resampling import draws
+from zslplat.metrics.resampling import draws, rows_digest
 from zslplat.registry import component
 from zslplat.space import Space
 from zslplat.spec import Spec
@@ -45,8 +45,9 @@ class EvaluateJob:
 
     ``thresholds`` maps step numbers to the value below which the trial is pruned (already signed so that larger is
     better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take;
-    ``replicates`` is the number of bootstrap replicates of the metrics, ``maps`` asks for maps of the scored rows.
-    ``test``: the problems are of the test split, whose rows choose no step of an iterative method.
+    ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says which rows
+    were scored, too), ``maps`` asks for maps of the scored rows. ``test``: the problems are of the test split, whose
+    rows choose no step of an iterative method.
     """
 
     label: str
@@ -203,6 +204,7 @@ class _Fold:
             if job.replicates:
                 drawn = _replicates(task, self.problem, best_outputs, job)
                 self.best.tables.update({"replicates": drawn} if drawn is not None else {})
+                self.extra["rows"] = rows_digest(task.scored_rows(self.problem))
         if job.artifacts is not None:
             from zslplat.tracking.artifacts import write_artifacts
 
