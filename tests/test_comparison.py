@@ -2,25 +2,31 @@
 
 import csv
 import json
+import re
+import shutil
+import sqlite3
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from zslplat.comparison.leaderboard import leaderboard
+from zslplat.comparison.naming import called
 from zslplat.comparison.paired import Scored, difference, interval, mean_difference
-from zslplat.errors import UnknownNameError
+from zslplat.errors import UnknownNameError, UsageError
 from zslplat.metrics.resampling import draws, resampled_means
 from zslplat.tasks.base import Metric
 
 M = 400
 
 
-def scored(correct, label="a", validation=0.5, repeats=1):
+def scored(correct, label="a", validation=0.5, repeats=1, **more):
     """What a study leaves of a method that is right where ``correct`` (m,) says so."""
     counts = np.vstack(list(draws(np.arange(len(correct)), np.zeros(len(correct), dtype=int), 1000)))
     values = [float(np.mean(correct))] * repeats
-    replicates = np.tile(resampled_means(counts, correct), (repeats, 1))
-    return Scored(label, f"study {label}", f"{label}(x=1)", {"acc": values}, {"acc": replicates}, {"acc": validation})
+    replicates = {"acc": np.tile(resampled_means(counts, correct), (repeats, 1))}
+    content = {"method": f"{label}(x=1)", "values": {"acc": values}, "replicates": replicates, **more}
+    return Scored(label, f"study {label}", validation={"acc": validation}, **content)
 
 
 @pytest.fixture
@@ -73,11 +79,87 @@ def test_spread_between_repeats_widens_the_interval(pair):
 
 def test_mean_over_data_sets_is_surer_than_one(pair):
     first, second = pair
-    one = (scored(first), scored(second, "b"))
-    single, several = difference(*one, "acc"), mean_difference([one] * 4, "acc")
+    pairs = [(scored(first, rows=rows), scored(second, "b", rows=rows)) for rows in "stuv"]
+    single, several = difference(*pairs[0], "acc"), mean_difference(pairs, "acc")
     assert several.estimate == pytest.approx(single.estimate)
     # Four independent draws: half the width.
     assert several.high - several.low == pytest.approx((single.high - single.low) / 2, rel=0.2)
+    unknown = mean_difference([(scored(first), scored(second, "b"))] * 4, "acc")
+    assert (unknown.low, unknown.high) == (several.low, several.high)
+
+
+def test_the_same_rows_are_not_counted_twice_in_a_mean(pair):
+    first, second = pair
+    one = (scored(first, rows="same"), scored(second, "b", rows="same"))
+    single, twice = difference(*one, "acc"), mean_difference([one, one], "acc")
+    assert twice.high - twice.low == pytest.approx(single.high - single.low)
+    further = (scored(first, rows="other"), scored(second, "b", rows="other"))
+    # Of the mean of three, two are one draw: variance 5/9 of that of one.
+    three = mean_difference([one, one, further], "acc")
+    assert three.high - three.low == pytest.approx(np.sqrt(5 / 9) * (single.high - single.low), rel=0.1)
+
+
+def test_evaluations_of_other_rows_are_no_pair(pair):
+    first, second = scored(pair[0], validation=0.9, rows="s"), scored(pair[1], "b", rows="t")
+    found = difference(first, second, "acc")
+    assert np.isnan([found.low, found.high]).all()
+    assert np.isnan(mean_difference([(first, second)], "acc").low)
+    third = scored(pair[1], "c", rows="s")
+    unsaid = scored(pair[1], "d")
+    rows = {row["method"]: row for row in leaderboard([first, second, third, unsaid], "acc", Metric("acc"))}
+    assert rows["c"]["difference"] == rows["b"]["difference"] == rows["d"]["difference"]
+    assert rows["c"]["difference_low"] is not None
+    for other in ("b", "d"):
+        assert rows[other]["verdict"] == "other rows"
+        assert rows[other]["difference_low"] is None
+        assert rows[other]["low"] is not None
+
+
+@pytest.mark.parametrize("cost", ["seconds", "cpu_seconds", "peak_memory_bytes"])
+def test_costs_are_better_when_smaller(pair, cost):
+    slow, fast = scored(pair[0], "slow", 0.9), scored(pair[0], "fast")
+    slow, fast = (
+        replace(s, values={**s.values, cost: [v]}, replicates={cost: np.full((1, 1000), v)})
+        for s, v in ((slow, 9.0), (fast, 1.0))
+    )
+    rows = leaderboard([slow, fast], cost, Metric("acc"))
+    assert [(row["method"], row["verdict"]) for row in rows] == [("fast", "ahead"), ("slow", "")]
+
+
+def entry(label, study, method, *names):
+    return Scored(label, study, method, {"acc": [0.5]}, {}, {"acc": 0.5}, names=frozenset(names))
+
+
+def test_the_closest_name_is_the_one_that_is_meant():
+    entries = [
+        entry("eszsl(alpha=1, gamma=1) [run 12345678]", "run 12345678", "eszsl(alpha=1, gamma=1)", "12345678abc"),
+        entry("eszsl", "eszsl-study", "eszsl", "parent", "repeat"),
+        entry("eszsl(alpha=1, gamma=1) [second]", "second", "eszsl(alpha=1, gamma=1)"),
+        entry("sae", "third", "sae"),
+    ]
+
+    def baseline(against):
+        rows = leaderboard(entries, "acc", Metric("acc"), against)
+        return next(row["method"] for row in rows if row["difference"] is None)
+
+    for number, names in enumerate(
+        [
+            (entries[0].label, "run 12345678", "12345678abc"),
+            ("eszsl", "eszsl-study", "parent", "repeat"),
+            (entries[2].label, "second"),
+            ("sae", "third"),
+        ]
+    ):
+        for name in names:
+            assert baseline(name) == entries[number].label, name
+            assert number in called(name, entries)
+    assert called("eszsl", entries) == [0, 1, 2]
+    for several in ("eszsl(alpha=1, gamma=1)", "eszsl(gamma=1,alpha=1)"):
+        with pytest.raises(UsageError, match=r"fits 2 entries.*run 12345678.*second"):
+            baseline(several)
+    del entries[1]
+    with pytest.raises(UsageError, match="'eszsl' fits 2 entries"):
+        baseline("eszsl")
 
 
 def test_differences_are_from_the_best_on_validation_not_on_test(pair):
@@ -117,3 +199,90 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     empty = call("compare", "--task", "gzsl")
     assert empty.returncode == 1
     assert "tune it first" in empty.stderr
+    # Whatever is printed of an entry is a name of it, for NAME and --against alike.
+    printed = re.search(r"runs: ([0-9a-f]{32}) in", done.stdout).group(1)
+    study = next(row["study"] for row in rows if row["study"].startswith("eszsl@"))
+    labels = [row["method"] for row in rows]
+    for name in (*labels, *(row["study"] for row in rows), printed, "eszsl(gamma=1,alpha=1000)"):
+        for arguments in ((name,), ("--against", name), ("gfhf", "--against", name)):
+            found = call("compare", *arguments, "--json")
+            assert found.returncode == 0, found.stderr
+            assert {row["method"] for row in json.loads(found.stdout)["rows"]} <= set(labels)
+    assert f"differences from {labels[0]}" in call("compare", "--against", labels[0]).stdout
+    several = call("compare", "gfhf", "--against", "eszsl")
+    assert several.returncode == 2
+    assert all(label in several.stderr for label in labels if label.startswith("eszsl"))
+    assert study in {row["study"] for row in json.loads(call("compare", study, "--json").stdout)["rows"]}
+    seconds = call("compare", "--metric", "seconds")
+    assert "seconds has no intervals" in seconds.stdout
+    assert "has no intervals" not in table.stdout
+    # A database elsewhere, by its address.
+    copy = shutil.copy(tmp_path / "mlruns" / "mlflow.db", tmp_path / "copy.db")
+    assert call("compare", "--tracking-uri", f"sqlite:///{copy}").stdout == call("compare").stdout
+
+
+def test_runs_on_other_test_rows_are_marked(call, tmp_path):
+    task = ("-d", "digits", "-t", "coding(train_per_class=5)")
+    for method, seed in (("llc(atoms=20)", 0), ("llc(atoms=20)", 1), ("llc(atoms=10)", 0)):
+        done = call("run", "--test", "-m", method, "--seed", seed, "-q", *task)
+        assert done.returncode == 0, done.stderr
+    shown = call("compare", *task, "--against", "llc(atoms=10)", "--json")
+    assert shown.returncode == 0, shown.stderr
+    rows = json.loads(shown.stdout)["rows"]
+    ends = {row["verdict"]: row["difference_low"] for row in rows if row["difference"] is not None}
+    assert len(ends) == 2
+    assert ends.pop("other rows") is None
+    assert None not in ends.values()
+    table = call("compare", *task, "--against", "llc(atoms=10)").stdout
+    assert table.count("other rows: scored on other test rows than llc(atoms=10); ") == 1
+    assert "or recorded" not in table
+    # Records of before the rows were tagged agree among themselves alone.
+    connection = sqlite3.connect(tmp_path / "mlruns" / "mlflow.db")
+    connection.execute("delete from tags where key = 'zslplat.rows'")
+    connection.commit()
+    connection.close()
+    rows = json.loads(call("compare", *task, "--json").stdout)["rows"]
+    assert "other rows" not in {row["verdict"] for row in rows}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (("-t", "zsl(nope=1)"), "unknown option of task zsl 'nope'"),
+        (("-t", "zsl(top_k=0)"), "top_k=0 is out of range"),
+        (("-t", "nope"), "unknown task 'nope'"),
+        (("-d", "digit-pear"), "unknown data set .* 'digit-pear'; did you mean digit-pairs"),
+    ],
+)
+def test_a_request_that_makes_no_sense_is_a_wrong_request(call, arguments, message):
+    done = call("compare", *arguments)
+    assert done.returncode == 2, done.stderr
+    assert re.match(f"error: .*{message}", done.stderr), done.stderr
+
+
+def test_a_data_set_of_the_data_root_is_known(call, tmp_path, monkeypatch):
+    (tmp_path / "data" / "mine").mkdir(parents=True)
+    monkeypatch.setenv("ZSLPLAT_DATA_ROOT", str(tmp_path / "data"))
+    done = call("compare", "-d", "mine(features=a)")
+    assert (done.returncode, "tune it first" in done.stderr) == (1, True), done.stderr
+
+
+@pytest.mark.parametrize("command", [("compare",), ("rerun", "abc")])
+def test_reading_makes_no_database_and_tells_what_is_none(call, tmp_path, command):
+    def told(path, words):
+        done = call(*command, "--tracking-uri", f"sqlite:///{path}")
+        assert done.returncode == 1, done.stderr
+        assert len(done.stderr.splitlines()) == 1, done.stderr
+        assert words in done.stderr, done.stderr
+
+    missing = tmp_path / "none.db"
+    told(missing, f"no runs in {missing}")
+    assert not missing.exists()
+    (tmp_path / "text.db").write_text("this is no database" * 100)
+    told(tmp_path / "text.db", "cannot be read: file is not a database")
+    (tmp_path / "empty.db").write_text("")
+    told(tmp_path / "empty.db", "no database of MLflow's")
+    assert (tmp_path / "empty.db").stat().st_size == 0
+    (tmp_path / "mlruns" / "mlflow.db").write_text("this is no database" * 100)
+    done = call(*command)
+    assert (done.returncode, "file is not a database" in done.stderr) == (1, True), done.stderr

@@ -36,39 +36,38 @@ def compare(
 ) -> None:
     """Compare the recorded test scores of methods, with paired bootstrap intervals of their differences.
 
-    The intervals are over the test rows, drawn alike for all methods, and over the repeats of random methods.
+    The intervals are over the test rows, drawn alike for all methods, and over the repeats of random methods. Methods
+    that were scored on other test rows, which a task may draw by the seed, have no interval of their difference.
     """
     from rich.table import Table as Shown
 
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.comparison.leaderboard import leaderboard
+    from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
     from zslplat.comparison.tables import write_table
-    from zslplat.registry import component
+    from zslplat.experiment import build_component
     from zslplat.spec import Spec
     from zslplat.tasks.base import Table
     from zslplat.tracking.finals import read_finals
 
     task_spec, dataset_spec = Spec.parse(task), Spec.parse(dataset)
-    primary = component("tasks", task_spec.name).primary
+    primary = build_component("tasks", task_spec).primary
+    name = metric or primary.name
     settings = o.settings_from(store=store, tracking_uri=tracking_uri)
-    wanted = [*(names or []), *([against] if against and names else [])]
-    scored = read_finals(settings, str(dataset_spec), str(task_spec), wanted)
-    rows = leaderboard(scored, metric or primary.name, primary, against)
-    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against)
+    rows = leaderboard(scored, name, primary, against)
+    columns = {column: [row[column] for row in rows] for column in rows[0]}
     if out is not None:
         write_table(Table(columns), out)
     if as_json:
-        print_json(
-            {"task": str(task_spec), "dataset": str(dataset_spec), "metric": metric or primary.name, "rows": rows}
-        )
+        print_json({"task": str(task_spec), "dataset": str(dataset_spec), "metric": name, "rows": rows})
         return
     baseline = next(row["method"] for row in rows if row["difference"] is None)
     console = stdout_console()
-    title = f"{metric or primary.name} of task {task_spec} on {dataset_spec}; differences from {baseline}"
+    title = f"{name} of task {task_spec} on {dataset_spec}; differences from {baseline}"
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     table = Shown("method", "validation", "test", "95% interval", "difference", "95% interval", "")
-    for name in ("validation", "test", "difference"):
-        table.columns[["method", "validation", "test", "", "difference"].index(name)].justify = "right"
+    for number in (1, 2, 4):
+        table.columns[number].justify = "right"
     for row in rows:
         spread = f" ± {row['spread']:.4f}" if row["spread"] is not None else ""
         table.add_row(
@@ -81,6 +80,16 @@ def compare(
             row["verdict"],
         )
     console.print(table, markup=False)
+    notes = []
+    if all(row["low"] is None for row in rows):
+        notes.append(f"{name} has no intervals: evaluations keep no bootstrap replicates of it")
+    if any(row["verdict"] == OTHER_ROWS for row in rows):
+        unsaid = ", or recorded without saying which" if any(entry.rows is None for entry in scored) else ""
+        notes.append(
+            f"{OTHER_ROWS}: scored on other test rows than {baseline}{unsaid}; such differences have no interval"
+        )
+    for note in notes:
+        console.print(note, highlight=False, markup=False, soft_wrap=True)
 
 
 def _number(value: float | None, *, sign: bool = False) -> str:

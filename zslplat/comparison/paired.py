@@ -1,8 +1,10 @@
 """Paired statistics: how far apart two methods are on the same test rows, and how sure that is.
 
 Every final evaluation carries replicates of its metrics (:mod:`zslplat.metrics.resampling`); replicate i of one method
-and replicate i of another are of the same drawn rows. Methods that draw random numbers are evaluated several times;
-their repeats are drawn with replacement, too, so that the spread between seeds is part of the interval.
+and replicate i of another are of the same drawn rows, where both scored the same rows. Evaluations whose test rows were
+drawn with different seeds are no pair, and their difference has no interval. Methods that draw random numbers are
+evaluated several times; their repeats are drawn with replacement, too, so that the spread between seeds is part of the
+interval.
 
 Intervals are bootstrap intervals between percentiles, moved so that the replicates' mean lies on the estimate: drawing
 rows twice raises an average precision a little, for every method alike.
@@ -11,7 +13,7 @@ rows twice raises an average precision a little, for every method alike.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 
@@ -23,7 +25,9 @@ class Scored:
     """The final evaluations of one study or run.
 
     ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
-    ``validation`` maps metrics to the mean over validation folds.
+    ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
+    :func:`zslplat.metrics.resampling.rows_digest`), None in older records; ``names`` are further names of the entry
+    beside label, study and method, its run ids among them.
     """
 
     label: str
@@ -32,6 +36,13 @@ class Scored:
     values: Mapping[str, Sequence[float]]
     replicates: Mapping[str, np.ndarray]
     validation: Mapping[str, float]
+    rows: str | None = None
+    names: frozenset[str] = field(default_factory=frozenset)
+
+    @property
+    def bare(self) -> str:
+        """The method's name without parameters."""
+        return self.method.partition("(")[0]
 
 
 @dataclass(frozen=True)
@@ -56,23 +67,43 @@ def interval(scored: Scored, metric: str) -> Interval:
 
 
 def difference(scored: Scored, other: Scored, metric: str) -> Interval:
-    """Return how far ``scored`` is ahead of ``other``, with the interval of the paired difference."""
+    """Return how far ``scored`` is ahead of ``other``, with the interval of the paired difference.
+
+    The ends are NaN, too, where the two are no pair (:func:`same_rows`).
+    """
     estimate = float(np.mean(scored.values[metric]) - np.mean(other.values[metric]))
-    ours, theirs = _drawn(scored, metric), _drawn(other, metric, 1)
-    return _centred(estimate, None if ours is None or theirs is None else ours - theirs)
+    return _centred(estimate, _gaps(scored, other, metric))
+
+
+def same_rows(scored: Scored, other: Scored) -> bool:
+    """Tell whether two scored the same rows; records that do not say which are taken to agree among themselves."""
+    return scored.rows == other.rows
 
 
 def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Interval:
-    """Return the mean of the differences over several data sets, whose rows are drawn independently."""
+    """Return the mean of the differences over several data sets.
+
+    Different rows are drawn independently of each other. The same rows are drawn once, however many entries score
+    them: two signature sets of the same images do not tell twice as much as one. Entries that do not say which rows
+    they scored count as rows of their own.
+    """
+    drawn: dict[str | int, int] = {}
     parts: list[np.ndarray] = []
     for number, (scored, other) in enumerate(pairs):
-        ours, theirs = _drawn(scored, metric), _drawn(other, metric, 1)
-        if ours is None or theirs is None:
+        gaps = _gaps(scored, other, metric)
+        if gaps is None:
             parts = []
             break
-        parts.append(np.random.default_rng([23, number]).permutation(ours - theirs))
+        first = drawn.setdefault(number if scored.rows is None else scored.rows, number)
+        parts.append(np.random.default_rng([23, first]).permutation(gaps))
     estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
     return _centred(float(np.mean(estimates)), np.mean(parts, axis=0) if parts else None)
+
+
+def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:
+    """Return the difference (b,) in each replicate; None where one has no replicates, or other rows."""
+    ours, theirs = _drawn(scored, metric), _drawn(other, metric, 1)
+    return None if ours is None or theirs is None or not same_rows(scored, other) else ours - theirs
 
 
 def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:

@@ -4,43 +4,57 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zslplat.comparison.leaderboard import BASELINE
+from zslplat.comparison.naming import called, meant
 from zslplat.comparison.paired import Scored
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tracking.reading import reading
 
 _PAGE = 1000
 
 
-def read_finals(settings: Settings, dataset: str, task: str, names: Sequence[str] = ()) -> list[Scored]:
+def read_finals(
+    settings: Settings, dataset: str, task: str, names: Sequence[str] = (), against: str | None = None
+) -> list[Scored]:
     """Return the test evaluations of all studies (and single test runs) of a task on a data set, newest data only.
 
     ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
-    methods, method specs or run ids. Raises :class:`StoreError` where nothing was recorded,
-    :class:`UnknownNameError` for a name that fits nothing.
+    methods, method specs, labels or run ids, and the one named ``against``. Raises :class:`StoreError` where nothing
+    was recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
-    from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
-
-    if settings.tracking_is_local and not (settings.store / "mlflow.db").exists():
-        raise StoreError(f"no runs in {settings.store}; give --store or --tracking-uri, or tune something first")
-    try:
-        client = MlflowClient(tracking_uri=settings.tracking_uri)
+    with reading(settings) as client:
         experiment = client.get_experiment_by_name(f"{task.partition('(')[0]}: {dataset}")
         runs = _runs(client, experiment.experiment_id, task) if experiment is not None else []
-    except MlflowException as error:
-        text = " ".join(str(error).split())
-        raise StoreError(f"the runs in {settings.tracking_uri} cannot be read: {text}") from None
+        groups = _groups(runs)
+        if not groups:
+            _require_known(settings, dataset, client)
+            raise StoreError(
+                f"no test evaluation of task {task} on {dataset} in {settings.tracking_uri}; tune it first"
+            )
+    newest = max((group[0] for _, group in groups), key=lambda run: run.info.start_time)
+    data = newest.data.tags["zslplat.data_fingerprint"]
+    groups = [(p, g) for p, g in groups if g[0].data.tags["zslplat.data_fingerprint"] == data]
+    several = Counter(_method(parent, group) for parent, group in groups)
+    entries = [_entry(parent, group, several) for parent, group in groups]
+    kept = list(range(len(entries)))
+    if names:
+        kept = [i for name in names for i in called(name, entries)]
+        kept += [] if against is None else meant(against, entries, BASELINE)
+    return [replace(entries[i], replicates=_replicates(settings, groups[i][1])) for i in dict.fromkeys(kept)]
+
+
+def _groups(runs: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
+    """Return the runs that score the test split by what they belong to: (parent run or None, runs by repeat)."""
     parents = {run.info.run_id: run for run in runs if run.data.tags.get("zslplat.kind") == "study"}
     groups: dict[str, list[Any]] = {}
     for run in runs:
@@ -52,19 +66,30 @@ def read_finals(settings: Settings, dataset: str, task: str, names: Sequence[str
                 groups.setdefault(parent.info.run_id, []).append(run)
         elif tags.get("zslplat.kind") == "run" and tags.get("zslplat.split") == "test":
             groups.setdefault(tags["zslplat.owner"], []).append(run)
-    if not groups:
-        raise StoreError(f"no test evaluation of task {task} on {dataset} in {settings.tracking_uri}; tune it first")
-    found = [(parents.get(key), sorted(group, key=_key)) for key, group in groups.items()]
-    newest = max((group[0] for _, group in found), key=lambda run: run.info.start_time)
-    data = newest.data.tags["zslplat.data_fingerprint"]
-    found = [(p, g) for p, g in found if g[0].data.tags["zslplat.data_fingerprint"] == data]
-    kept = _chosen(found, names)
-    methods = [_method(parent, group) for parent, group in kept]
-    several = Counter(methods)
-    return [
-        _scored(settings, parent, group, method, several[method] > 1)
-        for (parent, group), method in zip(kept, methods, strict=True)
-    ]
+    return [(parents.get(key), sorted(group, key=_key)) for key, group in groups.items()]
+
+
+def _require_known(settings: Settings, dataset: str, client: Any) -> None:
+    """Raise :class:`UnknownNameError` for a data set without a source and without a run of any task."""
+    from zslplat.data.catalogue import available
+    from zslplat.data.source import DataPlaces
+    from zslplat.experiment import registered_sources
+
+    name = Spec.parse(dataset).name
+    if settings.data_root is not None and (settings.data_root / name).exists():
+        return
+    places = DataPlaces(settings.data_root, settings.cache / "data")
+    known = {entry.name for entry in available(places, registered_sources())}
+    token = None
+    while True:
+        page = client.search_experiments(max_results=_PAGE, page_token=token)
+        known |= {e.name.partition(": ")[2].partition("(")[0] for e in page if ": " in e.name}
+        token = page.token
+        if not token:
+            break
+    if name not in known and dataset.partition("(")[0] not in known:
+        where = f"built in, nor under a data root, nor recorded in {settings.tracking_uri}"
+        raise UnknownNameError(f"data set (neither {where}):", name, known)
 
 
 def _runs(client: Any, experiment: str, task: str) -> list[Any]:
@@ -84,23 +109,6 @@ def _runs(client: Any, experiment: str, task: str) -> list[Any]:
             return runs
 
 
-def _chosen(found: list[tuple[Any, list[Any]]], names: Sequence[str]) -> list[tuple[Any, list[Any]]]:
-    if not names:
-        return found
-    known: dict[str, list[int]] = {}
-    for number, (parent, group) in enumerate(found):
-        tags = group[0].data.tags
-        own = {tags["zslplat.method"], _method(parent, group), *(run.info.run_id for run in group)}
-        if parent is not None:
-            own |= {parent.info.run_name, parent.info.run_id}
-        for name in own:
-            known.setdefault(name, []).append(number)
-    for name in names:
-        if name not in known:
-            raise UnknownNameError("study, method or run", name, known)
-    return [found[number] for number in dict.fromkeys(n for name in names for n in known[name])]
-
-
 def _method(parent: Any, group: list[Any]) -> str:
     """Return the spec of the method as it was asked for, without what the search found."""
     if parent is not None:
@@ -113,29 +121,39 @@ def _key(run: Any) -> tuple[int, str]:
     return len(key), key
 
 
-def _scored(settings: Settings, parent: Any, group: list[Any], method: str, several: bool) -> Scored:
-    study = parent.info.run_name if parent is not None else f"run {group[0].info.run_id[:8]}"
+def _entry(parent: Any, group: list[Any], several: Mapping[str, int]) -> Scored:
+    """Return what a group's runs say themselves, without the replicates, which are artifacts."""
+    method = _method(parent, group)
+    ids = [run.info.run_id for run in group]
+    study = parent.info.run_name if parent is not None else f"run {ids[0][:8]}"
     # Beside the task's metrics: what the method reports of itself (incoherence, say), seconds and memory.
     names = [name for name in group[0].data.metrics if all(name in run.data.metrics for run in group)]
-    values = {name.removeprefix("test_"): [float(run.data.metrics[name]) for run in group] for name in names}
-    tables = [_replicates(settings, run) for run in group]
-    shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     validation = {
         name.removeprefix("val_"): float(value)
         for name, value in (parent.data.metrics if parent is not None else {}).items()
         if name.startswith("val_")
     }
     return Scored(
-        label=f"{method} [{study}]" if several else method,
+        label=f"{method} [{study}]" if several[method] > 1 else method,
         study=study,
         method=method,
-        values=values,
-        replicates={name: np.array([table[name] for table in tables]) for name in shared},
+        values={name.removeprefix("test_"): [float(run.data.metrics[name]) for run in group] for name in names},
+        replicates={},
         validation=validation,
+        # All repeats score the test problem of their study; some may be older than the tag.
+        rows=next((run.data.tags["zslplat.rows"] for run in group if "zslplat.rows" in run.data.tags), None),
+        names=frozenset({f"{method} [{study}]", *ids, *([] if parent is None else [parent.info.run_id])}),
     )
 
 
-def _replicates(settings: Settings, run: Any) -> dict[str, list[float]]:
+def _replicates(settings: Settings, group: list[Any]) -> dict[str, np.ndarray]:
+    """Return {metric: (repeats, b)} of the metrics whose replicates all runs of a group have."""
+    tables = [_columns(settings, run) for run in group]
+    shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
+    return {name: np.array([table[name] for table in tables]) for name in shared}
+
+
+def _columns(settings: Settings, run: Any) -> dict[str, list[float]]:
     """Return the columns of a run's ``replicates.csv``; none for tasks and older runs without one."""
     from mlflow.artifacts import download_artifacts
     from mlflow.exceptions import MlflowException

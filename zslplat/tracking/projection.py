@@ -11,6 +11,7 @@ import logging
 import os
 import shutil
 from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ class Projection:
         from mlflow.tracking import MlflowClient
 
         if self.settings.tracking_is_local:
-            _check_sqlite(self.settings.store / "mlflow.db")
+            check_sqlite(self.settings.store / "mlflow.db")
         # The client makes the tables of a new database, which only one process may do.
         with file_lock(self.settings.studies / "mlflow.lock"):
             if self.settings.tracking_is_local:
@@ -228,19 +229,20 @@ def _make_tables(path: Path) -> None:
     os.replace(unfinished, path)
 
 
-def _check_sqlite(path: Path) -> None:
-    """Read the file's schema once: MLflow would try again for minutes where it is no database."""
+def check_sqlite(path: Path) -> set[str]:
+    """Return the names of a database's tables; raises :class:`OSError` for a file that is no database.
+
+    MLflow would try again for minutes there.
+    """
     import sqlite3
 
-    if path.exists():
-        try:
-            connection = sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=30)
-            try:
-                connection.execute("select count(*) from sqlite_master").fetchone()
-            finally:
-                connection.close()
-        except sqlite3.DatabaseError as error:
-            raise OSError(str(error)) from error
+    if not path.exists():
+        return set()
+    try:
+        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=30)) as connection:
+            return {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
+    except sqlite3.DatabaseError as error:
+        raise OSError(str(error)) from error
 
 
 def _metric_name(name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,6 +12,7 @@ from zslplat.errors import StoreError
 from zslplat.experiment import Experiment
 from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.tracking.reading import reading
 
 _SAME = 1e-12
 
@@ -69,21 +69,16 @@ def artifact_folder(settings: Settings, run: str, name: str) -> Path:
 
 
 def _read(settings: Settings, run: str) -> Any:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
     from mlflow.exceptions import MlflowException
-    from mlflow.tracking import MlflowClient
 
-    if settings.tracking_is_local and not (settings.store / "mlflow.db").exists():
-        raise StoreError(f"no runs in {settings.store}; give --store or --tracking-uri")
-    try:
-        return MlflowClient(tracking_uri=settings.tracking_uri).get_run(run)
-    except MlflowException as error:
-        text = " ".join(str(error).split())
-        raise StoreError(
-            f"run {run!r} cannot be read from {settings.tracking_uri}: {text}; copy its id from the UI"
-        ) from None
+    with reading(settings, f"run {run!r}") as client:
+        try:
+            return client.get_run(run)
+        except MlflowException as error:
+            text = " ".join(str(error).split())
+            raise StoreError(
+                f"run {run!r} cannot be read from {settings.tracking_uri}: {text}; copy its id from the UI"
+            ) from None
 
 
 def differences(run: TrackedRun, metrics: Mapping[str, float]) -> tuple[int, list[str]]:
