@@ -255,7 +255,7 @@ def test_artifacts_that_find_no_room_are_no_failed_trial(call, tmp_path, new_sto
     folder = new_store() / "studies" / "mine"
     folder.mkdir(parents=True)
     (folder / "trial-00001").write_text("in the way")
-    command = (*SMALL, "--study", "mine")
+    command = (*SMALL, "--study", "mine", "--workers", 1)
     one_line(call(*command), 1, "cannot write artifacts", "kept")
     assert [t[1] for t in trials_of(tmp_path / "mlruns")] == ["COMPLETE"]
     (folder / "trial-00001").unlink()
