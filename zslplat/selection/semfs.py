@@ -71,8 +71,8 @@ class SemFS(FeatureSelector):
     From standardised features and signatures as they are to these defaults: +.036 on activations (standard error .015;
     centring instead of standardising does it), +.012 (.007) on digits, +.002 (.013) on letters, -.004 (.003) on
     histograms. Neighbouring settings differ by less. Features in different units want ``standardise`` instead. With two
-    seen classes the target has one direction, and what predicts it is much alike; smaller gammas (0.1) then choose more
-    diverse features, and no supervised method here clusters other classes surely better than random features do.
+    seen classes the target has one direction, and few features, much alike, predict it: a tenth of the default gamma
+    or less chooses more, and more diverse ones (on pairs of spoken letters .63 at 0.03 against .58 at 3).
 
     Scores: s_i where s_i > 0; below zero otherwise, -1 for a feature that the residual does not pull at all and close
     to 0 for one that is about to enter. Learned: ``scores_``, ``ranking_``, ``active_`` (a,), ``W_`` (a, m).
