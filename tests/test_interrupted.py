@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import subprocess
+import sys
 import time
 
 import pytest
@@ -88,3 +90,22 @@ def test_a_program_that_has_only_just_started_stops_in_good_order(start_program)
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("stopped")
     assert "Traceback" not in err
+
+
+def test_an_interrupt_inside_code_made_from_text_has_its_exit_code(tmp_path):
+    # Of a module that is run by -m, Python ends itself by the signal here, after everything was handled.
+    (tmp_path / "interrupted.py").write_text(
+        """
+import zslplat.cli, zslplat.cli.app
+
+def run(_):
+    exec("raise KeyboardInterrupt")
+
+zslplat.cli.app.run_app = run
+zslplat.cli.main()
+"""
+    )
+    command = [sys.executable, "-m", "interrupted"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 130
+    assert done.stderr.startswith("stopped")

@@ -7,7 +7,7 @@ import sys
 
 def main() -> None:
     """Run the command line and leave with its exit code: 2 for a wrong request, 1 for a failure, 130 for Ctrl-C."""
-    from zslplat.cli.interrupts import CONTINUE, limit_interrupts
+    from zslplat.cli.interrupts import CONTINUE, EXIT_CODE, leave, limit_interrupts
 
     try:
         limit_interrupts()
@@ -16,5 +16,7 @@ def main() -> None:
         code = run_app(sys.argv[1:])
     except KeyboardInterrupt:
         print(CONTINUE, file=sys.stderr)
-        code = 130
+        code = EXIT_CODE
+    if code == EXIT_CODE:
+        leave()
     sys.exit(code)

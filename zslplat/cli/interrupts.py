@@ -8,12 +8,17 @@ workers end with their leader.
 
 from __future__ import annotations
 
+import atexit
+import contextlib
 import os
 import signal
+import sys
 import threading
 import time
+from typing import NoReturn
 
 GRACE_SECONDS = 1.5
+EXIT_CODE = 130
 CONTINUE = "stopped; what was recorded is kept; give the same command again to continue"
 
 
@@ -30,4 +35,17 @@ def _watch(read: int) -> None:
         continue
     time.sleep(GRACE_SECONDS)
     os.write(2, f"{CONTINUE}\n".encode())
-    os._exit(130)
+    os._exit(EXIT_CODE)
+
+
+def leave() -> NoReturn:
+    """End the program after a Ctrl-C that was handled, with exit code 130.
+
+    Under ``python -m`` Python would end itself by the signal, without an exit code, where the interrupt passed through
+    code made from text at run time, as every dataclass has it, even though it was handled afterwards.
+    """
+    atexit._run_exitfuncs()
+    with contextlib.suppress(OSError):
+        sys.stdout.flush()
+        sys.stderr.flush()
+    os._exit(EXIT_CODE)
