@@ -11,8 +11,6 @@ from zslplat.testing.method_checks import assert_close
 from zslplat.testing.running import Check
 from zslplat.testing.storage import stored
 
-ROUNDING = 1e-4  # of the largest value, in single precision after hundreds of steps
-
 
 def inputs_are_not_changed(method: Method) -> None:
     """Neither inputs nor prepared statistics are changed, by preparation, fit or scoring."""
@@ -77,12 +75,7 @@ def other_instances_do_not_interfere(method: Method) -> None:
 
 def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
     for name, values in expected.items():
-        same = np.array_equal(found[name], values)
-        if not same and np.issubdtype(values.dtype, np.floating) and found[name].shape == values.shape:
-            # The order of sums in BLAS may follow where arrays lie in memory; what is left of other data is larger.
-            size = float(np.abs(values).max(initial=0.0))
-            same = np.allclose(found[name], values, rtol=0, atol=ROUNDING * size, equal_nan=True)
-        assert same, f"{name} differ {when}"
+        assert np.array_equal(found[name], values), f"{name} differ {when}"
 
 
 ISOLATION_CHECKS: tuple[Check, ...] = (
