@@ -23,7 +23,7 @@ def full(kernel, lam, theta=1.0, **options):
 
 
 @pytest.mark.parametrize(
-    "kernel", ["gaussian(sigma=1)", "gaussian(sigma=3)", "polynomial(r=3)", "0.5*gaussian(sigma=2) + 0.3*linear"]
+    "kernel", ["gaussian(sigma=1)", "gaussian(sigma=3)", "polynomial(r=3, c=1)", "0.5*gaussian(sigma=2) + 0.3*linear"]
 )
 @pytest.mark.parametrize(("lam", "theta"), [(1e-3, 1.0), (0.1, 0.2)])
 def test_full_rank_satisfies_the_optimality_conditions_of_the_kernel_problem(kernel, lam, theta):

@@ -21,7 +21,9 @@ def problem(n=80, d=9, c=6, a=5, seed=0):
 
 
 @pytest.mark.parametrize("labels", ["binary", "signed"])
-@pytest.mark.parametrize("text", ["gaussian(sigma=1)", "l1-laplacian(sigma=0.3)", "0.5*linear + 0.5*polynomial(r=2)"])
+@pytest.mark.parametrize(
+    "text", ["gaussian(sigma=1)", "l1-laplacian(sigma=0.3)", "0.5*linear + 0.5*polynomial(r=2, c=1)"]
+)
 def test_scores_are_those_of_the_defining_equation(text, labels):
     X, y, S, X_new, S_new = problem()
     kernel = parse_kernel(text)

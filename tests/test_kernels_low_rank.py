@@ -16,7 +16,7 @@ def rows(n=60, d=4, seed=0):
 
 
 @pytest.mark.parametrize("block", [1, 7, 100])
-@pytest.mark.parametrize("text", ["gaussian(sigma=1.2)", "linear", "0.5*polynomial(r=2) + cauchy(sigma=1)"])
+@pytest.mark.parametrize("text", ["gaussian(sigma=1.2)", "linear", "0.5*polynomial(r=2, c=1) + cauchy(sigma=1)"])
 def test_full_rank_reproduces_the_gram_matrix(text, block):
     kernel, X = parse_kernel(text), rows()
     K = kernel(X)

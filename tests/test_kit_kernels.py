@@ -5,12 +5,12 @@ import pytest
 
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel
 from zslplat.kernels.gaussian import Gaussian
-from zslplat.space import POSITIVE, Integer, Optional, Parameter, Real
+from zslplat.space import POSITIVE, Integer, Parameter, Real, Scaled
 from zslplat.testing import run_checks
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
 
-SIGMA = Parameter("radius", POSITIVE, Real(0.1, 10, log=True))
+SIGMA = Parameter("inverse squared radius", Scaled(POSITIVE, "/median^2"), Real(0.1, 10, log=True, unit="/median^2"))
 
 
 class Sound(RadialKernel):
@@ -19,7 +19,7 @@ class Sound(RadialKernel):
     summary = "sound"
     parameters = {"sigma": SIGMA}
 
-    def __init__(self, sigma=1.0):
+    def __init__(self, sigma="1.0/median^2"):
         super().__init__(sigma=sigma)
 
     def g(self, d):
@@ -43,11 +43,11 @@ class GramOnly(Kernel):
 
 
 class Undocumented(Sound):
-    parameters = {"sigma": Parameter("", POSITIVE)}
+    parameters = {"sigma": Parameter("", SIGMA.legal)}
 
 
 class IllegalRange(Sound):
-    parameters = {"sigma": Parameter("radius", POSITIVE, Real(-1, 1))}
+    parameters = {"sigma": Parameter("radius", SIGMA.legal, Real(-1, 1, unit="/median^2"))}
 
 
 class AcceptsAnything(Sound):
@@ -56,7 +56,7 @@ class AcceptsAnything(Sound):
 
 
 class Explodes(Sound):
-    parameters = {"sigma": Parameter("radius", POSITIVE, Real(1, 1e6, log=True))}
+    parameters = {"sigma": Parameter("radius", SIGMA.legal, Real(1, 1e6, log=True, unit="/median^2"))}
 
     def g(self, d):
         return np.exp(self.sigma * d)
@@ -120,9 +120,21 @@ class Remembers(GramOnly):
 
 
 class LeavesOpen(Sound):
-    parameters = {"sigma": Parameter("radius", Optional(POSITIVE))}
+    parameters = {"sigma": Parameter("radius", Scaled(POSITIVE, "*median"))}
 
-    def __init__(self, sigma=None):
+    def __init__(self, sigma="1.0*median"):
+        super().__init__(sigma=sigma)
+
+    def resolved(self, X):
+        return self
+
+
+class AbsoluteRange(Gaussian):
+    """Gaussian kernel with a bandwidth that is searched in the units of one data set."""
+
+    parameters = {"sigma": Parameter("radius", POSITIVE, Real(0.1, 10, log=True))}
+
+    def __init__(self, sigma=1.0):
         super().__init__(sigma=sigma)
 
 
@@ -197,7 +209,8 @@ BROKEN = {
     "inputs_are_not_changed": (ChangesInput, "was changed"),
     "kernel_remembers_nothing": (Remembers, "changed"),
     "kernel_travels_to_other_processes": (local_kernel, "cannot be imported"),
-    "open_parameters_come_from_data": (LeavesOpen, "leaves sigma open"),
+    "open_parameters_come_from_data": (LeavesOpen, "leaves sigma=1.0\\*median open"),
+    "search_does_not_depend_on_the_units_of_the_data": (AbsoluteRange, "which no factor explains"),
     "unsuitable_inputs_are_refused": (ChecksNothing, "instead of DataError"),
     "values_follow_from_inner_products": (OtherGram, "against k\\(A, B\\)"),
     "partials_agree_with_finite_differences": (HalfSlope, "derivative by t is off"),

@@ -77,12 +77,26 @@ def test_a_batch_depends_on_earlier_batches_only():
     assert propose(3, changed, sampler="random") == propose(3, trials[: 3 * BATCH], sampler="random")
 
 
-def test_trial_0_tries_the_defaults_where_the_space_holds_them():
+def test_trial_0_tries_the_defaults_each_where_its_range_holds_it():
     assert propose(0, [])[0] == {"lam": 1.0, "k": 10, "kernel": None}
     outside = propose(0, [], defaults={**DEFAULTS, "k": 1000})[0]
-    assert outside["k"] != 1000
+    assert 1 <= outside["k"] <= 64
+    assert outside["lam"] == 1.0
     incomplete = propose(0, [], defaults={"lam": 1.0})[0]
-    assert incomplete["lam"] != 1.0
+    assert incomplete["lam"] == 1.0
+
+
+def test_values_in_units_of_the_data_stay_in_them():
+    space = {"sigma": Real(0.1, 10, log=True, unit="*median"), "c": Real(0, 2, unit="/square")}
+    trials = []
+    for batch in range(5):
+        for parameters in propose(batch, trials, space=space, defaults={"sigma": "median", "c": "1.0/square"}):
+            assert all(space[name].contains(value) for name, value in parameters.items())
+            value = -abs(math.log(space["sigma"].number(parameters["sigma"]) / 3))
+            trials.append(FinishedTrial(len(trials), "complete", parameters, value))
+    assert trials[0].parameters == {"sigma": "1.0*median", "c": "1.0/square"}
+    assert max(t.value for t in trials) > trials[0].value
+    assert grid(space, {})[0] == {"c": "0.0/square", "sigma": "0.1*median"}
 
 
 @pytest.mark.parametrize("sampler", ["tpe", "random"])

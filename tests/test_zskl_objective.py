@@ -22,7 +22,7 @@ from zslplat.registry import names
 
 KERNELS = [n for n in names("kernels") if isinstance(parse_kernel(n), InnerProductKernel)] + [
     "polynomial(r=4, c=1)",
-    "0.5*gaussian(sigma=1) + 0.5*polynomial(r=2)",
+    "0.5*gaussian(sigma=1) + 0.5*polynomial(r=2, c=1)",
     "gaussian(sigma=1)*cauchy(sigma=2)",
     "normalised(polynomial(r=3))",
     "(gaussian(sigma=1) + linear)^2",
@@ -97,7 +97,7 @@ def test_value_is_the_sum_over_rows_and_classes(both, squared):
 
 def test_full_objective_is_its_expansion_over_classes():
     X, y, S, W = problem()
-    for text in ("gaussian(sigma=0.8)", "cauchy(sigma=1)", "polynomial(r=2)"):
+    for text in ("gaussian(sigma=0.8)", "cauchy(sigma=1)", "polynomial(r=2, c=1)"):
         kernel = parse_kernel(text)
         whole = alignment(kernel, X, y, S, W, lam=0.7)
         assert expanded_alignment(kernel, X, y, S, W, lam=0.7) == pytest.approx(whole, rel=1e-12)
@@ -116,7 +116,7 @@ def test_balanced_plain_objective_is_the_full_one_up_to_its_scale():
 
 def test_polynomial_has_equal_kernels_on_both_sides():
     X, y, S, W = problem()
-    kernel = parse_kernel("polynomial(r=2)")
+    kernel = parse_kernel("polynomial(r=2, c=1)")
     one, both = (objective_value(kernel, X, y, S, W, Objective(b, 0.2)) for b in (False, True))
     assert both == pytest.approx(2 * one, rel=1e-12)
     assert is_dot_product(kernel)
@@ -125,7 +125,7 @@ def test_polynomial_has_equal_kernels_on_both_sides():
     assert not is_dot_product(parse_kernel("normalised(linear)"))
 
 
-@pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "polynomial(r=2)", "0.5*gaussian(sigma=1)+0.5*linear"])
+@pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "polynomial(r=2, c=1)", "0.5*gaussian(sigma=1)+0.5*linear"])
 @pytest.mark.parametrize("classes", CLASSES)
 def test_minibatches_average_to_the_whole(text, classes):
     X, y, S, W = problem(classes)
@@ -141,7 +141,7 @@ def test_minibatches_average_to_the_whole(text, classes):
 
 
 @pytest.mark.parametrize("squared", [True, False])
-@pytest.mark.parametrize("text", ["cauchy(sigma=1)", "polynomial(r=2)"])
+@pytest.mark.parametrize("text", ["cauchy(sigma=1)", "polynomial(r=2, c=1)"])
 def test_weights_of_drawn_classes_enter_loss_and_gradient(text, squared):
     X, y, S, W = problem()
     kernel, objective = parse_kernel(text), Objective(True, 0.2, squared)
@@ -214,7 +214,7 @@ def test_gradient_is_the_same_for_any_blocks(monkeypatch):
 def test_not_a_number_is_not_hidden():
     X, y, S, W = problem()
     X[3, 2] = np.nan
-    for text in ("gaussian(sigma=1)", "polynomial(r=2)"):
+    for text in ("gaussian(sigma=1)", "polynomial(r=2, c=1)"):
         loss, gradient = Engine(parse_kernel(text), Objective(True, 0.2), X, y, S, W, 30).gradient(np.arange(30))
         assert np.isnan(loss)
         assert np.isnan(gradient).any()
@@ -235,7 +235,7 @@ def test_weight_gradient_of_a_sum_agrees_with_differences():
         assert engine.weight_gradient[i] == pytest.approx((upper - lower) / (2 * h), rel=1e-6)
 
 
-@pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "polynomial(r=2)", "0.5*cauchy(sigma=1) + linear"])
+@pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "polynomial(r=2, c=1)", "0.5*cauchy(sigma=1) + linear"])
 @pytest.mark.parametrize("both", [True, False])
 def test_subspace_gradients_agree_with_differences(text, both):
     X, y, S, W = problem()

@@ -11,7 +11,19 @@ from zslplat.hookspecs import hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method, ZeroShotMethod, check_fit_inputs
 from zslplat.selection.base import FeatureSelector
-from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.space import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    Choice,
+    Integer,
+    Optional,
+    Parameter,
+    Real,
+    Scaled,
+    Space,
+    Text,
+)
 from zslplat.tasks.base import (
     Curve,
     MatrixFigure,
@@ -53,6 +65,7 @@ __all__ = [
     "Problem",
     "RadialKernel",
     "Real",
+    "Scaled",
     "ScatterFigure",
     "SignatureSet",
     "Space",

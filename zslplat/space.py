@@ -3,6 +3,9 @@
 One vocabulary serves both: :class:`Real`, :class:`Integer` and :class:`Choice` describe a set of values, used as
 the legal domain of a parameter and as its search range. A search range may be conditional (``when``): it is
 searched only where another searched or fixed parameter has one of the listed values.
+
+Values that only mean something against the data (bandwidths, shifts) are searched in units of it: the range
+``0.1*median..10*median`` holds texts such as ``0.7*median``, see :mod:`zslplat.multiples`.
 """
 
 from __future__ import annotations
@@ -14,26 +17,45 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zslplat.errors import UsageError
+from zslplat.multiples import read_multiple, write_multiple
 
 
 @dataclass(frozen=True)
 class Real:
-    """The real numbers in [low, high]; ``log`` searches them on a logarithmic scale; ``open_low`` excludes low."""
+    """The real numbers in [low, high]; ``log`` searches them on a logarithmic scale; ``open_low`` excludes low.
+
+    With a ``unit`` (``*median``, say) it holds multiples of that unit, as texts such as ``0.7*median``.
+    """
 
     low: float = -math.inf
     high: float = math.inf
     log: bool = False
     open_low: bool = False
     when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    unit: str = ""
 
     def contains(self, value: Any) -> bool:
-        """Tell whether ``value`` is a finite number (not a bool) inside the interval."""
+        """Tell whether ``value`` is a finite number (not a bool) inside the interval, or such a multiple."""
+        if self.unit:
+            found = read_multiple(value)
+            if found is None or found[1] != self.unit:
+                return False
+            value = found[0]
         if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
             return False
         return (self.low < value if self.open_low else self.low <= value) and value <= self.high
 
+    def number(self, value: Any) -> float:
+        """Return the place of a value that :meth:`contains` accepts on the axis from low to high."""
+        found = read_multiple(value) if self.unit else None
+        return float(value if found is None else found[0])
+
+    def value(self, number: float) -> Any:
+        """Return the value at a place on the axis: the number itself, or that multiple of the unit."""
+        return write_multiple(number, self.unit) if self.unit else number
+
     def __str__(self) -> str:
-        return _interval(self.low, self.high, self.open_low) + (":log" if self.log else "")
+        return _interval(self.low, self.high, self.open_low, self.unit) + (":log" if self.log else "")
 
 
 @dataclass(frozen=True)
@@ -96,7 +118,23 @@ class Optional:
         return f"none|{self.inner}"
 
 
-Domain = Real | Integer | Choice | Text | Optional
+@dataclass(frozen=True)
+class Scaled:
+    """A number of the inner domain, or a multiple of a unit of the data whose factor lies in it (``0.7*median``)."""
+
+    inner: Real
+    unit: str
+
+    def contains(self, value: Any) -> bool:
+        """Tell whether ``value`` is a number of the inner domain or a multiple of the unit."""
+        found = read_multiple(value)
+        return self.inner.contains(value if found is None else found[0]) and (found is None or found[1] == self.unit)
+
+    def __str__(self) -> str:
+        return f"{self.inner}, or a multiple such as {write_multiple(0.7, self.unit)}"
+
+
+Domain = Real | Integer | Choice | Text | Optional | Scaled
 Range = Real | Integer | Choice
 Space = dict[str, Range]
 
@@ -152,9 +190,11 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
     result: Range
     if match:
         try:
-            low, high = float(match["low"]), float(match["high"])
+            (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
         except ValueError as error:
             raise UsageError(f"range {text!r}: {error}; write low..high, for example 1e-3..1e3:log") from None
+        if unit != other:
+            raise UsageError(f"range {text!r}: give both ends in the same unit, for example 0.1*median..10*median:log")
         flags = {flag for flag in match["flags"].split(":") if flag}
         if flags - {"log", "int"}:
             raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; use :log or :int")
@@ -165,10 +205,14 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
         if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
             raise UsageError(f"range {text!r}: the ends of a range of integers must be integers")
         if "int" in flags or isinstance(core, Integer):
+            if unit:
+                raise UsageError(f"range {text!r}: integers have no unit; write low..high, for example 1..20")
             result = Integer(int(low), int(high), log="log" in flags)
         else:
-            result = Real(low, high, log="log" in flags)
-        ends: tuple[Any, ...] = (result.low, result.high)
+            result = Real(low, high, log="log" in flags, unit=unit)
+        ends: tuple[Any, ...] = (
+            (result.value(low), result.value(high)) if isinstance(result, Real) else (result.low, result.high)
+        )
     else:
         parsed = [parse_value(part) for part in text.split("|")]
         ends = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
@@ -188,11 +232,16 @@ def with_condition(dimension: Range, when: Mapping[str, tuple[Any, ...]]) -> Ran
     return replace(dimension, when={**dimension.when, **when})
 
 
-def _interval(low: float, high: float, open_low: bool = False) -> str:
+def _end(text: str) -> tuple[float, str]:
+    found = read_multiple(text) if "*" in text or "/" in text else None
+    return found or (float(text), "")
+
+
+def _interval(low: float, high: float, open_low: bool = False, unit: str = "") -> str:
     if low == -math.inf and high == math.inf:
         return "any number"
     if high == math.inf:
-        return f"{'>' if open_low else '>='} {low:g}"
+        return f"{'>' if open_low else '>='} {low:g}{unit}"
     if low == -math.inf:
-        return f"<= {high:g}"
-    return f"{low:g}..{high:g}"
+        return f"<= {high:g}{unit}"
+    return f"{low:g}{unit}..{high:g}{unit}"

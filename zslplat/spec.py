@@ -1,8 +1,9 @@
 """Component specs: ``"mfmr(lam=1,k=10)"`` <-> a name and its parameters.
 
 Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
-quoted string, a list ``[a, b]`` or a further spec. Names may hold letters, digits, ``_``, ``-`` and ``.``; others are
-quoted. In double quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
+quoted string, a list ``[a, b]``, a multiple of a unit of the data (``0.7*median``) or a further spec. Names may hold
+letters, digits, ``_``, ``-`` and ``.``; others are quoted. In double quotes, ``\\"`` is a quote and ``\\\\`` a
+backslash.
 """
 
 from __future__ import annotations
@@ -13,9 +14,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from zslplat.errors import UsageError
+from zslplat.multiples import PATTERN
 
 _TOKEN = re.compile(
-    r"\s*(?:(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
+    rf"\s*(?:(?P<multiple>{PATTERN})"
+    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
     r"|(?P<word>[A-Za-z_][\w.\-]*|\d[\w.\-]*|[+-]?inf\b)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
@@ -120,6 +123,9 @@ class _Reader:
         if kind == "number":
             self._advance()
             return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
+        if kind == "multiple":
+            self._advance()
+            return token
         if kind == "string":
             self._advance()
             text = _ESCAPED.sub(r"\1", token[1:-1]) if token[0] == '"' else token[1:-1]

@@ -21,7 +21,14 @@ import numpy as np
 
 from zslplat.coding.alternation import Learned, Plan, alternate, plain_codes
 from zslplat.coding.dictionary import choose_rows, is_drawn
-from zslplat.coding.kernel_rows import PairValues, Statistics, equivalent_kernel, equivalent_rows, prepare_values
+from zslplat.coding.kernel_rows import (
+    PairValues,
+    Statistics,
+    equivalent_kernel,
+    equivalent_rows,
+    mean_diagonal,
+    prepare_values,
+)
 from zslplat.coding.rules import nearest_scores, residual_scores
 from zslplat.coding.schemes import Scheme, SparseScheme
 from zslplat.coding.sparse import vanishing_gamma
@@ -66,6 +73,10 @@ COMMON: dict[str, Parameter] = {
     "code_scaling": Parameter(
         "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2"))
     ),
+    "scale": Parameter(
+        "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
+        Choice(("mean", "absolute")),
+    ),
     "indefinite": Parameter(
         "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
         Choice(("refuse", "clip")),
@@ -85,6 +96,7 @@ COMMON_DEFAULTS: dict[str, Any] = {
     "rule": "auto",
     "rho": 1e-4,
     "code_scaling": "raw",
+    "scale": "mean",
     "indefinite": "refuse",
     "threads": 1,
     "seed": 0,
@@ -135,6 +147,7 @@ class CodingMethod(KernelMethod):
     rule: str
     rho: float
     code_scaling: str
+    scale: str
     indefinite: str
     threads: int
     seed: int
@@ -185,8 +198,11 @@ class CodingMethod(KernelMethod):
         self.n_classes_ = int(y.max()) + 1
         values = _TrainingValues(self.parsed_kernel(), X, None, statistics)
         kernel = equivalent_kernel(self.parsed_kernel())
-        if any(value is None for value in kernel.values.values()):
+        if not kernel.is_resolved:
             kernel = kernel.resolved(values.rows)
+        if self.scale == "mean":
+            values.unit = mean_diagonal(values.diagonal(kernel))
+        self.unit_ = values.unit
         scheme = self.scheme()
         self.rule_ = self._chosen_rule()
         K_X = values.gram(kernel)
@@ -292,7 +308,7 @@ class CodingMethod(KernelMethod):
     def _encode(self, X: np.ndarray, statistics: Statistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not np.isfinite(X).all():
             raise DataError("X holds NaN or infinity")
-        values = PairValues(self.parsed_kernel(), X, self.train_, statistics)
+        values = PairValues(self.parsed_kernel(), X, self.train_, statistics, self.unit_)
         K = values.gram(self.kernel_)
         if self.projection_ is not None:
             K = K @ self.projection_
@@ -303,6 +319,7 @@ class CodingMethod(KernelMethod):
         self.diagnostics_ = Diagnostics(
             {"objective": [value for _, value in state.history]} if state.history else {}, dict(state.numbers)
         )
+        self.diagnostics_.numbers |= {"mean k(x, x)": self.unit_} | self.resolved_numbers(state.kernel)
         if self.codes_ is not None:
             self.diagnostics_.numbers["nonzeros per code"] = float(np.count_nonzero(self.codes_) / len(self.codes_))
             self.diagnostics_.numbers["empty codes"] = float((~self.codes_.any(axis=1)).mean())

@@ -45,7 +45,8 @@ def equivalent_rows(kernel: Kernel, X: np.ndarray) -> np.ndarray:
 def prepare_values(kernel: Kernel, A: np.ndarray, B: np.ndarray | None, *, searched: bool) -> Arrays:
     """Return the arrays to keep for equivalent rows A (n, ...) against training rows B (default: A itself).
 
-    ``searched``: whether the kernel may still change. Parameters that are None are resolved on the training rows.
+    ``searched``: whether the kernel may still change. Parameters in units of the data are resolved on the training
+    rows.
     """
     if isinstance(kernel, InnerProductKernel):
         inner = A @ (A if B is None else B).T
@@ -65,11 +66,14 @@ def prepare_values(kernel: Kernel, A: np.ndarray, B: np.ndarray | None, *, searc
 class PairValues:
     """Kernel values between rows X (n, ...) and the training rows (X itself where ``train`` is None).
 
-    ``statistics`` are the arrays of :func:`prepare_values`; without them they are made here, once.
+    ``statistics`` are the arrays of :func:`prepare_values`; without them they are made here, once. All values are
+    divided by ``unit``.
     """
 
-    def __init__(self, kernel: Kernel, X: np.ndarray, train: np.ndarray | None, statistics: Statistics) -> None:
-        self.given, self.X, self.train = kernel, X, train
+    def __init__(
+        self, kernel: Kernel, X: np.ndarray, train: np.ndarray | None, statistics: Statistics, unit: float = 1.0
+    ) -> None:
+        self.given, self.X, self.train, self.unit = kernel, X, train, unit
         self._rows: np.ndarray | None = None
         self._train_rows: np.ndarray | None = None
         self.statistics = statistics or {}
@@ -92,15 +96,29 @@ class PairValues:
 
     def gram(self, kernel: Kernel) -> np.ndarray:
         """Return k(x, x_i) (n, M) in float64; a fresh array."""
+        K = self._gram(kernel)
+        if self.unit != 1:
+            K /= self.unit
+        return K
+
+    def diagonal(self, kernel: Kernel) -> np.ndarray:
+        """Return k(x, x) (n,) in float64."""
+        return self._diagonal(kernel) / self.unit
+
+    def distances(self) -> np.ndarray:
+        """Return |x - x_i|^2 (n, M)."""
+        found = self._found(Gaussian(sigma=1.0))
+        return squared_distances(found["inner"], found["left"][:, None], found["right"][None, :])
+
+    def _gram(self, kernel: Kernel) -> np.ndarray:
         found = self._found(kernel)
         if "inner" in found and isinstance(kernel, InnerProductKernel):
             return np.array(kernel.f(found["inner"], found["left"][:, None], found["right"][None, :]), dtype=np.float64)
         if "gram" in found:
             return np.array(found["gram"])
-        return np.asarray(kernel(self.rows, None if self.train is None else self.train_rows), dtype=np.float64)
+        return np.array(kernel(self.rows, None if self.train is None else self.train_rows), dtype=np.float64)
 
-    def diagonal(self, kernel: Kernel) -> np.ndarray:
-        """Return k(x, x) (n,) in float64."""
+    def _diagonal(self, kernel: Kernel) -> np.ndarray:
         found = self._found(kernel)
         if "inner" in found and isinstance(kernel, InnerProductKernel):
             u = np.asarray(found["left"])
@@ -109,13 +127,16 @@ class PairValues:
             return np.array(found["diagonal"])
         return np.asarray(kernel.diag(self.rows), dtype=np.float64)
 
-    def distances(self) -> np.ndarray:
-        """Return |x - x_i|^2 (n, M)."""
-        found = self._found(Gaussian(sigma=1.0))
-        return squared_distances(found["inner"], found["left"][:, None], found["right"][None, :])
-
     def _found(self, kernel: Kernel) -> Mapping[str, np.ndarray]:
         if not self.statistics and isinstance(kernel, InnerProductKernel):
             other = None if self.train is None else self.train_rows
             self.statistics = prepare_values(kernel, self.rows, other, searched=True)
         return self.statistics
+
+
+def mean_diagonal(diagonal: np.ndarray) -> float:
+    """Return the mean of |k(x, x)| (n,); raises DataError where it is 0, since nothing can be coded then."""
+    mean = float(np.abs(diagonal).mean())
+    if not mean > 0:
+        raise DataError("the kernel is 0 on every training row; choose another kernel or other features")
+    return mean

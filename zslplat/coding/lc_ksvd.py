@@ -27,8 +27,9 @@ from zslplat.coding.estimator import check_coding_inputs
 from zslplat.coding.matching_pursuit import pursuit_codes
 from zslplat.coding.supervision import fit_linear, indicators
 from zslplat.errors import DataError
+from zslplat.kernels.scales import mean_square
 from zslplat.methods.base import Arrays, Diagnostics, Method
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
 
 
 class LCKSVD(Method):
@@ -46,6 +47,10 @@ class LCKSVD(Method):
         "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True)),
         "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True)),
         "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE),
+        "scale": Parameter(
+            "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
+            Choice(("mean", "absolute")),
+        ),
         "iterations": Parameter("rounds of K-SVD", Integer(0)),
         "seed": Parameter("draws the first atoms", Integer(0)),
     }
@@ -57,6 +62,7 @@ class LCKSVD(Method):
         alpha: float = 0.1,
         beta: float = 0.1,
         rho: float = 1e-4,
+        scale: str = "mean",
         iterations: int = 10,
         seed: int = 0,
     ) -> None:
@@ -65,6 +71,7 @@ class LCKSVD(Method):
         self.alpha = alpha
         self.beta = beta
         self.rho = rho
+        self.scale = scale
         self.iterations = iterations
         self.seed = seed
 
@@ -84,7 +91,8 @@ class LCKSVD(Method):
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
         """Fit on rows X (M, d) and labels y (M,) in 0..c-1."""
         check_coding_inputs(X, y)
-        X = _vectors(X)
+        self.unit_ = np.sqrt(mean_square(_vectors(X))) if self.scale == "mean" else 1.0
+        X = _vectors(X) / self.unit_
         L = indicators(y, int(y.max()) + 1)
         rows = choose_rows("class-samples", np.zeros((len(y), len(y))), y, self.atoms, self.seed)
         D = _unit(X[rows])
@@ -105,12 +113,12 @@ class LCKSVD(Method):
         self.transform_ = (stacked[:, d : d + len(rows)] / (lengths * a)).T if a > 0 else A
         self.classifier_ = (stacked[:, d + len(rows) :] / (lengths * b)).T if b > 0 else W
         self.codes_ = self._encode(X)
-        self.diagnostics_ = Diagnostics({"objective": objective})
+        self.diagnostics_ = Diagnostics({"objective": objective}, {"root mean square length": float(self.unit_)})
         return self
 
     def transform(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """Return the codes (n, N) of rows X (n, d)."""
-        return self._encode(_vectors(X))
+        return self._encode(_vectors(X) / self.unit_)
 
     def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """Return scores (n, c), higher for likelier classes."""

@@ -23,7 +23,8 @@ class SRC(CodingMethod):
     )
     gamma: float
     # What SRC does not leave open.
-    learning, learn_kernel, rule, indefinite, code_scaling = "fixed", "fixed", "residual", "refuse", "raw"
+    learning, learn_kernel, rule, indefinite = "fixed", "fixed", "residual", "refuse"
+    code_scaling, scale = "raw", "mean"
     iterations, rho, include_prior, togetherness = 1, 1.0, False, 1.0
 
     def scheme(self) -> Scheme:

@@ -139,7 +139,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         # What brings projections prepared for a larger rank into the basis of this one.
         self._rotation: np.ndarray | None = rotated.get("rotation")
         numbers = {"negatives": self.count_, "rank": len(self.values_), "residual": float(rotated["left"])}
-        self.diagnostics_ = Diagnostics(numbers=numbers)
+        self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
         return self
 
     def encode(
@@ -238,8 +238,8 @@ def _parts(rows: Rows) -> Iterable[np.ndarray]:
 
 
 def _resolved(kernel: Kernel, pool: Rows, count: int) -> Kernel:
-    """Return the kernel with bandwidths from the pool where none was given."""
-    if None not in kernel.values.values():
+    """Return the kernel with numbers from the pool for what is in units of the data."""
+    if kernel.is_resolved:
         return kernel
     drawn = np.random.default_rng(0).permutation(count)[:RESOLVING_ROWS]
     return kernel.resolved(landmark_rows.gather(pool, np.sort(drawn), count))

@@ -1,8 +1,8 @@
 """The contract of kernels: a function of two inputs, its parameters, and the Gram matrix in blocks.
 
-A kernel is stateless: it holds its parameters and nothing that it has seen. Numeric parameters whose value is None
-stand for a default taken from data; :meth:`Kernel.resolved` returns the same kernel with such values filled in, and a
-Gram matrix is refused until they are.
+A kernel is stateless: it holds its parameters and nothing that it has seen. Parameters in units of the data, such as
+``sigma=0.7*median``, stand for numbers that only data give; :meth:`Kernel.resolved` returns the same kernel with these
+numbers in their place, and a Gram matrix is refused until they are.
 """
 
 from __future__ import annotations
@@ -16,7 +16,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.errors import DataError, UnknownNameError, UsageError
-from zslplat.space import Parameter, Space, check_value
+from zslplat.kernels.scales import mean_square, median_distance
+from zslplat.multiples import absolute, read_multiple, scale_of
+from zslplat.space import Parameter, Scaled, Space, check_value
 from zslplat.spec import format_value
 
 # Elements of one block: 4 million, so that the temporaries of a block stay near 16 MiB (float32) or 32 MiB each.
@@ -70,9 +72,17 @@ class Kernel(ABC):
         A = self.embed(self._checked(X))
         return np.concatenate([self.evaluate(A[i : i + 1], A[i : i + 1])[0] for i in range(len(A))])
 
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return values for parameters that are None, taken from rows X; none in the base class."""
-        return {}
+    def data_scale(self, name: str, X: np.ndarray) -> float:
+        """Return a scale of the rows X that parameters may be multiples of; raises UsageError for an unknown one.
+
+        ``median``: median distance between rows; kernels of another than the Euclidean distance override it.
+        ``square``: mean squared length of the rows.
+        """
+        if name == "median":
+            return median_distance(X)
+        if name == "square":
+            return mean_square(X)
+        raise UsageError(f"kernel {self}: unknown scale {name!r}; expected median or square")
 
     # What everybody uses.
 
@@ -107,12 +117,19 @@ class Kernel(ABC):
             yield part, self.evaluate(self.embed(_cast(X[part], dtype)), B)
 
     def resolved(self, X: np.ndarray) -> Kernel:
-        """Return this kernel with every None parameter replaced by its default for the rows X (n, ...)."""
-        open_names = [name for name in self.parameters if getattr(self, name) is None]
-        if not open_names:
+        """Return this kernel with every multiple of a scale replaced by its number for the rows X (n, ...)."""
+        units = {name: read_multiple(getattr(self, name)) for name, p in self.parameters.items() if _is_scaled(p)}
+        names = {name: scale_of(unit[1]) for name, unit in units.items() if unit is not None}
+        if not names:
             return self
-        found = self.defaults_from(self._checked(X, resolving=True))
-        return self.replaced({name: found[name] for name in open_names if name in found})
+        X = self._checked(X, resolving=True)
+        scales = {scale: self.data_scale(scale, X) for scale in sorted(set(names.values()))}
+        return self.replaced({name: absolute(getattr(self, name), scales[scale]) for name, scale in names.items()})
+
+    @property
+    def is_resolved(self) -> bool:
+        """Whether no parameter waits for data."""
+        return not any(_is_scaled(p) and read_multiple(value) for _, p, value in self._paths())
 
     @property
     def values(self) -> dict[str, Any]:
@@ -197,10 +214,10 @@ class Kernel(ABC):
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 
     def require_resolved(self) -> None:
-        """Raise :class:`UsageError` when a parameter still waits for its default from data."""
-        for path, value in self.values.items():
-            if value is None:
-                raise UsageError(f"kernel {self}: {path} is none; give a value, or take it from data with resolved(X)")
+        """Raise :class:`UsageError` when a parameter still waits for data."""
+        for path, parameter, value in self._paths():
+            if _is_scaled(parameter) and read_multiple(value):
+                raise UsageError(f"kernel {self}: {path} is in units of the data; give a number, or use resolved(X)")
 
     def __str__(self) -> str:
         inner = ", ".join(f"{name}={format_value(getattr(self, name))}" for name in sorted(self.parameters))
@@ -231,6 +248,10 @@ class Kernel(ABC):
         from zslplat.kernels.composition import power
 
         return power(self, exponent)
+
+
+def _is_scaled(parameter: Parameter) -> bool:
+    return isinstance(parameter.legal, Scaled)
 
 
 def require_psd(kernel: Kernel, owner: str) -> None:

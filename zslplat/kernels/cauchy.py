@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.inner_product import RadialKernel, squared_distances
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Cauchy(RadialKernel):
-    """1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; None takes 1 / (median distance)^2."""
+    """1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; a number or c/median^2."""
 
     summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
     parameters = {
         "sigma": Parameter(
-            "inverse squared radius; none: 1 / (median distance)^2", Optional(POSITIVE), Real(0.01, 100, log=True)
+            "inverse squared radius", Scaled(POSITIVE, "/median^2"), Real(0.01, 100, log=True, unit="/median^2")
         ),
     }
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0/median^2") -> None:
         super().__init__(sigma=sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
@@ -43,7 +42,3 @@ class Cauchy(RadialKernel):
         d = squared_distances(t, u, v)
         k = self.g(d)
         return {"sigma": -d * k * k}
-
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the inverse of the squared median distance between rows."""
-        return {"sigma": median_distance(X) ** -2}

@@ -5,28 +5,30 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.base import Kernel
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.kernels.scales import median_distance
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class ChiSquared(Kernel):
     """exp(-sigma chi^2(a, b)) for non-negative rows, terms with a_j + b_j = 0 left out; Gram only.
 
-    sigma=None takes 1 / (median chi-squared distance).
+    sigma is a number, or a multiple of 1 / (median chi-squared distance).
     """
 
     summary = "exponential chi-squared kernel of non-negative rows"
     citation = "Zhang et al., Local features and kernels for classification of texture and object categories, IJCV 2007"
     parameters = {
         "sigma": Parameter(
-            "inverse radius; none: 1 / (median chi-squared distance)", Optional(POSITIVE), Real(1e-3, 10, log=True)
+            "inverse radius; median: of the chi-squared distance",
+            Scaled(POSITIVE, "/median"),
+            Real(0.1, 10, log=True, unit="/median"),
         ),
     }
     non_negative = True
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0/median") -> None:
         super().__init__(sigma=sigma)
 
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -41,9 +43,9 @@ class ChiSquared(Kernel):
         """Return ones."""
         return np.ones(len(self._checked(X)), dtype=X.dtype)
 
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the inverse of the median chi-squared distance."""
-        return {"sigma": 1 / median_distance(X, _chi_squared)}
+    def data_scale(self, name: str, X: np.ndarray) -> float:
+        """Return the median chi-squared distance as ``median``."""
+        return median_distance(X, _chi_squared) if name == "median" else super().data_scale(name, X)
 
 
 def _chi_squared(a: np.ndarray, b: np.ndarray) -> float:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.inner_product import RadialKernel, squared_distances
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Gaussian(RadialKernel):
-    """exp(-|a - b|^2 / (2 sigma^2)); sigma=None takes the median distance of the data."""
+    """exp(-|a - b|^2 / (2 sigma^2)); sigma is a number, or a multiple of the median distance of the data."""
 
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "sigma": Parameter("radius; none: median distance", Optional(POSITIVE), Real(0.1, 10, log=True)),
+        "sigma": Parameter("radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median")),
     }
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0*median") -> None:
         super().__init__(sigma=sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
@@ -39,7 +38,3 @@ class Gaussian(RadialKernel):
         """Return dk/dsigma = k d / sigma^3."""
         d = squared_distances(t, u, v)
         return {"sigma": self.g(d) * d / self.sigma**3}
-
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the median distance between rows."""
-        return {"sigma": median_distance(X)}

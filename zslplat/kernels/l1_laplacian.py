@@ -5,24 +5,26 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.base import Kernel
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.kernels.scales import median_distance
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class L1Laplacian(Kernel):
-    """exp(-sigma |a - b|_1) with the city block distance; Gram only; None takes 1 / (median city block distance)."""
+    """exp(-sigma |a - b|_1) with the city block distance, sigma a number or c/median of it; Gram only."""
 
     summary = "Laplacian of the city block distance, exp(-sigma |a-b|_1)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
         "sigma": Parameter(
-            "inverse radius; none: 1 / (median city block distance)", Optional(POSITIVE), Real(1e-3, 10, log=True)
+            "inverse radius; median: of the city block distance",
+            Scaled(POSITIVE, "/median"),
+            Real(0.1, 10, log=True, unit="/median"),
         ),
     }
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0/median") -> None:
         super().__init__(sigma=sigma)
 
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
@@ -35,6 +37,6 @@ class L1Laplacian(Kernel):
         """Return ones."""
         return np.ones(len(self._checked(X)), dtype=X.dtype)
 
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the inverse of the median city block distance."""
-        return {"sigma": 1 / median_distance(X, "cityblock")}
+    def data_scale(self, name: str, X: np.ndarray) -> float:
+        """Return the median city block distance as ``median``."""
+        return median_distance(X, "cityblock") if name == "median" else super().data_scale(name, X)

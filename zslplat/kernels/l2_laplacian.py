@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.inner_product import RadialKernel
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class L2Laplacian(RadialKernel):
-    """exp(-sigma |a - b|) with the Euclidean distance; sigma=None takes 1 / (median distance)."""
+    """exp(-sigma |a - b|) with the Euclidean distance; sigma is a number or c/median."""
 
     summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "sigma": Parameter("inverse radius; none: 1 / (median distance)", Optional(POSITIVE), Real(0.1, 10, log=True)),
+        "sigma": Parameter("inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median")),
     }
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0/median") -> None:
         super().__init__(sigma=sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
@@ -31,7 +30,3 @@ class L2Laplacian(RadialKernel):
         root = np.sqrt(d)
         inverse = np.where(root > 0, 1 / np.where(root > 0, root, 1), 0).astype(d.dtype)
         return self.g(d) * inverse * (-0.5 * self.sigma)
-
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the inverse of the median distance between rows."""
-        return {"sigma": 1 / median_distance(X)}

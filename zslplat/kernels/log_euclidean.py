@@ -10,10 +10,10 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.errors import DataError
-from zslplat.kernels.bandwidth import median_distance
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.gaussian import Gaussian
-from zslplat.space import POSITIVE, Optional, Parameter, Real
+from zslplat.kernels.scales import median_distance, spread_rows
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class LogEuclidean(Kernel):
@@ -22,12 +22,16 @@ class LogEuclidean(Kernel):
     summary = "log-Euclidean Gaussian on symmetric positive definite matrices"
     citation = "Arsigny et al., Log-Euclidean metrics, Magnetic Resonance in Medicine 2006"
     parameters = {
-        "sigma": Parameter("radius; none: median log-Euclidean distance", Optional(POSITIVE), Real(0.1, 100, log=True)),
+        "sigma": Parameter(
+            "radius; median: of the log-Euclidean distance",
+            Scaled(POSITIVE, "*median"),
+            Real(0.1, 10, log=True, unit="*median"),
+        ),
     }
     input = "spd"
     sigma: float
 
-    def __init__(self, sigma: float | None = None) -> None:
+    def __init__(self, sigma: float | str = "1.0*median") -> None:
         super().__init__(sigma=sigma)
 
     def embed(self, X: np.ndarray) -> np.ndarray:
@@ -42,9 +46,9 @@ class LogEuclidean(Kernel):
         """Return ones."""
         return np.ones(len(self._checked(X)), dtype=X.dtype)
 
-    def defaults_from(self, X: np.ndarray) -> dict[str, float]:
-        """Return the median log-Euclidean distance."""
-        return {"sigma": median_distance(log_vectors(X))}
+    def data_scale(self, name: str, X: np.ndarray) -> float:
+        """Return the median log-Euclidean distance as ``median``."""
+        return median_distance(log_vectors(spread_rows(X))) if name == "median" else super().data_scale(name, X)
 
 
 def log_vectors(X: np.ndarray) -> np.ndarray:

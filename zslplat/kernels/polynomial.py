@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import DotProductKernel
-from zslplat.space import NON_NEGATIVE, Integer, Parameter, Real
+from zslplat.space import NON_NEGATIVE, Integer, Parameter, Real, Scaled
 
 
 class Polynomial(DotProductKernel):
@@ -15,12 +15,14 @@ class Polynomial(DotProductKernel):
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
         "r": Parameter("degree", Integer(1), Integer(1, 6)),
-        "c": Parameter("bias", NON_NEGATIVE, Real(0, 2)),
+        "c": Parameter(
+            "bias; square: mean squared length of a row", Scaled(NON_NEGATIVE, "*square"), Real(0, 2, unit="*square")
+        ),
     }
     r: int
     c: float
 
-    def __init__(self, r: int = 2, c: float = 1.0) -> None:
+    def __init__(self, r: int = 2, c: float | str = "1.0*square") -> None:
         super().__init__(r=r, c=c)
 
     def g(self, t: np.ndarray) -> np.ndarray:

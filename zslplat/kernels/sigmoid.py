@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from zslplat.kernels.inner_product import DotProductKernel
-from zslplat.space import POSITIVE, Parameter, Real
+from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Sigmoid(DotProductKernel):
@@ -14,14 +14,18 @@ class Sigmoid(DotProductKernel):
     summary = "sigmoid, tanh(scale <a, b> + c); indefinite"
     citation = "Lin and Lin, A study on sigmoid kernels for SVM and the training of non-PSD kernels, 2003"
     parameters = {
-        "scale": Parameter("factor of the inner product", POSITIVE, Real(0.1, 10, log=True)),
+        "scale": Parameter(
+            "factor of the inner product; square: mean squared length of a row",
+            Scaled(POSITIVE, "/square"),
+            Real(0.1, 10, log=True, unit="/square"),
+        ),
         "c": Parameter("shift", Real(), Real(-1, 1)),
     }
     psd = False
     scale: float
     c: float
 
-    def __init__(self, scale: float = 1.0, c: float = 0.0) -> None:
+    def __init__(self, scale: float | str = "1.0/square", c: float = 0.0) -> None:
         super().__init__(scale=scale, c=c)
 
     def g(self, t: np.ndarray) -> np.ndarray:

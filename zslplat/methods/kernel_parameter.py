@@ -9,6 +9,7 @@ the parameters of each.
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
@@ -17,7 +18,8 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
-from zslplat.space import ANY, Choice, Parameter, Space, default_space, with_condition
+from zslplat.multiples import read_multiple
+from zslplat.space import ANY, Choice, Parameter, Scaled, Space, default_space, with_condition
 
 PREFIX = "kernel."
 
@@ -100,12 +102,25 @@ class KernelMethod(Method):
 
     @property
     def defaults(self) -> dict[str, Any]:
-        """The values of this instance by flat name, the kernel's parameters included where the kernel is named."""
+        """The values of this instance by flat name, the kernel's parameters included.
+
+        Where any kernel may be chosen, the default is the method's own, with that kernel's parameters.
+        """
         values = dict(self.get_params(deep=False))
         if str(self.kernel) != ANY:
-            nested = self.parsed_kernel().values
-            values |= {PREFIX + path: value for path, value in nested.items() if value is not None}
-        return values
+            return values | {PREFIX + path: value for path, value in self.parsed_kernel().values.items()}
+        kernel = parse_kernel(inspect.signature(type(self)).parameters["kernel"].default)
+        nested = {f"{PREFIX}{kernel.label}.{path}": value for path, value in kernel.values.items()}
+        return values | {"kernel": kernel.label} | nested
+
+    def resolved_numbers(self, kernel: Kernel) -> dict[str, float]:
+        """Return what multiples of a scale among this method's kernel parameters became in the fitted ``kernel``."""
+        given, domains, found = self.parsed_kernel().values, kernel.domains, kernel.values
+        return {
+            f"{PREFIX}{path} resolved": float(found[path])
+            for path, value in given.items()
+            if path in found and isinstance(domains[path].legal, Scaled) and read_multiple(value)
+        }
 
     @classmethod
     def fitting_kernels(cls) -> dict[str, Kernel]:

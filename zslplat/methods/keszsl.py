@@ -79,7 +79,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
 
     def __init__(
         self,
-        kernel: Any = "gaussian(sigma=1.0)",
+        kernel: Any = "gaussian(sigma=0.7*median)",
         alpha: float = 1.0,
         gamma: float = 1.0,
         labels: str = "binary",
@@ -146,7 +146,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         numbers = {"rank": float(len(values)), "alpha_absolute": alpha, "gamma_absolute": gamma}
         if "residual" in statistics:
             numbers["residual"] = float(statistics["residual"])
-        self.diagnostics_ = Diagnostics(numbers=numbers)
+        self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
         return self
 
     def decision_function(

@@ -91,7 +91,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
 
     def __init__(
         self,
-        kernel: Any = "gaussian(sigma=1.0)",
+        kernel: Any = "gaussian(sigma=0.7*median)",
         lam: float = 1.0,
         rate: float = 5e-4,
         epochs: int = 10,
@@ -165,7 +165,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         self.W_ = (start.random((d, a)) * (2 / d)).astype(self._dtype)
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
         training = Training(self.kernel_, objective, X, data, self.W_, self._schedule())
-        self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []})
+        self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, self.resolved_numbers(self.kernel_))
         for epoch in range(1, self.epochs + 1):
             loss = training.epoch()
             self.kernel_ = training.learned_kernel()

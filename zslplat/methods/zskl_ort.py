@@ -31,7 +31,7 @@ class ZSKLOrt(ZSKL):
 
     def __init__(
         self,
-        kernel: Any = "gaussian(sigma=0.6)",
+        kernel: Any = "gaussian(sigma=0.4*median)",
         lam: float = 1.0,
         rate: float = 5e-4,
         epochs: int = 10,

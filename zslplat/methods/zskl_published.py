@@ -10,7 +10,9 @@ from __future__ import annotations
 from typing import Any
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.methods.zskl_ort import ZSKLOrt
+from zslplat.space import Space
 
 
 class ZSKLPublished(ZSKLOrt):
@@ -49,3 +51,9 @@ class ZSKLPublished(ZSKLOrt):
             kernel, lam, rate, epochs, alpha, batch_size, right_weight, loss, negatives, gamma, epsilon, decay, moment,
             learn_weights, reshuffle, steps, rule, precision, seed,
         )  # fmt: skip
+
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches; the authors' bandwidth stays, unless another kernel is asked for."""
+        space = super().space
+        return space if self._settled else {name: r for name, r in space.items() if not name.startswith(PREFIX)}

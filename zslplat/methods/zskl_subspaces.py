@@ -27,12 +27,14 @@ import numpy as np
 
 from zslplat.errors import UsageError
 from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
+from zslplat.kernels.scales import median_distance
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.rmsprop import RMSprop
 from zslplat.methods.zskl import PARAMETERS, ZSKL
 from zslplat.methods.zskl_draws import ordered_data
 from zslplat.methods.zskl_objective import Objective, is_dot_product
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real
+from zslplat.multiples import absolute
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Scaled
 
 _LEFT_OUT = ("negatives", "moment", "learn_weights", "steps", "reshuffle")
 
@@ -40,8 +42,8 @@ _LEFT_OUT = ("negatives", "moment", "learn_weights", "steps", "reshuffle")
 class ZSKLSubspaces(ZSKL):
     """Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
 
-    Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a). Memory: three times the size of D, and as
-    many multiplications per step as there are classes in play.
+    Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: three times the size of
+    D, and as many multiplications per step as there are classes in play.
     """
 
     summary = "zero-shot kernel learning with class-wise subspaces"
@@ -51,14 +53,18 @@ class ZSKLSubspaces(ZSKL):
         **{name: p for name, p in PARAMETERS.items() if name not in _LEFT_OUT},
         "drawn_classes": Parameter("wrong classes drawn for each mini-batch", Integer(1)),
         "neighbours": Parameter("seen classes that a class takes its deviation from", Integer(1), Integer(1, 10)),
-        "width": Parameter("width of the similarity of signatures", POSITIVE, Real(0.1, 2, log=True)),
+        "width": Parameter(
+            "width of the similarity of signatures; median: of the distance between those of seen classes",
+            Scaled(POSITIVE, "*median"),
+            Real(0.05, 1.5, log=True, unit="*median"),
+        ),
         "ridge": Parameter("weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True)),
     }
     both_projections = True
 
     def __init__(
         self,
-        kernel: Any = "gaussian(sigma=1.0)",
+        kernel: Any = "gaussian(sigma=0.7*median)",
         lam: float = 1.0,
         rate: float = 5e-4,
         epochs: int = 5,
@@ -67,7 +73,7 @@ class ZSKLSubspaces(ZSKL):
         loss: str = "auto",
         drawn_classes: int = 8,
         neighbours: int = 4,
-        width: float = 0.5,
+        width: float | str = "0.35*median",
         ridge: float = 1e-3,
         gamma: float = 0.99,
         epsilon: float = 1e-8,
@@ -110,6 +116,7 @@ class ZSKLSubspaces(ZSKL):
         X = np.ascontiguousarray(X, dtype=self._dtype)
         self.seen_signatures_: np.ndarray = np.ascontiguousarray(data.S, dtype=self._dtype)
         self.kernel_ = self._inner_product(self.parsed_kernel().resolved(data.S))
+        self.width_ = float(absolute(self.width, median_distance(data.S)))
         d, a, c = X.shape[1], data.S.shape[1], data.classes
         start, order, classes = (np.random.default_rng(s) for s in np.random.SeedSequence(self.seed).spawn(3))
         self.W_ = (start.random((d, a)) * (2 / d)).astype(self._dtype)
@@ -117,7 +124,8 @@ class ZSKLSubspaces(ZSKL):
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
         gradient = SubspaceGradient(self.kernel_, objective, self.similarity(self.seen_signatures_), self.ridge)
         solvers = [RMSprop(m, gamma=self.gamma, epsilon=self.epsilon) for m in (self.W_, self.D_)]
-        self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []})
+        numbers = self.resolved_numbers(self.kernel_) | {"width resolved": self.width_}
+        self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, numbers)
         for epoch in range(self.epochs):
             rows, total = data.order[order.permutation(len(X))], 0.0
             with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
@@ -138,7 +146,7 @@ class ZSKLSubspaces(ZSKL):
         d = squared_norms(S)[:, None] + squared_norms(seen)[None, :] - 2 * (S @ seen.T)
         kept = min(self.neighbours, len(seen))
         far = np.argpartition(d, kept - 1, axis=1)[:, kept:]
-        raised = np.exp((d.min(axis=1, keepdims=True) - d) / self.width**2)
+        raised = np.exp((d.min(axis=1, keepdims=True) - d) / self.width_**2)
         np.put_along_axis(raised, far, 0, axis=1)
         return np.asarray(raised / raised.sum(axis=1, keepdims=True))
 

@@ -49,7 +49,7 @@ def variants(kernel: Kernel) -> Iterator[tuple[str, Kernel]]:
     base = ready(kernel)
     yield str(base), base
     for point in points(base.space, base.values):
-        other = base.replaced(point)
+        other = ready(base.replaced(point))
         yield str(other), other
 
 

@@ -14,6 +14,7 @@ from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel, require_psd
 from zslplat.kernels.composition import Composite
 from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.space import Scaled
 from zslplat.testing.kernel_samples import (
     LOOSE,
     TIGHT,
@@ -23,7 +24,7 @@ from zslplat.testing.kernel_samples import (
     special,
     variants,
 )
-from zslplat.testing.spaces import check_ranges, illegal_values, undocumented
+from zslplat.testing.spaces import check_ranges, illegal_values, points, undocumented
 
 __all__ = ["KERNEL_CHECKS", "InnerProductKernel"]
 
@@ -42,7 +43,7 @@ def parameters_are_documented(kernel: Kernel) -> None:
         f"constructor takes {sorted(taken)}, declared {sorted(kernel.parameters)}"
     )
     required = [name for name, parameter in taken.items() if parameter.default is inspect.Parameter.empty]
-    assert not required, f"no default for {', '.join(required)}; give one, None if it is taken from data"
+    assert not required, f"no default for {', '.join(required)}; give one, such as 1.0*median"
 
 
 def search_ranges_are_legal(kernel: Kernel) -> None:
@@ -214,18 +215,30 @@ def kernel_travels_to_other_processes(kernel: Kernel) -> None:
 
 
 def open_parameters_come_from_data(kernel: Kernel) -> None:
-    """A parameter that is None is filled in by resolved(X) with a legal value; until then evaluation is refused."""
+    """A multiple of a scale becomes a legal number by resolved(X); until then evaluation is refused."""
     X = general(kernel)
     filled = kernel.resolved(X)
     for path, value in filled.values.items():
-        assert value is not None, f"resolved(X) leaves {path} open; give it a value in defaults_from"
-        assert kernel.domains[path].legal.contains(value), (
-            f"resolved(X) gives {path}={value!r}, which is no legal value"
-        )
+        legal = kernel.domains[path].legal
+        assert legal.contains(value), f"resolved(X) gives {path}={value!r}, which is no legal value"
+        assert not (isinstance(legal, Scaled) and isinstance(value, str)), f"resolved(X) leaves {path}={value} open"
     for path, value in kernel.values.items():
-        assert value is None or filled.values[path] == value, f"resolved(X) changed {path} from {value!r}"
-    if None in kernel.values.values():
+        scaled = isinstance(kernel.domains[path].legal, Scaled) and isinstance(value, str)
+        assert scaled or filled.values[path] == value, f"resolved(X) changed {path} from {value!r}"
+    if not kernel.is_resolved:
         _refused(lambda: kernel(X), UsageError, "a kernel with an open parameter evaluates")
+
+
+def search_does_not_depend_on_the_units_of_the_data(kernel: Kernel) -> None:
+    """Rows multiplied by 128 give the same kernel values, up to one factor, all over the space."""
+    if isinstance(kernel, Composite):
+        return  # terms of a sum grow each in its own way; weights are numbers on purpose
+    X = general(kernel)
+    for point in points(kernel.space, kernel.values):
+        at = kernel.replaced(point)
+        given, larger = at.resolved(X)(X), at.resolved(128 * X)(128 * X)
+        factor = float(np.abs(larger).max() / max(float(np.abs(given).max()), np.finfo(np.float64).tiny))
+        assert_same(larger, factor * given, 1e-6, f"values of {at} for 128 times the rows, which no factor explains")
 
 
 def unsuitable_inputs_are_refused(kernel: Kernel) -> None:
@@ -278,5 +291,6 @@ KERNEL_CHECKS = (
     kernel_remembers_nothing,
     kernel_travels_to_other_processes,
     open_parameters_come_from_data,
+    search_does_not_depend_on_the_units_of_the_data,
     unsuitable_inputs_are_refused,
 )

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import UsageError
-from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Space, Text, is_active
+from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Scaled, Space, Text, is_active
 
 RANDOM_POINTS = 3
 
@@ -45,12 +45,12 @@ def value_at(dimension: Range, share: float) -> Any:
     else:
         value = low + share * (high - low)
     value = min(max(value, low), high)
-    return round(value) if isinstance(dimension, Integer) else value
+    return round(value) if isinstance(dimension, Integer) else dimension.value(value)
 
 
 def illegal_values(legal: Any) -> list[Any]:
     """Return values of a right and of a wrong type that a legal domain does not contain."""
-    core = legal.inner if isinstance(legal, Optional) else legal
+    core = legal.inner if isinstance(legal, Optional | Scaled) else legal
     tries: list[Any]
     if isinstance(core, Choice):
         tries = ["no such value", -987654321]

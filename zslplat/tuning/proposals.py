@@ -46,8 +46,8 @@ def propose_batch(
 ) -> list[dict[str, Any]]:
     """Return the parameters of the trials of one batch.
 
-    ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults where they lie inside the
-    space, so that tuning never ends below them. Conditions are judged on the proposed values and ``fixed``.
+    ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults, each as far as it lies
+    inside its range, so that tuning never ends below them. Conditions are judged on the proposed values and ``fixed``.
     """
     if sampler == "grid":
         points = grid(space, fixed)
@@ -64,8 +64,9 @@ def propose_batch(
         proposals = []
         for number in range(batch * batch_size, (batch + 1) * batch_size):
             study.sampler = _sampler(sampler, seed, number, space)
-            if number == 0 and _inside(defaults, space, fixed):
-                study.enqueue_trial({k: v for k, v in defaults.items() if k in space})
+            if number == 0:
+                inside = {k: v for k, v in defaults.items() if k in space and space[k].contains(v)}
+                study.enqueue_trial(optuna_parameters(inside, space))
             trial = study.ask()
             proposals.append(_suggest(trial, space, fixed))
     return proposals
@@ -98,7 +99,13 @@ def grid_values(dimension: Range, points: int) -> list[Any]:
     values = np.geomspace(low, high, points) if dimension.log else np.linspace(low, high, points)
     if isinstance(dimension, Integer):
         return sorted({round(v) for v in values})
-    return [min(max(float(f"{v:.6g}"), low), high) for v in values]
+    return [dimension.value(min(max(float(f"{v:.6g}"), low), high)) for v in values]
+
+
+def optuna_parameters(values: Mapping[str, Any], space: Space) -> dict[str, Any]:
+    """Return parameter values as Optuna knows them: numbers, also where they are multiples of a unit of the data."""
+    ranges = {name: space[name] for name in values}
+    return {name: r.number(values[name]) if isinstance(r, Real) else values[name] for name, r in ranges.items()}
 
 
 def optuna_distributions(space: Space, names: Sequence[str]) -> dict[str, Any]:
@@ -123,7 +130,7 @@ def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any]) -> dict[str, An
         if not is_active(dimension, {**fixed, **values}):
             continue
         if isinstance(dimension, Real):
-            values[name] = trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log)
+            values[name] = dimension.value(trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log))
         elif isinstance(dimension, Integer):
             values[name] = trial.suggest_int(name, int(dimension.low), int(dimension.high), log=dimension.log)
         else:
@@ -142,15 +149,6 @@ def ordered(space: Space) -> list[str]:
         done += ready
         waiting = [n for n in waiting if n not in ready]
     return done
-
-
-def _inside(defaults: Mapping[str, Any], space: Space, fixed: Mapping[str, Any]) -> bool:
-    known = {**fixed, **defaults}
-    return all(
-        name in defaults and dimension.contains(defaults[name])
-        for name, dimension in space.items()
-        if is_active(dimension, known)
-    )
 
 
 def _sampler(name: str, seed: int, number: int, space: Space) -> Any:
@@ -196,7 +194,7 @@ def _frozen(trial: FinishedTrial, space: Space) -> Any:
     return create_trial(
         state=state,
         value=trial.value if state == TrialState.COMPLETE else None,
-        params=dict(trial.parameters),
+        params=optuna_parameters(trial.parameters, space),
         distributions=optuna_distributions(space, list(trial.parameters)),
         intermediate_values=dict(trial.steps),
     )

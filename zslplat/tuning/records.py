@@ -18,7 +18,7 @@ import sqlalchemy as sa
 from zslplat.errors import StoreError, UsageError
 from zslplat.space import Space
 from zslplat.tuning.journal import settle, write_ahead
-from zslplat.tuning.proposals import FinishedTrial, optuna_distributions
+from zslplat.tuning.proposals import FinishedTrial, optuna_distributions, optuna_parameters
 
 _METADATA = sa.MetaData()
 _EVALUATIONS = sa.Table(
@@ -177,7 +177,7 @@ class OpenStudy:
             value=trial.value if trial.state == "complete" else None,
             datetime_start=began,
             datetime_complete=ended,
-            params=dict(trial.parameters),
+            params=optuna_parameters(trial.parameters, space),
             distributions=optuna_distributions(space, list(trial.parameters)),
             user_attrs={"record": json.dumps(record)},
             system_attrs={},

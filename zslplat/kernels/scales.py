@@ -1,0 +1,49 @@
+"""Scales of rows, which the parameters of kernels are multiples of: median distance, mean squared length.
+
+Rules, the same for every kernel with a bandwidth ``sigma``: the distance is the kernel's own (Euclidean, city block,
+chi-squared); the median runs over distinct pairs of at most 1000 rows, spread evenly along a fixed direction where
+there are more, so that it does not depend on their order; and the unit of sigma is such that with a factor of 1 a pair
+at the median distance lies where the kernel bends, k = exp(-1/2) for the Gaussian kernels, 1/2 for the Cauchy kernel,
+exp(-1) for the exponentials of a distance.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy.spatial.distance import pdist
+
+from zslplat.errors import DataError
+
+ROWS = 1000
+
+
+def median_distance(X: np.ndarray, metric: Any = "euclidean") -> float:
+    """Return the median distance over distinct pairs of rows of X (n, d); raises DataError where it is 0.
+
+    ``metric`` is one of :func:`scipy.spatial.distance.pdist`.
+    """
+    distances = pdist(np.asarray(spread_rows(X), dtype=np.float64), metric=metric)
+    median = float(np.median(distances)) if len(distances) else 0.0
+    if not median > 0:
+        raise DataError(f"the median distance of {len(X)} rows is {median:g}; give the bandwidth sigma a value")
+    return median
+
+
+def mean_square(X: np.ndarray) -> float:
+    """Return the mean squared length of the rows of X (n, d); raises DataError where it is 0."""
+    total = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / max(1, len(X))
+    if not total > 0:
+        raise DataError(f"the mean squared length of {len(X)} rows is {total:g}; give the parameters as numbers")
+    return total
+
+
+def spread_rows(X: np.ndarray) -> np.ndarray:
+    """Return at most 1000 rows of X (n, ...), evenly spread along a fixed direction, whatever the order of the rows."""
+    if len(X) <= ROWS:
+        return X
+    flat = X.reshape(len(X), -1)
+    places = flat @ np.random.default_rng(0).standard_normal(flat.shape[1]).astype(flat.dtype)
+    ranks = np.linspace(0, len(X) - 1, ROWS).round().astype(np.int64)
+    return np.asarray(X[np.argsort(places, kind="stable")[ranks]])
