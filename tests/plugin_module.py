@@ -123,6 +123,45 @@ class Trouble(Plain):
         return np.full_like(scores, np.nan) if self.trouble == "undefined" else scores
 
 
+class Stepwise(Plain):
+    """Learns in epochs whose gains and losses differ from fold to fold; ``limit`` ends some folds before others."""
+
+    step_parameter = "epochs"
+    parameters = {
+        **Plain.parameters,
+        "epochs": Parameter("passes", Integer(1)),
+        "limit": Parameter("most steps where the rows are few; none: no limit", Optional(Integer(1))),
+        "swing": Parameter("size of what changes from epoch to epoch", Real(0)),
+    }
+
+    def __init__(self, ridge=1.0, mix=0.5, pause=0.0, fail_above=1.0, seed=0, epochs=6, limit=None, swing=0.7):
+        super().__init__(ridge=ridge, mix=mix, pause=pause, fail_above=fail_above, seed=seed)
+        self.epochs, self.limit, self.swing = epochs, limit, swing
+
+    def fit(self, X, y, S, *, statistics=None):
+        for _ in self.fit_steps(X, y, S):
+            pass
+        return self
+
+    def fit_steps(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S)
+        W = self.W_
+        rows = np.random.default_rng(int(abs(X[0, 0]) * 1e6))
+        epochs = min(self.epochs, self.limit) if self.limit and len(S) == 6 else self.epochs
+        for step in range(1, epochs + 1):
+            self.W_ = W + self.swing * rows.normal(size=W.shape) * np.abs(W).mean()
+            yield step
+
+
+class SlowFinal(Plain):
+    """Takes long where it is fitted on all training classes, as a refit is."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        time.sleep(self.pause if len(S) == 10 else 0)
+        self.W_ = Plain(self.ridge, self.mix, seed=self.seed).fit(X, y, S).W_
+        return self
+
+
 class Conditional(Plain):
     """Searches a parameter only where another one, which nobody searches, has its default."""
 
@@ -236,6 +275,8 @@ def zslplat_methods():
         "plain": Plain,
         "idle": Idle,
         "conditional": Conditional,
+        "stepwise": Stepwise,
+        "slow-final": SlowFinal,
         "trouble": Trouble,
         "spy": Spy,
     }

@@ -27,6 +27,7 @@ from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.worker import Answer, Limits
 
 _PRUNING_STARTS_AFTER = 8
+STEP_RULE = "best of the mean over folds"
 
 
 @dataclass
@@ -92,6 +93,9 @@ class StudyLeader:
             "pruner": options.pruner,
             "data": self.bench.dataset.fingerprint,
         }
+        if self.bench.method_class.step_parameter:
+            # Trials whose step was chosen by another rule are not comparable with these.
+            self.identity["step"] = STEP_RULE
         short = key_of(self.identity)[:8]
         made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
         self.name = options.name or f"{fitting(made)}-{short}"
@@ -310,14 +314,19 @@ class StudyLeader:
         self.reporter.trial(number + 1, self.options.trials, record, best)
 
     def _thresholds(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
-        """Return, per step, the median over the trials of earlier batches; below it a trial is pruned."""
+        """Return, per step, the median of the best mean over folds so far, of the trials of earlier batches.
+
+        A trial whose best mean so far lies below it is pruned.
+        """
         if self.options.pruner == "none" or len(earlier) < _PRUNING_STARTS_AFTER:
             return {}
         sign = 1.0 if self.maximise else -1.0
         by_step: dict[int, list[float]] = {}
         for trial in earlier:
-            for step, value in trial.steps.items():
-                by_step.setdefault(step, []).append(sign * value)
+            best = -np.inf
+            for step, value in sorted(trial.steps.items()):
+                best = max(best, sign * value)
+                by_step.setdefault(step, []).append(best)
         return {step: float(np.median(v)) for step, v in by_step.items() if len(v) >= _PRUNING_STARTS_AFTER // 2}
 
     def _has_winner(self) -> bool:
