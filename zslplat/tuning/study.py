@@ -20,8 +20,8 @@ from zslplat.tracking.views import StudyViews
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import DeadlineReached, Workers
 from zslplat.tuning.jobs import REPLICATES, EvaluateJob
-from zslplat.tuning.options import StudyOptions, fitting, folder_name
-from zslplat.tuning.proposals import FinishedTrial, check_space, grid, propose_batch
+from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
+from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, nothing_to_search, propose_batch
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.worker import Answer, Limits
@@ -80,11 +80,7 @@ class StudyLeader:
         # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
         unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
         self.known = {**unsearched, **experiment.method.parameters}
-        if options.sampler == "grid":
-            size = len(grid(experiment.space, self.known))
-            if options.trials != size:
-                reporter.note(f"the grid has {size} points; --trials {options.trials} does not matter")
-            self.options = options = replace(options, trials=size)
+        self.trials = self._number_of_trials()
         self.maximise = self.bench.task.primary.maximise
         self.identity = {
             **experiment.identity(),
@@ -104,6 +100,16 @@ class StudyLeader:
         self.views: StudyViews | None = None
         self.state = _State()
 
+    def _number_of_trials(self) -> int:
+        space, asked = self.experiment.space, self.options.trials
+        if nothing_to_search(space, self.known):
+            if asked is not None and asked > 1:
+                self.reporter.note(f"nothing is searched, so one trial says it all; --trials {asked} does not matter")
+            return 1
+        if self.options.sampler == "grid":
+            return grid_trials(space, self.known, asked)
+        return asked or TRIALS
+
     def run(self) -> StudyResult:
         """Carry out the study."""
         options, reporter = self.options, self.reporter
@@ -112,7 +118,7 @@ class StudyLeader:
             self.study = self.records.open_study(self.name, self.identity, self.maximise)
             self._load()
             log = str(self.folder / "workers.log")
-            workers = Workers(min(options.workers, max(options.trials, 1)), options.cluster, log)
+            workers = Workers(min(options.workers, max(self.trials, 1)), options.cluster, log)
             with self._stoppable(), workers:
                 finished = self._search(workers)
                 self._open_views()
@@ -161,7 +167,7 @@ class StudyLeader:
                 with suppress(ZslplatError):
                     self.views.interrupted(self.state.records, time.time())
             raise Interrupted(
-                f"stopped; {len(self.state.trials)} of {self.options.trials} trials of {self.name!r} are recorded; "
+                f"stopped; {len(self.state.trials)} of {self.trials} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
 
@@ -198,7 +204,7 @@ class StudyLeader:
         return [job.target for job in jobs]
 
     def _search(self, workers: Workers) -> bool:
-        if len(self.state.trials) >= self.options.trials:
+        if len(self.state.trials) >= self.trials:
             return True
         problems = self.bench.validation_problems()
         self.study.remember("chance", lambda: self.bench.chance(problems[0]))
@@ -213,7 +219,7 @@ class StudyLeader:
         fixed = experiment.method.parameters
         defaults = defaults_of(self.bench.template, experiment.space)
         self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
-        while len(trials) < options.trials:
+        while len(trials) < self.trials:
             if deadline is not None and time.time() >= deadline:
                 return self._out_of_time()
             batch = len(trials) // size
@@ -229,9 +235,9 @@ class StudyLeader:
                 sampler=options.sampler,
                 maximise=self.maximise,
             )
-            numbers = range(len(trials), min((batch + 1) * size, options.trials))
+            numbers = range(len(trials), min((batch + 1) * size, self.trials))
             thresholds = self._thresholds(earlier)
-            budget = options.artifact_bytes // max(options.trials, 1)
+            budget = options.artifact_bytes // max(self.trials, 1)
             jobs = [
                 EvaluateJob(
                     label=f"trial {number}",
@@ -311,7 +317,7 @@ class StudyLeader:
         self.state.trials.append(trial)
         self.state.records.append(record)
         best = self.state.records[self._winner()]["value"] if self._has_winner() else None
-        self.reporter.trial(number + 1, self.options.trials, record, best)
+        self.reporter.trial(number + 1, self.trials, record, best)
 
     def _thresholds(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
         """Return, per step, the median of the best mean over folds so far, of the trials of earlier batches.
@@ -378,12 +384,13 @@ class StudyLeader:
                 if answer.result is None:
                     raise ZslplatError(
                         f"the final evaluation of trial {winner} failed: {answer.reason}; the trials are recorded; "
-                        "give the same command again, with more --trial-timeout or --memory where it was stopped"
+                        "give the same command again, with more --memory where it was stopped for that"
                     )
                 content = {**answer.result, "seed": jobs[position].seed, "repeat": missing[position], "winner": winner}
                 self.records.add_evaluation(owner, keys[missing[position]], "test", bench.dataset.fingerprint, content)
 
-            workers.run(jobs, self.limits, on_answer=keep)
+            # It fits more rows than any trial did, and the time of a trial says nothing about it.
+            workers.run(jobs, replace(self.limits, seconds=None), on_answer=keep)
             known = self.records.evaluations(owner)
         test = [known[key] for key in keys]
         for r, entry in enumerate(test):
