@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 import time
+import warnings
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from zslplat.api import (
     Integer,
     MethodError,
     Optional,
+    OutcomeWarning,
     Parameter,
     Real,
     SignatureSet,
@@ -162,6 +164,18 @@ class SlowFinal(Plain):
         return self
 
 
+class Warner(Plain):
+    """Warns of its outcome where it prepares and where it fits."""
+
+    def prepare_fit(self, X, y, S, *, space):
+        warnings.warn("preparation should be looked at", OutcomeWarning, stacklevel=2)
+        return super().prepare_fit(X, y, S, space=space)
+
+    def fit(self, X, y, S, *, statistics=None):
+        warnings.warn("the fit should be looked at", OutcomeWarning, stacklevel=2)
+        return super().fit(X, y, S, statistics=statistics)
+
+
 class Conditional(Plain):
     """Searches a parameter only where another one, which nobody searches, has its default."""
 
@@ -269,12 +283,25 @@ class Marked(DataSource):
         )
 
 
+class Rows(DataSource):
+    """Labelled rows of five classes, for classification by sample; ``scale`` multiplies the features."""
+
+    parameters = {"scale": Parameter("factor of the features", Real(0, open_low=True))}
+
+    def load(self, places):
+        rng = np.random.default_rng(3)
+        y = np.arange(150) % 5
+        X = rng.normal(size=(5, 8))[y] + 0.5 * rng.normal(size=(150, 8))
+        return Dataset("rows", self.options.get("scale", 1.0) * X, y, tuple("abcde"))
+
+
 @hookimpl
 def zslplat_methods():
     return {
         "plain": Plain,
         "idle": Idle,
         "conditional": Conditional,
+        "warner": Warner,
         "stepwise": Stepwise,
         "slow-final": SlowFinal,
         "trouble": Trouble,
@@ -284,4 +311,4 @@ def zslplat_methods():
 
 @hookimpl
 def zslplat_datasets():
-    return {"marked": Marked}
+    return {"marked": Marked, "rows": Rows}

@@ -342,7 +342,7 @@ def _close(reporter: Any) -> None:
 
 
 def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+    from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
     from zslplat.spec import format_value
 
     if as_json:
@@ -364,10 +364,11 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     ]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+    from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
 
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.tracking_uri})
@@ -387,12 +388,13 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     )
     for path in result.artifacts:
         console.print(f"artifacts: {path}", highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _print_sweep(result: Any, *, as_json: bool) -> None:
     from rich.table import Table
 
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.spec import format_value
 
     if as_json:
@@ -408,6 +410,7 @@ def _print_sweep(result: Any, *, as_json: bool) -> None:
     console.print(table)
     text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _store_option(settings: Any) -> str:

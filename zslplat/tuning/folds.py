@@ -20,6 +20,7 @@ import numpy as np
 from zslplat.errors import MethodError, StoreError
 from zslplat.metrics.resampling import draws, rows_digest
 from zslplat.tasks.base import Arrays, Curve, Figure, Outcome, Problem, Table, Task
+from zslplat.tuning.warned import collected
 
 if TYPE_CHECKING:
     from zslplat.tuning.jobs import EvaluateJob
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
 class Fold:
     """One problem of a job: a method that learns step by step, the metrics after each, and what is kept of it.
 
-    ``by_step`` holds all metrics after each step that was scored, ``kept`` the outcome at the step that is kept.
+    ``by_step`` holds all metrics after each step that was scored, ``kept`` the outcome at the step that is kept,
+    ``prepared`` what preparing its statistics warned of.
     """
 
     def __init__(
@@ -40,6 +42,10 @@ class Fold:
         self.step = 0
         self.seconds = 0.0
         self.record: dict[str, Any] = {}
+        self.prepared: list[str] = []
+        self._trained: list[str] = []
+        self._latest_scored: list[str] = []
+        self._kept_scored: list[str] = []
         self._training = task.run(method, problem, statistics)
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
@@ -49,7 +55,9 @@ class Fold:
     def advance(self) -> bool:
         """Take one step and score it; False where the training has ended."""
         start = time.perf_counter()
-        found = next(self._training, None)
+        with collected() as warned:
+            found = next(self._training, None)
+        self._trained += warned
         if found is not None:
             self._score(found[1])
         self.seconds += time.perf_counter() - start
@@ -61,8 +69,9 @@ class Fold:
         """Train to the end, score the end alone, and keep it."""
         start = time.perf_counter()
         last: tuple[int, Arrays] | None = None
-        for found in self._training:
-            last = found
+        with collected() as self._trained:
+            for found in self._training:
+                last = found
         if last is None:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
         self._score(last[1])
@@ -71,9 +80,14 @@ class Fold:
 
     def keep(self, step: int, *, copy: bool = True) -> None:
         """Keep the latest step, which is number ``step`` of the job; ``copy``: the method goes on to learn in place."""
-        self.step, self.kept = step, self._latest
+        self.step, self.kept, self._kept_scored = step, self._latest, self._latest_scored
         self._kept_outputs = self._outputs
         self._learned = _Learned.of(self.method, self.job, copy=copy)
+
+    @property
+    def warned(self) -> list[str]:
+        """What preparing and learning warned of, and the scores that are kept."""
+        return [*self.prepared, *self._trained, *self._kept_scored]
 
     def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
         """Make the record and the artifacts of what is kept; the method and its outputs are let go.
@@ -96,7 +110,8 @@ class Fold:
                 if all(name in m for m in self.by_step)
             }
         if job.full:
-            full = task.score(self.problem, self._kept_outputs, job.carried, full=True)
+            with collected():  # known from the first time
+                full = task.score(self.problem, self._kept_outputs, job.carried, full=True)
             outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
             if len(mean_by_step) > 1:
                 table, figure = self._curves(mean_by_step)
@@ -114,7 +129,8 @@ class Fold:
         return outcome
 
     def _score(self, outputs: Arrays) -> None:
-        self._latest = self.task.score(self.problem, outputs, self.job.carried, full=False)
+        with collected() as self._latest_scored:
+            self._latest = self.task.score(self.problem, outputs, self.job.carried, full=False)
         # Outputs are large, and only a full account needs them once more.
         self._outputs = outputs if self.job.full else {}
         name = self.task.primary.name

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -23,6 +23,7 @@ from zslplat.tasks.base import Outcome, Problem, Task
 from zslplat.tuning.cache import read_arrays, write_arrays
 from zslplat.tuning.folds import Fold, advance_together
 from zslplat.tuning.memory import peak_bytes, reset_peak
+from zslplat.tuning.warned import MOST_TEXTS, collected, entries_of
 
 PROBLEM_INPUT, PROBLEM_TRUTH = "input:", "truth:"
 
@@ -69,11 +70,11 @@ class EvaluateJob:
 REPLICATES = 1000
 
 
-def save_problem(folder: Path, problem: Problem) -> None:
-    """Write a problem as a cache entry; inputs and truth are told apart by the prefix of their names."""
+def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
+    """Write a problem as a cache entry, with what building it warned of; prefixes tell inputs and truth apart."""
     arrays = {f"{PROBLEM_INPUT}{k}": v for k, v in problem.inputs.items()}
     arrays |= {f"{PROBLEM_TRUTH}{k}": v for k, v in problem.truth.items()}
-    write_arrays(folder, arrays, {"name": problem.name, "meta": dict(problem.meta)})
+    write_arrays(folder, arrays, {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned)})
 
 
 def load_problem(folder: Path) -> Problem:
@@ -105,14 +106,16 @@ def prepare(job: PrepareJob) -> dict[str, Any]:
     """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics."""
     start = time.perf_counter()
     method = make_method(job.method, job.fixed, seed=0)
-    arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
+    # Kept with the statistics: whoever finds them in the cache is told, too.
+    with collected() as warned:
+        arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
     seconds = time.perf_counter() - start
-    write_arrays(job.target, arrays, {"method": job.method, "seconds": seconds})
+    write_arrays(job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
     return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
 
 
 def evaluate(job: EvaluateJob) -> dict[str, Any]:
-    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, times, memory).
+    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times).
 
     ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
     numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
@@ -145,6 +148,7 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
         "metrics": _mean_metrics(outcomes),
         "folds": [fold.record for fold in done],
         "carry": {},
+        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
         "steps": {str(number): value for number, value in enumerate(curve, start=1)},
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu,
@@ -157,8 +161,10 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
 
 
 def _fold(task: Task, job: EvaluateJob, parameters: Mapping[str, Any], problem: Path, statistics: Path | None) -> Fold:
-    arrays = read_arrays(statistics)[0] if statistics else {}
-    return Fold(task, load_problem(problem), make_method(job.method, parameters, job.seed), arrays, job)
+    arrays, entry = read_arrays(statistics) if statistics else ({}, {})
+    fold = Fold(task, load_problem(problem), make_method(job.method, parameters, job.seed), arrays, job)
+    fold.prepared = entry.get("warned", [])
+    return fold
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

@@ -24,6 +24,8 @@ from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
 from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, nothing_to_search, propose_batch
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.tuning.verdicts import chance_warning, edge_warnings, trial_warnings
+from zslplat.tuning.warned import entries_of, in_words
 from zslplat.tuning.worker import Answer, Limits
 
 _PRUNING_STARTS_AFTER = 8
@@ -32,7 +34,10 @@ STEP_RULE = "best of the mean over folds"
 
 @dataclass
 class StudyResult:
-    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are."""
+    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
+
+    ``warnings`` are lines about what should be looked at.
+    """
 
     name: str
     winner: int
@@ -47,6 +52,7 @@ class StudyResult:
     run_id: str
     counts: dict[str, int]
     seconds: float
+    warnings: list[str] = field(default_factory=list)
     complete: bool = True
     config: Path | None = None
 
@@ -127,9 +133,18 @@ class StudyLeader:
                 winner = self._winner()
                 test = self._final(workers, winner)
                 workers.stop()
+                warned = self._warnings(winner, test)
+                self.study.note("warnings", warned)
                 assert self.views is not None
                 run_id, config = self.views.finish(
-                    self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
+                    self.state.records,
+                    winner,
+                    test,
+                    self._looks(),
+                    self.bench.counts,
+                    time.time(),
+                    complete=finished,
+                    warned=warned,
                 )
         if not self.views.projection.away:
             catch_up(self.settings, self.reporter.warn)
@@ -154,6 +169,7 @@ class StudyLeader:
             run_id=run_id,
             counts=dict(self.bench.counts),
             seconds=time.time() - self.started,
+            warnings=warned,
             complete=finished,
             config=config,
         )
@@ -298,6 +314,7 @@ class StudyLeader:
             "folds": [],
             "steps": {},
             "carry": {},
+            "warnings": [],
         }
         seconds = result.get("seconds", 0.0)
         now = time.time()
@@ -405,6 +422,33 @@ class StudyLeader:
                 raise ZslplatError(f"preparing {self.experiment.method.name} for the test failed: {answer.reason}")
             self.bench.counts["statistics"] += 1
         return [job.target]
+
+    def _warnings(self, winner: int, test: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return a line for everything about the search and the final evaluation that should be looked at."""
+        bench, study, records = self.bench, self.study, self.state.records
+        primary, record = bench.task.primary, records[winner]
+        validation = study.recall("validation_warnings", lambda: bench.warned(bench.validation_problems()))
+        tested = study.recall("test_warnings", lambda: bench.warned([bench.test_problem()]))
+        chances = study.recall("chances", lambda: [bench.chance(problem) for problem in bench.validation_problems()])
+        test_chance = study.remember("test_chance", lambda: bench.chance(bench.test_problem()))
+        reached = [fold["metrics"][primary.name] for fold in record["folds"]]
+        scored = [entry["metrics"][primary.name] for entry in test]
+        final = entries_of(
+            (f"repeat {entry['repeat']}" if len(test) > 1 else "", [warned["text"]])
+            for entry in test
+            for warned in entry.get("warnings", [])
+        )
+        return [
+            *in_words(validation),
+            *chance_warning(
+                "the best of the search", primary.name, reached, chances, maximise=primary.maximise, tried=len(records)
+            ),
+            *edge_warnings(self.experiment.space, record["parameters"], bench.template.domains),
+            *trial_warnings(records, winner),
+            *in_words([entry for entry in tested if entry not in validation], "test"),
+            *in_words(final, "test"),
+            *chance_warning("test", primary.name, scored, [test_chance] * len(scored), maximise=primary.maximise),
+        ]
 
     def _looks(self) -> int:
         return self.records.looks_at_test(self.bench.dataset.fingerprint)
