@@ -6,6 +6,7 @@ import hashlib
 import os
 import sys
 import time
+import warnings
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from zslplat.api import (
     Integer,
     MethodError,
     Optional,
+    OutcomeWarning,
     Parameter,
     Real,
     SignatureSet,
@@ -121,6 +123,57 @@ class Trouble(Plain):
     def decision_function(self, X, S, *, seen=None, statistics=None):
         scores = super().decision_function(X, S)
         return np.full_like(scores, np.nan) if self.trouble == "undefined" else scores
+
+
+class Stepwise(Plain):
+    """Learns in epochs whose gains and losses differ from fold to fold; ``limit`` ends some folds before others."""
+
+    step_parameter = "epochs"
+    parameters = {
+        **Plain.parameters,
+        "epochs": Parameter("passes", Integer(1)),
+        "limit": Parameter("most steps where the rows are few; none: no limit", Optional(Integer(1))),
+        "swing": Parameter("size of what changes from epoch to epoch", Real(0)),
+    }
+
+    def __init__(self, ridge=1.0, mix=0.5, pause=0.0, fail_above=1.0, seed=0, epochs=6, limit=None, swing=0.7):
+        super().__init__(ridge=ridge, mix=mix, pause=pause, fail_above=fail_above, seed=seed)
+        self.epochs, self.limit, self.swing = epochs, limit, swing
+
+    def fit(self, X, y, S, *, statistics=None):
+        for _ in self.fit_steps(X, y, S):
+            pass
+        return self
+
+    def fit_steps(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S)
+        W = self.W_
+        rows = np.random.default_rng(int(abs(X[0, 0]) * 1e6))
+        epochs = min(self.epochs, self.limit) if self.limit and len(S) == 6 else self.epochs
+        for step in range(1, epochs + 1):
+            self.W_ = W + self.swing * rows.normal(size=W.shape) * np.abs(W).mean()
+            yield step
+
+
+class SlowFinal(Plain):
+    """Takes long where it is fitted on all training classes, as a refit is."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        time.sleep(self.pause if len(S) == 10 else 0)
+        self.W_ = Plain(self.ridge, self.mix, seed=self.seed).fit(X, y, S).W_
+        return self
+
+
+class Warner(Plain):
+    """Warns of its outcome where it prepares and where it fits."""
+
+    def prepare_fit(self, X, y, S, *, space):
+        warnings.warn("preparation should be looked at", OutcomeWarning, stacklevel=2)
+        return super().prepare_fit(X, y, S, space=space)
+
+    def fit(self, X, y, S, *, statistics=None):
+        warnings.warn("the fit should be looked at", OutcomeWarning, stacklevel=2)
+        return super().fit(X, y, S, statistics=statistics)
 
 
 class Conditional(Plain):
@@ -230,12 +283,27 @@ class Marked(DataSource):
         )
 
 
+class Rows(DataSource):
+    """Labelled rows of five classes, for classification by sample; ``scale`` multiplies the features."""
+
+    parameters = {"scale": Parameter("factor of the features", Real(0, open_low=True))}
+
+    def load(self, places):
+        rng = np.random.default_rng(3)
+        y = np.arange(150) % 5
+        X = rng.normal(size=(5, 8))[y] + 0.5 * rng.normal(size=(150, 8))
+        return Dataset("rows", self.options.get("scale", 1.0) * X, y, tuple("abcde"))
+
+
 @hookimpl
 def zslplat_methods():
     return {
         "plain": Plain,
         "idle": Idle,
         "conditional": Conditional,
+        "warner": Warner,
+        "stepwise": Stepwise,
+        "slow-final": SlowFinal,
         "trouble": Trouble,
         "spy": Spy,
     }
@@ -243,4 +311,4 @@ def zslplat_methods():
 
 @hookimpl
 def zslplat_datasets():
-    return {"marked": Marked}
+    return {"marked": Marked, "rows": Rows}

@@ -13,6 +13,9 @@ from zslplat.tuning.proposals import (
     FinishedTrial,
     check_space,
     grid,
+    grid_size,
+    grid_trials,
+    nothing_to_search,
     optuna_distributions,
     ordered,
     propose_batch,
@@ -151,6 +154,39 @@ def test_the_grid_holds_every_combination_once_and_ends_within_the_range():
     assert all(space[name].contains(value) for point in points for name, value in point.items())
     batches = [p for batch in range(7) for p in propose(batch, [], sampler="grid", space=space)]
     assert batches == points
+
+
+@pytest.mark.parametrize("fixed", [{}, {"variant": "poly"}, {"variant": "plain"}])
+def test_the_size_of_a_grid_is_known_without_making_it(fixed):
+    chained = {
+        "a": Choice((1, 2, 3), when={"b": ("x", "y")}),
+        "b": Choice(("x", "y", "z")),
+        "c": Real(0, 1, when={"a": (1, 2)}),
+        "d": Integer(1, 3),
+    }
+    for space in (SPACE, chained, {}, {"c": chained["c"]}):
+        assert grid_size(space, fixed) == len(grid(space, fixed))
+    assert grid_size({f"p{i}": Real(0, 1) for i in range(40)}, {}) == 7**40
+
+
+def test_a_large_grid_is_searched_only_where_its_trials_are_asked_for():
+    space = {f"p{i}": Real(0, 1) for i in range(6)}
+    with pytest.raises(UsageError, match=r"117649 points \(values: p0 7, .*--trials is 5; give --trials 117649"):
+        grid_trials(space, {}, 5)
+    with pytest.raises(UsageError, match=r"117649 points .*more than 1000 must be asked for"):
+        grid_trials(space, {}, None)
+    assert grid_trials(space, {}, 117649) == 117649
+    small = {"p0": Real(0, 1), "p1": Real(0, 1)}
+    assert grid_trials(small, {}, None) == grid_trials(small, {}, 60) == 49
+    with pytest.raises(UsageError, match="--trials is 48"):
+        grid_trials(small, {}, 48)
+
+
+def test_nothing_is_searched_where_no_range_applies_or_has_two_values():
+    never = {"power": Integer(2, 5, when={"variant": ("poly",)}), "kernel": Choice(("linear",))}
+    assert nothing_to_search({}, {})
+    assert nothing_to_search(never, {"variant": "plain"})
+    assert not nothing_to_search(never, {"variant": "poly"})
 
 
 def test_conditions_come_after_what_they_depend_on():

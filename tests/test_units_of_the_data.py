@@ -141,7 +141,7 @@ def test_ranges_in_units_hold_multiples_and_no_numbers():
     assert parse_range("0.1..10:log", legal) == Real(0.1, 10, log=True)
     assert parse_range("median|0.3", legal) == Choice(("median", 0.3))
     for text in ("0.1*median..10", "0.1*median..10/median", "0.1/median..10/median"):
-        with pytest.raises(UsageError, match="same unit|leaves the legal"):
+        with pytest.raises(UsageError, match=r"same unit|leaves the legal"):
             parse_range(text, legal)
 
 

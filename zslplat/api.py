@@ -5,7 +5,7 @@ from __future__ import annotations
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.errors import DataError, MethodError, UsageError, ZslplatError
+from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError, ZslplatError
 from zslplat.exemplars.base import Encoding, ExemplarMethod
 from zslplat.hookspecs import hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
@@ -60,6 +60,7 @@ __all__ = [
     "Metric",
     "Optional",
     "Outcome",
+    "OutcomeWarning",
     "Parameter",
     "Preprocessing",
     "Problem",

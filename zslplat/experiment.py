@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import importlib.util
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cache, partial
@@ -30,6 +30,7 @@ from zslplat.spec import Spec, format_value
 from zslplat.tasks.base import Problem, Task
 from zslplat.tuning.cache import ArrayCache, key_of, read_arrays, write_arrays
 from zslplat.tuning.jobs import PrepareJob, load_problem, save_problem
+from zslplat.tuning.warned import MOST_TEXTS, Entries, collected, entries_of
 
 
 def build_component(kind: str, spec: Spec) -> Any:
@@ -115,7 +116,8 @@ class Workbench:
             experiment.features, experiment.signatures
         )
         on_stage(f"loading {experiment.dataset}")
-        self.dataset = open_dataset(experiment.dataset, settings)
+        with collected() as self._loaded:
+            self.dataset = open_dataset(experiment.dataset, settings)
 
     @property
     def random(self) -> bool:
@@ -131,10 +133,17 @@ class Workbench:
                 self.counts["problems cached"] += len(folders)
                 return folders
         self.on_stage("building validation problems")
-        problems = self.task.validation(self.dataset, seed=self.experiment.seed)
-        folders = [self._store(problem) for problem in problems]
+        with collected() as warned:
+            problems = self.task.validation(self.dataset, seed=self.experiment.seed)
+        folders = [self._store(problem, warned) for problem in problems]
         write_arrays(index, {}, {"problems": [folder.name for folder in folders]})
         return folders
+
+    def warned(self, problems: Sequence[Path]) -> Entries:
+        """Return what loading the data and building these problems warned of, whenever they were built."""
+        built = [read_arrays(folder)[1] for folder in problems]
+        loaded = [("", self._loaded)]
+        return entries_of(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
 
     def test_problem(self) -> Path:
         """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
@@ -143,7 +152,9 @@ class Workbench:
             self.counts["problems cached"] += 1
             return folder
         self.on_stage("building the test problem")
-        return self._store(self.task.test(self.dataset, seed=self.experiment.seed))
+        with collected() as warned:
+            problem = self.task.test(self.dataset, seed=self.experiment.seed)
+        return self._store(problem, warned)
 
     def preparation(self, problem: Path, space: Space) -> PrepareJob:
         """Return the job that computes the statistics for a problem; its target may exist already."""
@@ -187,10 +198,12 @@ class Workbench:
         packages = sorted({module.partition(".")[0] for module in modules if module})
         return [code_version(package) for package in packages] + [version(name) for name in ("numpy", "scipy")]
 
-    def _store(self, problem: Problem) -> Path:
+    def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
         self.on_stage(f"preprocessing {problem.name}")
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
-        save_problem(folder, preprocess(problem, self.task, self.preprocessing))
+        with collected() as further:
+            made = preprocess(problem, self.task, self.preprocessing)
+        save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
         self.counts["problems"] += 1
         return folder
 

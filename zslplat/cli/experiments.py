@@ -24,7 +24,15 @@ def tune(
     method: o.Method,
     dataset: o.DatasetSpec = DEFAULT_DATASET,
     task: o.TaskSpec = DEFAULT_TASK,
-    trials: Annotated[int, typer.Option("--trials", "-n", help="Trials in all; more extend a study.", min=1)] = 20,
+    trials: Annotated[
+        int | None,
+        typer.Option(
+            "--trials",
+            "-n",
+            help="Trials in all; more extend a study. Default: 20; all points of a grid; 1 where nothing is searched.",
+            min=1,
+        ),
+    ] = None,
     set_: o.Set = None,
     kernel: o.Kernel = None,
     space: Annotated[
@@ -36,7 +44,14 @@ def tune(
     study: Annotated[
         str | None, typer.Option("--study", help="Name of the study; default: made from the request.")
     ] = None,
-    sampler: Annotated[str, typer.Option("--sampler", help="tpe, random or grid.")] = "tpe",
+    sampler: Annotated[
+        str,
+        typer.Option(
+            "--sampler",
+            help="tpe, random or grid: all combinations of 7 values of each range, never more than --trials, and more "
+            "than 1000 only where --trials asks for them.",
+        ),
+    ] = "tpe",
     pruner: Annotated[
         str, typer.Option("--pruner", help="median or none; acts on methods that train in epochs.")
     ] = "median",
@@ -50,7 +65,10 @@ def tune(
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Seconds after which the search ends.", min=1)
     ] = None,
-    trial_timeout: o.TrialTimeout = None,
+    trial_timeout: Annotated[
+        float | None,
+        typer.Option("--trial-timeout", help="Seconds after which a trial is stopped; not for the final one.", min=0.1),
+    ] = None,
     memory: o.Memory = None,
     trial_artifacts: Annotated[
         float, typer.Option("--trial-artifacts", help="MiB of learned matrices logged over all trials.", min=0)
@@ -324,7 +342,7 @@ def _close(reporter: Any) -> None:
 
 
 def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+    from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
     from zslplat.spec import format_value
 
     if as_json:
@@ -346,10 +364,11 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     ]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
-    from zslplat.cli.reporting import metrics_table, print_json, stdout_console
+    from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
 
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.tracking_uri})
@@ -369,12 +388,13 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     )
     for path in result.artifacts:
         console.print(f"artifacts: {path}", highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _print_sweep(result: Any, *, as_json: bool) -> None:
     from rich.table import Table
 
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.spec import format_value
 
     if as_json:
@@ -390,6 +410,7 @@ def _print_sweep(result: Any, *, as_json: bool) -> None:
     console.print(table)
     text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
     console.print(text, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, result.warnings)
 
 
 def _store_option(settings: Any) -> str:

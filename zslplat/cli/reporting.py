@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from rich.console import Console
@@ -116,7 +116,12 @@ def _trial_text(done: int, total: int, record: Mapping[str, Any], best: float | 
         outcome = "pruned"
     else:
         outcome = f"{record['value']:.4f}"
-    return f"{done}/{total}  {setting}  {outcome}" + ("" if best is None else f"  best {best:.4f}")
+    looked = "; ".join(entry["text"] for entry in record.get("warnings", []))
+    return (
+        f"{done}/{total}  {setting}  {outcome}"
+        + ("" if best is None else f"  best {best:.4f}")
+        + (f"  warning: {looked}" if looked else "")
+    )
 
 
 def _short(value: Any) -> str:
@@ -151,6 +156,12 @@ def metrics_table(
             cells += [shown, f"{chance[split]:.4f}" if name == primary else ""]
         table.add_row(f"[bold]{name}[/bold]" if name == primary else name, *cells)
     return table
+
+
+def print_warnings(console: Console, lines: Sequence[str]) -> None:
+    """Print a line for every warning of a result."""
+    for line in lines:
+        console.print(f"warning: {line}", highlight=False, markup=False, soft_wrap=True)
 
 
 def stdout_console() -> Console:

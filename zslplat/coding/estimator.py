@@ -40,6 +40,7 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.tasks.degenerate import look_at_codes
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 
@@ -229,6 +230,7 @@ class CodingMethod(KernelMethod):
     def decision_function(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
         """Return scores (n, c), higher for likelier classes."""
         codes, K, k = self._encode(X, statistics)
+        look_at_codes(codes)
         if self.rule_ == "residual":
             return residual_scores(self.state_.K_D, k, codes, self.y_[self.state_.rows], self.n_classes_)
         assert self.codes_ is not None

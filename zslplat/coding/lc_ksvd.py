@@ -30,6 +30,7 @@ from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
+from zslplat.tasks.degenerate import look_at_codes
 
 
 class LCKSVD(Method):
@@ -124,7 +125,9 @@ class LCKSVD(Method):
         """Return scores (n, c), higher for likelier classes."""
         if not np.isfinite(X).all():
             raise DataError("X holds NaN or infinity")
-        return np.asarray(self.transform(X) @ self.classifier_.T)
+        codes = self.transform(X)
+        look_at_codes(codes)
+        return np.asarray(codes @ self.classifier_.T)
 
     def predict(self, X: np.ndarray) -> np.ndarray:
         """Return the class (n,) with the highest score."""

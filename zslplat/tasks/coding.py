@@ -25,6 +25,7 @@ from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, MatrixFigure, Metric, Outcome, Problem, Table, Task
+from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
 
 
@@ -137,6 +138,8 @@ class Coding(Task):
         """Return accuracy, mean per-class accuracy and, on request, mAP; their spread over several splits, too."""
         names = problem.meta["classes"]
         suffixes = self._suffixes(problem.meta["splits"])
+        for s in suffixes:
+            look_at_scores(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"])
         by_split = [self._metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
         metrics = {name: float(np.mean([m[name] for m in by_split])) for name in by_split[0]}
         if len(by_split) > 1:

@@ -25,6 +25,7 @@ from zslplat.methods.base import require_kind
 from zslplat.metrics.ranking import Ranking
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
+from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 from zslplat.tasks.zero_shot import confusion
 
@@ -120,6 +121,7 @@ class ExemplarRetrieval(Task):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP, recall and precision among the first k, and how often the nearest row has the right class."""
         answers = rank_all(outputs[SCORES], np.asarray(problem.truth["y"]), problem.inputs["queries"], self.k)
+        look_at_similarities(answers.ties, len(answers.precision))
         metrics = {
             "mAP": float(answers.precision.mean()),
             f"recall_at_{self.k}": float(answers.recall_at_k.mean()),
@@ -235,7 +237,10 @@ class ExemplarRetrieval(Task):
 
 @dataclass(frozen=True)
 class Answers:
-    """What rankings of q queries show: each (q,), but ``recall_by_rank``, the mean recall at the listed ``ranks``."""
+    """What rankings of q queries show: each (q,), but ``recall_by_rank``, the mean recall at the listed ``ranks``.
+
+    ``ties`` is the number of queries to which all other rows are equally similar.
+    """
 
     precision: np.ndarray
     recall_at_k: np.ndarray
@@ -245,6 +250,7 @@ class Answers:
     right: np.ndarray
     ranks: np.ndarray
     recall_by_rank: np.ndarray
+    ties: int
 
 
 def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> Answers:
@@ -255,6 +261,7 @@ def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> 
     precision, recall_at_k, precision_at_k, best = np.empty((4, q))
     nearest = np.empty(q, dtype=np.int64)
     recall_by_rank = np.zeros(len(ranks))
+    ties = 0
     for i, query in enumerate(queries):
         values, relevant = without(scores[i], query), without(y, query) == y[query]
         ranking = Ranking.of(values, relevant)
@@ -264,9 +271,10 @@ def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> 
         recall_at_k[i] = by_rank[k - 1] * k / relevant.sum()
         recall_by_rank += by_rank[ranks - 1] * ranks / relevant.sum()
         place = int(np.argmax(values))
+        ties += bool(values.max() == values.min())
         best[i], nearest[i] = values[place], place + (place >= query)
     right = y[nearest] == y[queries]
-    return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q)
+    return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q, ties)
 
 
 def without(values: np.ndarray, place: int) -> np.ndarray:

@@ -43,6 +43,7 @@ from zslplat.selection.seen_classes import with_drawn_classes, with_seen_pair
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
+from zslplat.tasks.degenerate import look_at_ranked_features
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 
 
@@ -196,6 +197,7 @@ class FeatureSelection(Task):
         """Return the means over numbers of features and starts; ``full`` adds the curve, features and predictions."""
         y, classes = problem.truth["y_unseen"], len(problem.meta["classes"])
         clusters = outputs["clusters"]
+        look_at_ranked_features(outputs["scores"])
         accuracy = _each(clusters, lambda found: clustering_accuracy(y, found, classes))
         nmi = _each(clusters, lambda found: normalised_mutual_information(y, found))
         arithmetic = _each(clusters, lambda found: normalised_mutual_information(y, found, "arithmetic"))

@@ -30,6 +30,7 @@ from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, seen_
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.splits import class_folds, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
     COMMON_PARAMETERS,
@@ -168,6 +169,9 @@ class GeneralizedZeroShot(ZeroShotTask):
         """Return the metrics above and carry the bias with the best H; ``carried["bias"]`` calibrates."""
         scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
         curve = seen_unseen_curve(scores, y, seen)
+        for request in ("U->U", "S->S"):
+            look_at_scores(outputs[request], _own_labels(problem, request), request)
+        look_at_scores(scores, y, "T")
         own = {request: np.argmax(outputs[request], axis=1) for request in ("U->U", "S->S")}
         u, s = curve.at(0.0)
         metrics = {

@@ -11,6 +11,7 @@ from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
+from zslplat.tasks.degenerate import look_at_rankings
 from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
 
@@ -44,6 +45,7 @@ class Retrieval(UnseenTask):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
+        look_at_rankings(scores)
         rankings = class_rankings(scores, y)
         precision = np.array([ranking.precision_by_rank() for ranking in rankings])
         at_k = precision[:, min(self.k, len(y)) - 1]

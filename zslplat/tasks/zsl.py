@@ -11,6 +11,7 @@ from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_c
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, Parameter
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Table
+from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
 
@@ -37,6 +38,7 @@ class ZeroShot(UnseenTask):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return per-class and per-sample accuracy and per-class top-k; nothing is carried."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
+        look_at_scores(scores, y)
         predicted = np.argmax(scores, axis=1)
         metrics = {
             "per_class_accuracy": per_class_accuracy(y, predicted),

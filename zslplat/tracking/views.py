@@ -18,6 +18,7 @@ from zslplat.settings import Settings
 from zslplat.tasks.base import Curve, Table
 from zslplat.tracking.environment import environment_record
 from zslplat.tracking.projection import Projection, RunView
+from zslplat.tuning.warned import in_words, warnings_tag
 
 PARENT = "study"
 
@@ -148,6 +149,7 @@ class StudyViews:
             metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
             metrics |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
         metrics |= _costs(record)
+        primary = self.bench.task.primary.name
         status = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}[record["state"]]
         self.projection.show(
             RunView(
@@ -156,11 +158,13 @@ class StudyViews:
                 parent=self.parent,
                 parameters={**self.bench.experiment.method.parameters, **record["parameters"]},
                 metrics=metrics,
+                series={f"val_{primary}.by_step": list(record["steps"].values())},
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, record["parameters"], "validation", self.bench.experiment.seed, {}),
                     "zslplat.kind": "trial",
                     "zslplat.state": record["state"],
+                    **warnings_tag(in_words(record.get("warnings", []))),
                     **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
                 },
                 status=status,
@@ -196,6 +200,7 @@ class StudyViews:
                     **rows_tag(entry),
                     "zslplat.kind": "final",
                     "zslplat.winner": str(winner),
+                    **warnings_tag(in_words(entry.get("warnings", []))),
                 },
                 started=entry["created"] - entry["seconds"],
                 ended=entry["created"],
@@ -214,8 +219,12 @@ class StudyViews:
         ended: float,
         *,
         complete: bool,
+        warned: Sequence[str] = (),
     ) -> tuple[str, Path]:
-        """End the parent run with the winner's numbers; returns its id and the path of the winner's configuration."""
+        """End the parent run with the winner's numbers and the warnings of the study.
+
+        Returns the run's id and the path of the winner's configuration.
+        """
         trial = records[winner]
         metrics = {f"val_{k}": v for k, v in trial["metrics"].items()}
         for key in test[0]["metrics"]:
@@ -243,14 +252,22 @@ class StudyViews:
         staged.mkdir(exist_ok=True)
         (staged / "best.toml").write_text(config.read_text())
         (staged / "environment.json").write_text(json.dumps(environment_record(), indent=1))
-        (staged / "study.json").write_text(json.dumps({**self.identity, "prepared": dict(counts)}, indent=1))
+        (staged / "study.json").write_text(
+            json.dumps({**self.identity, "prepared": dict(counts), "warnings": list(warned)}, indent=1)
+        )
         _write_history(staged, records, self.bench.task.primary.name, self.bench.task.primary.maximise)
         self.projection.show(
             RunView(
                 key=PARENT,
                 name=self.name,
                 metrics=metrics,
-                tags={**self.tags, "zslplat.kind": "study", "zslplat.winner": str(winner)},
+                tags={
+                    **self.tags,
+                    "zslplat.kind": "study",
+                    "zslplat.winner": str(winner),
+                    # A study that goes on may leave its warnings behind.
+                    **(warnings_tag(warned) or {"zslplat.warnings": "none"}),
+                },
                 status="FINISHED" if complete else "KILLED",
                 started=self.began,
                 ended=ended,

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from zslplat.errors import UsageError
 from zslplat.tuning.cache import key_of
 
+TRIALS = 20
 _MOST_NAME = 200
 _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 
@@ -17,13 +18,14 @@ class StudyOptions:
     """How a study is carried out.
 
     Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed). Free to change
-    between calls: ``trials`` (total), ``workers``, ``cluster``, ``timeout`` seconds for the whole call,
-    ``trial_timeout`` seconds and ``memory_bytes`` per trial, ``repeats`` of the final evaluation,
-    ``artifact_bytes`` for the matrices of all trials together.
+    between calls: ``trials`` (total; none: 20, or all points of a grid), ``workers``, ``cluster``, ``timeout`` seconds
+    for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
+    ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
+    together.
     """
 
     name: str | None = None
-    trials: int = 20
+    trials: int | None = None
     batch_size: int = 4
     sampler: str = "tpe"
     pruner: str = "median"
@@ -37,8 +39,9 @@ class StudyOptions:
 
     def __post_init__(self) -> None:
         for name in ("trials", "batch_size", "workers", "repeats"):
-            if getattr(self, name) < 1:
-                raise UsageError(f"{name}={getattr(self, name)}: expected at least 1")
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise UsageError(f"{name}={value}: expected at least 1")
         if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
             raise UsageError(f"--study {self.name!r}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
         if self.name is not None and len(self.name) > _MOST_NAME:

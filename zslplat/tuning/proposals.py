@@ -19,6 +19,8 @@ from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
 
 SAMPLERS = ("tpe", "random", "grid")
 GRID_POINTS = 7
+# A grid of more points is searched only where that number of trials is asked for.
+MOST_GRID_POINTS = 1000
 
 
 @dataclass(frozen=True)
@@ -89,6 +91,47 @@ def grid(space: Space, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
                 extended.append(point)
         points = extended
     return points
+
+
+def grid_size(space: Space, fixed: Mapping[str, Any]) -> int:
+    """Return how many points :func:`grid` has, without making them."""
+    asked = {other for dimension in space.values() for other in dimension.when}
+    # How many points share what conditions ask for.
+    counts: dict[tuple[tuple[str, Any], ...], int] = {(): 1}
+    for name in ordered(space):
+        values = grid_values(space[name], GRID_POINTS)
+        extended: dict[tuple[tuple[str, Any], ...], int] = {}
+        for known, count in counts.items():
+            if not is_active(space[name], {**fixed, **dict(known)}):
+                extended[known] = extended.get(known, 0) + count
+            elif name in asked:
+                extended |= {(*known, (name, value)): count for value in values}
+            else:
+                extended[known] = extended.get(known, 0) + count * len(values)
+        counts = extended
+    return sum(counts.values())
+
+
+def grid_trials(space: Space, fixed: Mapping[str, Any], asked: int | None) -> int:
+    """Return the number of trials of a grid search: all its points.
+
+    Raises :class:`UsageError` where ``asked`` trials are fewer than the points, and where nobody asked for a number and
+    the points are more than :data:`MOST_GRID_POINTS`.
+    """
+    size = grid_size(space, fixed)
+    if size <= (MOST_GRID_POINTS if asked is None else asked):
+        return size
+    values = ", ".join(f"{name} {len(grid_values(space[name], GRID_POINTS))}" for name in ordered(space))
+    limit = f"a grid of more than {MOST_GRID_POINTS} must be asked for" if asked is None else f"--trials is {asked}"
+    raise UsageError(
+        f"the grid has {size} points (values: {values}), and {limit}; give --trials {size} for all of them, list fewer "
+        "values (--space name=a|b|c), fix parameters (--set name=value), or take --sampler tpe or random"
+    )
+
+
+def nothing_to_search(space: Space, fixed: Mapping[str, Any]) -> bool:
+    """Tell whether every trial would try the same setting."""
+    return grid_size(space, fixed) == 1
 
 
 def grid_values(dimension: Range, points: int) -> list[Any]:

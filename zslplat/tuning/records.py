@@ -131,12 +131,22 @@ class OpenStudy:
 
     def remember(self, name: str, make: Callable[[], float]) -> float:
         """Return a number of the study, made and stored at the first call."""
+        return float(self.recall(name, make))
+
+    def recall(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a JSON value of the study, made and stored at the first call."""
         with _lasting_errors(self.url):
             known = self.study.user_attrs.get(name)
             if known is None:
                 known = make()
                 self.study.set_user_attr(name, known)
-            return float(known)
+            return known
+
+    def note(self, name: str, value: Any) -> None:
+        """Store a JSON value of the study, in place of an earlier one."""
+        with _lasting_errors(self.url):
+            if self.study.user_attrs.get(name) != value:
+                self.study.set_user_attr(name, value)
 
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
         """Return the finished trials with their records, in order."""

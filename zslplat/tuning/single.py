@@ -23,6 +23,8 @@ from zslplat.tuning.jobs import REPLICATES, EvaluateJob
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.study import repeat_seed
+from zslplat.tuning.verdicts import chance_warning
+from zslplat.tuning.warned import in_words, warnings_tag
 from zslplat.tuning.worker import Answer, Limits
 
 ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
@@ -30,7 +32,7 @@ ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"}
 
 @dataclass
 class RunResult:
-    """The metrics of each repeat on one split, and the MLflow runs that show them."""
+    """The metrics of each repeat on one split, the MLflow runs that show them, and warnings of what to look at."""
 
     split: str
     metrics: list[dict[str, float]]
@@ -40,6 +42,7 @@ class RunResult:
     run_ids: list[str]
     looks_at_test: int
     artifacts: list[Path] = field(default_factory=list)
+    warnings: list[str] = field(default_factory=list)
 
 
 def run_setting(
@@ -76,7 +79,8 @@ def run_setting(
     folder = settings.studies / owner.replace(":", "-")
     folder.mkdir(parents=True, exist_ok=True)
     repeats = repeats if bench.random else 1
-    result = RunResult(split, [], [], bench.task.primary.name, bench.chance(problems[0]), [], 0)
+    built, chances = in_words(bench.warned(problems)), [bench.chance(problem) for problem in problems]
+    result = RunResult(split, [], [], bench.task.primary.name, chances[0], [], 0, warnings=built)
     try:
         with Workers(min(workers, max(repeats, len(problems))), log_path=str(folder / "workers.log")) as pool:
             statistics = prepare_statistics(bench, pool, problems, reporter)
@@ -103,7 +107,9 @@ def run_setting(
     except KeyboardInterrupt:
         raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
     with file_lock(folder / pending.LOCK):
-        shown = _show(result, bench, settings, records, owner, folder, jobs, answers, started, reporter, export)
+        shown = _show(
+            result, bench, settings, records, owner, folder, jobs, answers, started, reporter, export, chances
+        )
     if shown:
         pending.catch_up(settings, reporter.warn)
     result.looks_at_test = records.looks_at_test(bench.dataset.fingerprint)
@@ -124,11 +130,13 @@ def _show(
     started: float,
     reporter: Reporter,
     export: Path | None,
+    chances: Sequence[float],
 ) -> bool:
     """Record the answers and show them in MLflow; False when the server is away."""
     experiment, split, repeats = bench.experiment, result.split, len(jobs)
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
     not_exported: Exception | None = None
+    primary, built = bench.task.primary, list(result.warnings)
     for r, answer in enumerate(answers):
         if answer.result is None:
             raise ZslplatError(f"{experiment.method.name} failed on the {split} split: {answer.reason}")
@@ -155,6 +163,10 @@ def _show(
                     f"cannot export to {export}: {error.strerror or error}; the run is recorded, its artifacts are in "
                     f"{folder / f'repeat-{r}'}"
                 )
+        reached = [fold["metrics"][primary.name] for fold in content["folds"]]
+        warned = in_words(content["warnings"])
+        warned += chance_warning("the result", primary.name, reached, chances, maximise=primary.maximise)
+        result.warnings += [f"repeat {r}: {line}" if repeats > 1 else line for line in warned]
         prefix = "test" if split == "test" else "val"
         metrics = {f"{prefix}_{k}": v for k, v in content["metrics"].items()}
         metrics |= {
@@ -172,6 +184,7 @@ def _show(
                 **common_tags(bench),
                 **rerun_tag(bench, {}, split, jobs[r].seed, jobs[r].carried),
                 **rows_tag(content),
+                **warnings_tag([*built, *warned]),
                 "zslplat.kind": "run",
                 "zslplat.split": split,
             },

@@ -20,18 +20,24 @@ from zslplat.tracking.views import StudyViews
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import DeadlineReached, Workers
 from zslplat.tuning.jobs import REPLICATES, EvaluateJob
-from zslplat.tuning.options import StudyOptions, fitting, folder_name
-from zslplat.tuning.proposals import FinishedTrial, check_space, grid, propose_batch
+from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
+from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, nothing_to_search, propose_batch
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.tuning.verdicts import chance_warning, edge_warnings, trial_warnings
+from zslplat.tuning.warned import entries_of, in_words
 from zslplat.tuning.worker import Answer, Limits
 
 _PRUNING_STARTS_AFTER = 8
+STEP_RULE = "best of the mean over folds"
 
 
 @dataclass
 class StudyResult:
-    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are."""
+    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
+
+    ``warnings`` are lines about what should be looked at.
+    """
 
     name: str
     winner: int
@@ -46,6 +52,7 @@ class StudyResult:
     run_id: str
     counts: dict[str, int]
     seconds: float
+    warnings: list[str] = field(default_factory=list)
     complete: bool = True
     config: Path | None = None
 
@@ -79,11 +86,7 @@ class StudyLeader:
         # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
         unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
         self.known = {**unsearched, **experiment.method.parameters}
-        if options.sampler == "grid":
-            size = len(grid(experiment.space, self.known))
-            if options.trials != size:
-                reporter.note(f"the grid has {size} points; --trials {options.trials} does not matter")
-            self.options = options = replace(options, trials=size)
+        self.trials = self._number_of_trials()
         self.maximise = self.bench.task.primary.maximise
         self.identity = {
             **experiment.identity(),
@@ -92,6 +95,9 @@ class StudyLeader:
             "pruner": options.pruner,
             "data": self.bench.dataset.fingerprint,
         }
+        if self.bench.method_class.step_parameter:
+            # Trials whose step was chosen by another rule are not comparable with these.
+            self.identity["step"] = STEP_RULE
         short = key_of(self.identity)[:8]
         made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
         self.name = options.name or f"{fitting(made)}-{short}"
@@ -99,6 +105,16 @@ class StudyLeader:
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.views: StudyViews | None = None
         self.state = _State()
+
+    def _number_of_trials(self) -> int:
+        space, asked = self.experiment.space, self.options.trials
+        if nothing_to_search(space, self.known):
+            if asked is not None and asked > 1:
+                self.reporter.note(f"nothing is searched, so one trial says it all; --trials {asked} does not matter")
+            return 1
+        if self.options.sampler == "grid":
+            return grid_trials(space, self.known, asked)
+        return asked or TRIALS
 
     def run(self) -> StudyResult:
         """Carry out the study."""
@@ -108,7 +124,7 @@ class StudyLeader:
             self.study = self.records.open_study(self.name, self.identity, self.maximise)
             self._load()
             log = str(self.folder / "workers.log")
-            workers = Workers(min(options.workers, max(options.trials, 1)), options.cluster, log)
+            workers = Workers(min(options.workers, max(self.trials, 1)), options.cluster, log)
             with self._stoppable(), workers:
                 finished = self._search(workers)
                 self._open_views()
@@ -117,9 +133,18 @@ class StudyLeader:
                 winner = self._winner()
                 test = self._final(workers, winner)
                 workers.stop()
+                warned = self._warnings(winner, test)
+                self.study.note("warnings", warned)
                 assert self.views is not None
                 run_id, config = self.views.finish(
-                    self.state.records, winner, test, self._looks(), self.bench.counts, time.time(), complete=finished
+                    self.state.records,
+                    winner,
+                    test,
+                    self._looks(),
+                    self.bench.counts,
+                    time.time(),
+                    complete=finished,
+                    warned=warned,
                 )
         if not self.views.projection.away:
             catch_up(self.settings, self.reporter.warn)
@@ -144,6 +169,7 @@ class StudyLeader:
             run_id=run_id,
             counts=dict(self.bench.counts),
             seconds=time.time() - self.started,
+            warnings=warned,
             complete=finished,
             config=config,
         )
@@ -157,7 +183,7 @@ class StudyLeader:
                 with suppress(ZslplatError):
                     self.views.interrupted(self.state.records, time.time())
             raise Interrupted(
-                f"stopped; {len(self.state.trials)} of {self.options.trials} trials of {self.name!r} are recorded; "
+                f"stopped; {len(self.state.trials)} of {self.trials} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
 
@@ -194,7 +220,7 @@ class StudyLeader:
         return [job.target for job in jobs]
 
     def _search(self, workers: Workers) -> bool:
-        if len(self.state.trials) >= self.options.trials:
+        if len(self.state.trials) >= self.trials:
             return True
         problems = self.bench.validation_problems()
         self.study.remember("chance", lambda: self.bench.chance(problems[0]))
@@ -209,7 +235,7 @@ class StudyLeader:
         fixed = experiment.method.parameters
         defaults = defaults_of(self.bench.template, experiment.space)
         self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
-        while len(trials) < options.trials:
+        while len(trials) < self.trials:
             if deadline is not None and time.time() >= deadline:
                 return self._out_of_time()
             batch = len(trials) // size
@@ -225,9 +251,9 @@ class StudyLeader:
                 sampler=options.sampler,
                 maximise=self.maximise,
             )
-            numbers = range(len(trials), min((batch + 1) * size, options.trials))
+            numbers = range(len(trials), min((batch + 1) * size, self.trials))
             thresholds = self._thresholds(earlier)
-            budget = options.artifact_bytes // max(options.trials, 1)
+            budget = options.artifact_bytes // max(self.trials, 1)
             jobs = [
                 EvaluateJob(
                     label=f"trial {number}",
@@ -288,6 +314,7 @@ class StudyLeader:
             "folds": [],
             "steps": {},
             "carry": {},
+            "warnings": [],
         }
         seconds = result.get("seconds", 0.0)
         now = time.time()
@@ -307,17 +334,22 @@ class StudyLeader:
         self.state.trials.append(trial)
         self.state.records.append(record)
         best = self.state.records[self._winner()]["value"] if self._has_winner() else None
-        self.reporter.trial(number + 1, self.options.trials, record, best)
+        self.reporter.trial(number + 1, self.trials, record, best)
 
     def _thresholds(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
-        """Return, per step, the median over the trials of earlier batches; below it a trial is pruned."""
+        """Return, per step, the median of the best mean over folds so far, of the trials of earlier batches.
+
+        A trial whose best mean so far lies below it is pruned.
+        """
         if self.options.pruner == "none" or len(earlier) < _PRUNING_STARTS_AFTER:
             return {}
         sign = 1.0 if self.maximise else -1.0
         by_step: dict[int, list[float]] = {}
         for trial in earlier:
-            for step, value in trial.steps.items():
-                by_step.setdefault(step, []).append(sign * value)
+            best = -np.inf
+            for step, value in sorted(trial.steps.items()):
+                best = max(best, sign * value)
+                by_step.setdefault(step, []).append(best)
         return {step: float(np.median(v)) for step, v in by_step.items() if len(v) >= _PRUNING_STARTS_AFTER // 2}
 
     def _has_winner(self) -> bool:
@@ -369,12 +401,13 @@ class StudyLeader:
                 if answer.result is None:
                     raise ZslplatError(
                         f"the final evaluation of trial {winner} failed: {answer.reason}; the trials are recorded; "
-                        "give the same command again, with more --trial-timeout or --memory where it was stopped"
+                        "give the same command again, with more --memory where it was stopped for that"
                     )
                 content = {**answer.result, "seed": jobs[position].seed, "repeat": missing[position], "winner": winner}
                 self.records.add_evaluation(owner, keys[missing[position]], "test", bench.dataset.fingerprint, content)
 
-            workers.run(jobs, self.limits, on_answer=keep)
+            # It fits more rows than any trial did, and the time of a trial says nothing about it.
+            workers.run(jobs, replace(self.limits, seconds=None), on_answer=keep)
             known = self.records.evaluations(owner)
         test = [known[key] for key in keys]
         for r, entry in enumerate(test):
@@ -389,6 +422,33 @@ class StudyLeader:
                 raise ZslplatError(f"preparing {self.experiment.method.name} for the test failed: {answer.reason}")
             self.bench.counts["statistics"] += 1
         return [job.target]
+
+    def _warnings(self, winner: int, test: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return a line for everything about the search and the final evaluation that should be looked at."""
+        bench, study, records = self.bench, self.study, self.state.records
+        primary, record = bench.task.primary, records[winner]
+        validation = study.recall("validation_warnings", lambda: bench.warned(bench.validation_problems()))
+        tested = study.recall("test_warnings", lambda: bench.warned([bench.test_problem()]))
+        chances = study.recall("chances", lambda: [bench.chance(problem) for problem in bench.validation_problems()])
+        test_chance = study.remember("test_chance", lambda: bench.chance(bench.test_problem()))
+        reached = [fold["metrics"][primary.name] for fold in record["folds"]]
+        scored = [entry["metrics"][primary.name] for entry in test]
+        final = entries_of(
+            (f"repeat {entry['repeat']}" if len(test) > 1 else "", [warned["text"]])
+            for entry in test
+            for warned in entry.get("warnings", [])
+        )
+        return [
+            *in_words(validation),
+            *chance_warning(
+                "the best of the search", primary.name, reached, chances, maximise=primary.maximise, tried=len(records)
+            ),
+            *edge_warnings(self.experiment.space, record["parameters"], bench.template.domains),
+            *trial_warnings(records, winner),
+            *in_words([entry for entry in tested if entry not in validation], "test"),
+            *in_words(final, "test"),
+            *chance_warning("test", primary.name, scored, [test_chance] * len(scored), maximise=primary.maximise),
+        ]
 
     def _looks(self) -> int:
         return self.records.looks_at_test(self.bench.dataset.fingerprint)

@@ -20,7 +20,7 @@ from zslplat.comparison.tables import write_table
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
-from zslplat.space import Choice, Range
+from zslplat.space import Choice, Range, Space
 from zslplat.spec import format_value
 from zslplat.tasks.base import Curve, Table
 from zslplat.tracking.projection import Projection, RunView
@@ -33,12 +33,17 @@ from zslplat.tuning.records import Records
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.single import prepare_statistics
 from zslplat.tuning.study import repeat_seed
+from zslplat.tuning.verdicts import chance_warning, edge_warnings
+from zslplat.tuning.warned import entries_of, in_words, warnings_tag
 from zslplat.tuning.worker import Answer, Limits
 
 
 @dataclass
 class SweepResult:
-    """The points of a sweep: values, mean validation and mean test primary metric (None where a point failed)."""
+    """The points of a sweep: values, mean validation and mean test primary metric (None where a point failed).
+
+    ``warnings`` are lines about what should be looked at.
+    """
 
     parameter: str
     values: list[Any]
@@ -50,6 +55,7 @@ class SweepResult:
     figure: Path
     table: Path
     looks_at_test: int
+    warnings: list[str]
 
 
 def run_sweep(
@@ -147,6 +153,7 @@ def run_sweep(
             f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
         )
     figure, table = _write(folder, parameter, values, curves, primary, dimension)
+    warned = in_words(bench.warned([*validation, *test])) + _warnings(bench, known, space, values, curves, validation)
     looks = records.looks_at_test(bench.dataset.fingerprint)
     bench.evict()
     projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
@@ -160,7 +167,7 @@ def run_sweep(
             name=f"{experiment.method.name}: {primary} against {parameter}",
             parameters={**experiment.method.parameters, "swept": parameter},
             series={f"{split}_{primary}": [v for v in curve if v is not None] for split, curve in curves.items()},
-            tags={**common_tags(bench), "zslplat.kind": "analysis", "zslplat.selectable": "no"},
+            tags={**common_tags(bench), "zslplat.kind": "analysis", "zslplat.selectable": "no", **warnings_tag(warned)},
             started=started,
             ended=time.time(),
             artifacts=staged,
@@ -180,7 +187,38 @@ def run_sweep(
         figure,
         table,
         looks,
+        warned,
     )
+
+
+def _warnings(
+    bench: Workbench,
+    known: dict[str, Any],
+    space: Space,
+    values: list[Any],
+    curves: dict[str, list[float | None]],
+    problems: Sequence[Path],
+) -> list[str]:
+    """Return the warnings of the points, and whether validation is best at an end of the range, or at chance."""
+    ((parameter, _),) = space.items()
+    primary = bench.task.primary
+    sign = 1.0 if primary.maximise else -1.0
+    best = max((sign * v, -i) for i, v in enumerate(curves["validation"]) if v is not None)
+    found = -best[1]
+    point = known[f"{format_value(values[found])}/0/validation"]
+    reached = [fold["metrics"][primary.name] for fold in point.get("folds", [])]
+    chances = [bench.chance(problem) for problem in problems]
+    found_at = []
+    for key, content in known.items():
+        value, _, split = key.rsplit("/", 2)
+        found_at += [(f"{parameter}={value}, {split}", [entry["text"]]) for entry in content.get("warnings", [])]
+    return [
+        *chance_warning(
+            "the best of the sweep", primary.name, reached, chances, maximise=primary.maximise, tried=len(values)
+        ),
+        *edge_warnings(space, {parameter: values[found]}, bench.template.domains),
+        *in_words(entries_of(found_at)),
+    ]
 
 
 def _mean(known: dict[str, Any], value: Any, repeats: Sequence[int], split: str, primary: str) -> float | None:

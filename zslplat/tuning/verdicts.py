@@ -1,0 +1,91 @@
+"""What a search as a whole says of itself: its best value at the edge of a range, or not above chance."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from zslplat.space import Integer, Optional, Parameter, Real, Space
+from zslplat.spec import format_value
+from zslplat.tuning.warned import in_words
+
+EDGE = 0.02
+CHANCE_MARGIN = 0.05
+_LEADING_NUMBER = re.compile(r"^\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*\*")
+
+
+def edge_warnings(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> list[str]:
+    """Return a line for every value at an end of the range in which it was searched.
+
+    At an end is within 2 % of the width of the range (of its logarithm, where that is searched). An end that is the
+    end of the legal values, such as 0 for a share that may be 0, is none: there is nothing beyond it to search. A
+    value may be written relative to the data (``0.7*median``); choices have no ends.
+    """
+    lines = []
+    for name, dimension in space.items():
+        value = _number(values.get(name))
+        if value is None or not isinstance(dimension, Real | Integer) or not dimension.low < dimension.high:
+            continue
+        low, high = float(dimension.low), float(dimension.high)
+        scale = math.log if dimension.log else float
+        position = (scale(min(max(value, low), high)) - scale(low)) / (scale(high) - scale(low))
+        legal = domains[name].legal if name in domains else None
+        legal = legal.inner if isinstance(legal, Optional) else legal
+        least = legal.low if isinstance(legal, Real | Integer) else -math.inf
+        most = legal.high if isinstance(legal, Real | Integer) else math.inf
+        end = "low" if position <= EDGE and low > least else "high" if position >= 1 - EDGE and high < most else ""
+        if end:
+            lines.append(
+                f"the best value of {name}, {format_value(values[name])}, lies at the {end} end of the range searched, "
+                f"{dimension}; give a wider one with --space {name}=low..high"
+            )
+    return lines
+
+
+def is_at_chance(values: Sequence[float], chances: Sequence[float], *, maximise: bool = True, tried: int = 1) -> bool:
+    """Tell whether values (one per fold) are above their chance levels by no more than noise.
+
+    Noise is the largest of two numbers: 5 % of the mean chance level, and z standard errors of the mean gain over the
+    folds, at most the chance level itself, so that folds which differ a lot do not hide twice the chance. z is 2, or
+    what the best of ``tried`` settings without content is expected to reach, sqrt(2 log tried), where that is more.
+    """
+    gains = (np.asarray(values) - np.asarray(chances)) * (1.0 if maximise else -1.0)
+    chance = abs(float(np.mean(chances)))
+    error = float(np.std(gains, ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    z = max(2.0, math.sqrt(2 * math.log(max(tried, 1))))
+    return float(gains.mean()) <= max(CHANCE_MARGIN * chance, min(z * error, chance))
+
+
+def chance_warning(
+    what: str, name: str, values: Sequence[float], chances: Sequence[float], **options: Any
+) -> list[str]:
+    """Return a line where values (one per fold) of a metric are at chance; ``options`` as in :func:`is_at_chance`."""
+    if not len(values) or len(values) != len(chances) or not is_at_chance(values, chances, **options):
+        return []
+    return [f"{what} is at chance: {name} {np.mean(values):.4f}, guessing {np.mean(chances):.4f}"]
+
+
+def trial_warnings(records: Sequence[Mapping[str, Any]], winner: int) -> list[str]:
+    """Return the warnings of the best trial, and what other trials warned of with how many of them did."""
+    best = records[winner].get("warnings", [])
+    lines = in_words(best, f"best trial, {winner}")
+    said = {entry["text"] for entry in best}
+    counts: dict[str, int] = {}
+    for record in records:
+        for entry in record.get("warnings", []):
+            if entry["text"] not in said:
+                counts[entry["text"]] = counts.get(entry["text"], 0) + 1
+    most = sorted(counts.items(), key=lambda item: -item[1])[:10]
+    return lines + [f"{count} of {len(records)} trials: {text}" for text, count in most]
+
+
+def _number(value: Any) -> float | None:
+    """Return a number, that in front of ``*`` in a text like ``0.7*median``, or None for anything else."""
+    if isinstance(value, str):
+        found = _LEADING_NUMBER.match(value)
+        return float(found[1]) if found else None
+    return None if value is None or isinstance(value, bool) or not isinstance(value, int | float) else float(value)
