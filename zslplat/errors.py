@@ -47,3 +47,7 @@ class StoreError(ZslplatError):
 
 class MethodError(ZslplatError):
     """A method cannot be fitted or scored on what it was given; inside a study this fails the trial only."""
+
+
+class OutcomeWarning(UserWarning):
+    """What came out, or will come out, is valid but not what its reader would take it for; a study shows it."""
