@@ -50,4 +50,8 @@ class MethodError(ZslplatError):
 
 
 class OutcomeWarning(UserWarning):
-    """What came out, or will come out, is valid but not what its reader would take it for; a study shows it."""
+    """A result that should be looked at, although nothing failed: a search at chance, empty codes, one class predicted.
+
+    Raise it with ``warnings.warn(text, OutcomeWarning, stacklevel=2)`` while problems are built and while a method
+    prepares, fits or scores: the platform records it with the evaluation, shows it at the end and tags the MLflow run.
+    """

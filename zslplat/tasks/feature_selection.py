@@ -138,7 +138,10 @@ class FeatureSelection(Task):
             self._zero_shot_method()
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts."""
+        """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts.
+
+        Of the test, drawn folds know how many unseen classes it has, and nothing else.
+        """
         if self.seen == "pairs":
             raise DataError(
                 f"task {self.name}: with two seen classes none are left to validate on; give the hyperparameters and "

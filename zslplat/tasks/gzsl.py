@@ -91,7 +91,10 @@ class GeneralizedZeroShot(ZeroShotTask):
         self._check_options("held_out", "protocol", "split_seed")
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples."""
+        """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.
+
+        Of the test, drawn folds know how many unseen classes it has, and nothing else.
+        """
         split_rows(dataset, "test_unseen", f"task {self.name}")
         rows, _ = self._seen_rows(dataset)
         problems = []

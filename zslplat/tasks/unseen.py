@@ -19,7 +19,10 @@ class UnseenTask(ZeroShotTask):
     """Base of the tasks that train on seen classes and score rows of unseen ones against the unseen ones."""
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order."""
+        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order.
+
+        Of the test, drawn folds know how many classes it tells apart, and nothing else.
+        """
         split_rows(dataset, "test_unseen", f"task {self.name}")
         rows = split_rows(dataset, "train", f"task {self.name}")
         problems = []
