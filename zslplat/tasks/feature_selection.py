@@ -44,7 +44,8 @@ from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Tex
 from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.degenerate import look_at_ranked_features
-from zslplat.tasks.splits import class_folds, fold_rows, split_rows
+from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
 
 class FeatureSelection(Task):
@@ -63,10 +64,8 @@ class FeatureSelection(Task):
     preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
-        "folds": Parameter("validation folds; none for all of the data set's own, or 3 drawn", Optional(Integer(1))),
-        "validation_classes": Parameter(
-            "share of the seen classes that a drawn fold holds out", Real(0, 0.9, open_low=True)
-        ),
+        "folds": COMMON_PARAMETERS["folds"],
+        "validation_classes": COMMON_PARAMETERS["validation_classes"],
         "seen": Parameter(
             "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
             Choice(("files", "random", "pairs")),
@@ -98,7 +97,7 @@ class FeatureSelection(Task):
         *,
         signatures: str = "",
         folds: int | None = None,
-        validation_classes: float = 0.2,
+        validation_classes: float | None = None,
         seen: str = "files",
         draw: int = 1,
         seen_share: float | None = None,
@@ -140,7 +139,10 @@ class FeatureSelection(Task):
             self._zero_shot_method()
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts."""
+        """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts.
+
+        Of the test, drawn folds know how many unseen classes it has, and nothing else.
+        """
         if self.seen == "pairs":
             raise DataError(
                 f"task {self.name}: with two seen classes none are left to validate on; give the hyperparameters and "
@@ -149,7 +151,9 @@ class FeatureSelection(Task):
         dataset = self._with_split(dataset)
         rows = split_rows(dataset, "train", f"task {self.name}")
         problems = []
-        for number, fold in enumerate(class_folds(dataset, rows, self.folds, self.validation_classes, seed), start=1):
+        tested = count_of_unseen(dataset)
+        folds = class_folds(dataset, rows, self.folds, self.validation_classes, seed, tested=tested)
+        for number, fold in enumerate(folds, start=1):
             train, held_out = fold_rows(dataset, rows, fold)
             name, limits = f"fold-{number}", (self.validation_repeats, self.validation_rows)
             problems.append(self._problem(name, dataset, train, held_out, limits, seed))

@@ -31,7 +31,7 @@ from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table
 from zslplat.tasks.degenerate import look_at_scores
-from zslplat.tasks.splits import class_folds, fold_rows, hold_out_rows, split_rows
+from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
     COMMON_PARAMETERS,
     ZeroShotTask,
@@ -80,7 +80,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         *,
         signatures: str = "",
         folds: int | None = None,
-        validation_classes: float = 0.2,
+        validation_classes: float | None = None,
         held_out: float = 0.2,
         protocol: str = "given",
         split_seed: int = 0,
@@ -92,11 +92,16 @@ class GeneralizedZeroShot(ZeroShotTask):
         self._check_options("held_out", "protocol", "split_seed")
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples."""
+        """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.
+
+        Of the test, drawn folds know how many unseen classes it has, and nothing else.
+        """
         split_rows(dataset, "test_unseen", f"task {self.name}")
         rows, _ = self._seen_rows(dataset)
         problems = []
-        for number, fold in enumerate(class_folds(dataset, rows, self.folds, self.validation_classes, seed), start=1):
+        tested = count_of_unseen(dataset)
+        folds = class_folds(dataset, rows, self.folds, self.validation_classes, seed, tested=tested)
+        for number, fold in enumerate(folds, start=1):
             fold_train, unseen = fold_rows(dataset, rows, fold)
             train, seen = hold_out_rows(dataset, fold_train, self.held_out, seed)
             problems.append(

@@ -36,7 +36,7 @@ class Retrieval(UnseenTask):
     }
 
     def __init__(
-        self, *, signatures: str = "", folds: int | None = None, validation_classes: float = 0.2, k: int = 10
+        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None, k: int = 10
     ) -> None:
         super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
         self.k = k

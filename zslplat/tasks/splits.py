@@ -1,18 +1,24 @@
 """Which rows and classes a zero-shot problem trains on, and which it scores: validation by class, never by test row.
 
-Everything here reads the labels of the ``train`` split only.
+Everything here reads the labels of the ``train`` split only, but for the number of test classes, which is public.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+import warnings
 
 import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, OutcomeWarning, UsageError
 
-DRAWN_FOLDS = 3
+# Chosen by simulation, see benchmarks/class_folds.py. A share of the seen classes that a drawn fold holds out at most;
+# how many held-out classes, over all folds, give a steady mean; and how many folds that may cost.
+LARGEST_SHARE = 0.4
+STEADY = 30
+FEWEST_FOLDS, MOST_FOLDS = 3, 10
 
 
 def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
@@ -27,14 +33,21 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
     return dataset.rows(split)
 
 
-def class_folds(dataset: Dataset, rows: np.ndarray, count: int | None, share: float, seed: int) -> list[ClassFold]:
+def class_folds(
+    dataset: Dataset, rows: np.ndarray, count: int | None, share: float | None, seed: int, *, tested: int | None = None
+) -> list[ClassFold]:
     """Return class-disjoint folds over the classes of the training ``rows``.
 
     The data set's own folds come first, restricted to those classes (the first ``count`` of them, all for None).
-    Where it has none, ``count`` folds (3 for None) are drawn with ``seed``: each holds out ``share`` of the classes,
-    rounded up, at least two; validation classes of different folds are disjoint as long as there are classes left.
+    Where it has none, folds are drawn with ``seed``. ``tested`` is the number of classes that the test tells apart;
+    that number is public, the classes themselves play no part. Without a ``share``, each fold holds out
+    :func:`fold_size` classes and there are :func:`fold_count` folds, or ``count``. With one, each of three folds, or
+    of ``count``, holds out that share of the classes, rounded up, at least two. Every class is held out equally often,
+    give or take one. Drawn folds that hold out fewer classes than ``tested``, or too few for a steady mean, give an
+    :class:`OutcomeWarning`.
 
-    Raises :class:`DataError` for a fold with fewer than two training or two validation classes.
+    Raises :class:`UsageError` for more folds than the data set has of its own, and :class:`DataError` for a fold with
+    fewer than two training or two validation classes.
     """
     classes = np.unique(dataset.y[rows])
     if dataset.folds:
@@ -52,7 +65,7 @@ def class_folds(dataset: Dataset, rows: np.ndarray, count: int | None, share: fl
             for fold in dataset.folds[:count]
         ]
     else:
-        folds = _drawn_folds(classes, DRAWN_FOLDS if count is None else count, share, seed)
+        folds = _drawn_folds(dataset.name, classes, count, share, seed, tested)
     for fold in folds:
         for role, members in (("training", fold.train), ("validation", fold.validation)):
             if len(members) < 2:
@@ -63,17 +76,108 @@ def class_folds(dataset: Dataset, rows: np.ndarray, count: int | None, share: fl
     return folds
 
 
-def _drawn_folds(classes: np.ndarray, count: int, share: float, seed: int) -> list[ClassFold]:
-    c = len(classes)
+def _drawn_folds(
+    name: str, classes: np.ndarray, count: int | None, share: float | None, seed: int, tested: int | None
+) -> list[ClassFold]:
+    seen = len(classes)
+    size = min(seen, fold_size(seen, tested) if share is None else _size_of_share(seen, share))
+    if count is not None and count > math.comb(seen, size):
+        raise UsageError(
+            f"folds={count} asked, but {size} of the {seen} seen classes of {name} can be held out in "
+            f"{math.comb(seen, size)} ways; ask for fewer"
+        )
+    if tested is not None and size < tested:
+        _warn_of_fewer_classes(name, seen, size, share, tested)
+    if count is None and share is None:
+        count = fold_count(seen, size)
+        if count * size < STEADY:
+            _warn_of_few_folds(name, seen, size, count)
+    return draw_folds(classes, size, FEWEST_FOLDS if count is None else count, seed)
+
+
+def fold_size(seen: int, tested: int | None) -> int:
+    """Return how many of the ``seen`` classes a drawn fold holds out: as many as are ``tested``, at least two.
+
+    At most ``LARGEST_SHARE`` of them, so that enough are left to learn from; that many where ``tested`` is unknown.
+    """
+    largest = round(LARGEST_SHARE * seen)
+    return max(2, largest if tested is None else min(tested, largest))
+
+
+def fold_count(seen: int, size: int) -> int:
+    """Return how many folds hold out ``STEADY`` classes together: ``FEWEST_FOLDS`` to ``MOST_FOLDS``, if there are."""
+    wanted = min(MOST_FOLDS, max(FEWEST_FOLDS, math.ceil(STEADY / size)))
+    return max(1, min(wanted, math.comb(seen, size)))
+
+
+def draw_folds(classes: np.ndarray, size: int, count: int, seed: int) -> list[ClassFold]:
+    """Draw ``count`` folds that hold out ``size`` of the classes each, all equally often, give or take one.
+
+    The classes are taken in random order; once all were held out, what the fold at hand still lacks comes from a new
+    order. All folds that there are come in the order of the class ids.
+    """
+    if count == math.comb(len(classes), size):
+        sides = list(itertools.combinations(classes.tolist(), size))
+    else:
+        sides = _balanced_draws(classes, size, count, np.random.default_rng([seed, 1]))
+    everything = set(classes.tolist())
+    return [
+        ClassFold(f"drawn-{k}", tuple(sorted(everything.difference(held))), tuple(sorted(held)))
+        for k, held in enumerate(sides, start=1)
+    ]
+
+
+def _balanced_draws(
+    classes: np.ndarray, size: int, count: int, generator: np.random.Generator
+) -> list[tuple[int, ...]]:
+    waiting = generator.permutation(classes).tolist()
+    draws = []
+    for _ in range(count):
+        held, waiting = waiting[:size], waiting[size:]
+        if len(held) < size:
+            again = [i for i in generator.permutation(classes).tolist() if i not in held]
+            missing = size - len(held)
+            # What is held out now waits at the end, so that no class comes twice while another has not come once.
+            held, waiting = held + again[:missing], again[missing:] + held
+        draws.append(tuple(held))
+    return draws
+
+
+def count_of_unseen(dataset: Dataset) -> int | None:
+    """Return the number of classes of ``test_unseen``, None where there is no such split.
+
+    How many classes the test tells apart is public knowledge, so validation may use it; their ids are not handed on.
+    """
+    return len(np.unique(dataset.y[dataset.rows("test_unseen")])) if "test_unseen" in dataset.splits else None
+
+
+def _size_of_share(seen: int, share: float) -> int:
     # Rounded first: 0.2 * 15 is a little above 3 in floating point, and must not become 4 classes.
-    size = max(2, math.ceil(round(share * c, 9)))
-    order = np.random.default_rng([seed, 1]).permutation(classes)
-    folds = []
-    for k in range(count):
-        held = {int(order[(k * size + j) % c]) for j in range(min(size, c))}
-        rest = [int(i) for i in classes if int(i) not in held]
-        folds.append(ClassFold(f"drawn-{k + 1}", tuple(rest), tuple(sorted(held))))
-    return folds
+    return max(2, math.ceil(round(share * seen, 9)))
+
+
+def _warn_of_fewer_classes(name: str, seen: int, size: int, share: float | None, tested: int) -> None:
+    reason = f"to hold out more of {seen} seen classes would leave too few to learn from"
+    if share is not None:
+        reason = f"validation_classes={share:g} of {seen} seen classes"
+        if fold_size(seen, tested) > size:
+            reason += f"; validation_classes=none holds out {fold_size(seen, tested)}"
+    warnings.warn(
+        f"{name}: validation tells {size} classes apart and the test {tested} ({reason}). Compare settings by "
+        "validation values, but expect less of the test",
+        OutcomeWarning,
+        stacklevel=3,
+    )
+
+
+def _warn_of_few_folds(name: str, seen: int, size: int, count: int) -> None:
+    needed = min(math.ceil(STEADY / size), math.comb(seen, size))
+    advice = f"folds={needed} makes it steadier" if needed > count else "more seen classes would make it steadier"
+    warnings.warn(
+        f"{name}: validation is a mean over {count} drawn folds of {size} classes and depends on the draw; {advice}",
+        OutcomeWarning,
+        stacklevel=3,
+    )
 
 
 def hold_out_rows(dataset: Dataset, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:

@@ -9,7 +9,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.tasks.base import Figure, Problem
 from zslplat.tasks.projection_maps import projection_maps
-from zslplat.tasks.splits import class_folds, fold_rows, split_rows
+from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import ZeroShotTask, build_problem, require_classes, with_requests
 
 REQUEST = "U->U"
@@ -19,11 +19,16 @@ class UnseenTask(ZeroShotTask):
     """Base of the tasks that train on seen classes and score rows of unseen ones against the unseen ones."""
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order."""
+        """Build one problem per class-disjoint fold; the seed draws folds (where there are none) and the row order.
+
+        Of the test, drawn folds know how many classes it tells apart, and nothing else.
+        """
         split_rows(dataset, "test_unseen", f"task {self.name}")
         rows = split_rows(dataset, "train", f"task {self.name}")
         problems = []
-        for number, fold in enumerate(class_folds(dataset, rows, self.folds, self.validation_classes, seed), start=1):
+        tested = count_of_unseen(dataset)
+        folds = class_folds(dataset, rows, self.folds, self.validation_classes, seed, tested=tested)
+        for number, fold in enumerate(folds, start=1):
             train, validation = fold_rows(dataset, rows, fold)
             problem = build_problem(
                 f"fold-{number}",

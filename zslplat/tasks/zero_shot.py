@@ -35,10 +35,13 @@ Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 COMMON_PARAMETERS: dict[str, Parameter] = {
     "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
     "folds": Parameter(
-        "number of validation folds; none for all of the data set's own, or three drawn ones", Optional(Integer(1))
+        "number of validation folds; none for all of the data set's own, or 3 to 10 drawn ones, more of smaller ones",
+        Optional(Integer(1)),
     ),
     "validation_classes": Parameter(
-        "share of the training classes that a drawn fold holds out", Real(0.0, 0.9, open_low=True)
+        "share of the training classes that a drawn fold holds out; none for as many classes as the test has, "
+        "up to 0.4 of the training classes",
+        Optional(Real(0.0, 0.9, open_low=True)),
     ),
 }
 
@@ -50,7 +53,9 @@ class ZeroShotTask(Task):
     parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
 
-    def __init__(self, *, signatures: str = "", folds: int | None = None, validation_classes: float = 0.2) -> None:
+    def __init__(
+        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None
+    ) -> None:
         self.signatures = signatures
         self.folds = folds
         self.validation_classes = validation_classes

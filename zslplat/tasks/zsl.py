@@ -29,7 +29,7 @@ class ZeroShot(UnseenTask):
     }
 
     def __init__(
-        self, *, signatures: str = "", folds: int | None = None, validation_classes: float = 0.2, top_k: int = 5
+        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None, top_k: int = 5
     ) -> None:
         super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
         self.top_k = top_k
