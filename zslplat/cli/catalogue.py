@@ -140,7 +140,8 @@ def _describe(entry: Any, spec: Any) -> dict[str, Any]:
         parameters.append(
             {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": ""}
         )
-    preprocessing = getattr(component, "preprocessing", None)
+    # What these parameters want: variants of a method may differ from the class's own.
+    preprocessing = getattr(instance, "wanted_preprocessing", None)
     steps = ""
     if preprocessing is not None:
         steps = "; ".join(f"{r}: {', '.join(getattr(preprocessing, r)) or 'none'}" for r in ("features", "signatures"))

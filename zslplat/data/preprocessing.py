@@ -10,7 +10,7 @@ in which they are listed:
 ``shift``        make non-negative: subtract the smallest training value of the whole matrix, clip below 0
 ``unit``         map every column to [0, 1] by its training minimum and maximum, clip outside
 ``split``        make non-negative: positive and negative parts side by side, (n, d) -> (n, 2d); nothing is done
-                 where the training rows hold no negative value
+                 where the training rows (for signatures: those of all classes) hold no negative value
 
 The centre of ``center`` and ``standardise`` for signatures comes from the seen classes, unless the spec says
 ``center_all``, which uses the signatures of all classes of the problem (they are side information, known before any
@@ -60,7 +60,8 @@ def apply_steps(
 ) -> list[np.ndarray]:
     """Apply the steps to the training rows and, with the training rows' statistics, to the other matrices.
 
-    ``every``: rows whose mean ``center_all`` subtracts (default: the training rows). Returns the transformed training
+    ``every``: rows that are all known beforehand, whose mean ``center_all`` subtracts and among which ``split`` looks
+    for negative values (default: the training rows). Returns the transformed training
     rows first. float32 stays float32; everything else becomes float64; integer features become float32. Statistics
     are accumulated in float64.
     """
@@ -75,13 +76,13 @@ def apply_steps(
             everything = everything - mean
             continue
         source = [*matrices] if everything is None else [*matrices, everything]
-        result = _apply("center" if step == "center_all" else step, source)
+        result = _apply("center" if step == "center_all" else step, source, everything)
         matrices = result[: len(matrices)]
         everything = None if everything is None else result[-1]
     return matrices
 
 
-def _apply(step: str, matrices: list[np.ndarray]) -> list[np.ndarray]:
+def _apply(step: str, matrices: list[np.ndarray], everything: np.ndarray | None) -> list[np.ndarray]:
     train = matrices[0]
     if step in ("center", "standardise"):
         mean = train.mean(axis=0, dtype=np.float64)
@@ -108,7 +109,7 @@ def _apply(step: str, matrices: list[np.ndarray]) -> list[np.ndarray]:
         width = np.where(high_column > low_column, high_column - low_column, 1)
         return [np.clip((m - low_column) / width, 0, 1).astype(m.dtype) for m in matrices]
     if step == "split":
-        if float(train.min()) >= 0:
+        if min(float(m.min()) for m in (train, everything) if m is not None) >= 0:
             return [np.maximum(m, 0) for m in matrices]
         return [np.hstack([np.maximum(m, 0), np.maximum(-m, 0)]) for m in matrices]
     raise UnknownNameError("preprocessing step", step, STEPS)

@@ -37,7 +37,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import log_softmax
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError
@@ -204,8 +203,8 @@ class MFMR(ZeroShotMethod):
 
     @property
     def wanted_preprocessing(self) -> Preprocessing:
-        """The printed form takes signatures as they are, made non-negative without losing what 0 means."""
-        return Preprocessing(("split", "l2"), ("unit",)) if self.variant == "paper" else self.preprocessing
+        """The printed form takes signatures as they are; those with negative values are split into their two parts."""
+        return Preprocessing(("split", "l2"), ("split",)) if self.variant == "paper" else self.preprocessing
 
     @property
     def space(self) -> Space:
@@ -283,9 +282,7 @@ class MFMR(ZeroShotMethod):
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
         cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
-        if self.variant == "paper" or np.isinf(self.temperature):
-            return cosines
-        return np.asarray(self.temperature * log_softmax(cosines / self.temperature, axis=1))
+        return cosines if self.variant == "paper" else feature_metric.relative(cosines, self.temperature)
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""
