@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.eszsl import ESZSL
 from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.methods.neighbours import affinity, largest_k, nearest
@@ -60,6 +60,11 @@ class SmoothedESZSL(ESZSL):
         self.k = k
         self.temperature = temperature
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""

@@ -22,7 +22,7 @@ from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods import spectral
-from zslplat.methods.base import Arrays, ZeroShotMethod, check_fit_inputs
+from zslplat.methods.base import CLASS_BALANCE, Arrays, ZeroShotMethod, check_fit_inputs
 from zslplat.methods.feature_metric import unit_rows
 from zslplat.methods.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.methods.neighbours import affinity, largest_k, nearest
@@ -61,6 +61,11 @@ class GFHF(ZeroShotMethod):
         self.k = k
         self.anchors = anchors
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts."""

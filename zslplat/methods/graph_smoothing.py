@@ -62,7 +62,11 @@ def probabilities(scores: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def balanced(scores: np.ndarray, balance: float) -> np.ndarray:
-    """Return non-negative scores (n, c) with columns divided by their sums to the power ``balance`` (1: equal mass)."""
+    """Return non-negative scores (n, c) with columns divided by their sums to the power ``balance``.
+
+    The mass of class j becomes its own mass to the power 1 - ``balance``: 1 gives all classes the same mass, which is
+    to know that they are equally frequent in the batch; 0 leaves the masses as they are, and knows nothing.
+    """
     return np.asarray(scores / (scores.sum(axis=0) + 1e-30) ** balance)
 
 

@@ -203,8 +203,8 @@ class MFMR(ZeroShotMethod):
 
     @property
     def wanted_preprocessing(self) -> Preprocessing:
-        """The printed form takes signatures as they are; those with negative values are split into their two parts."""
-        return Preprocessing(("split", "l2"), ("split",)) if self.variant == "paper" else self.preprocessing
+        """The printed form takes signatures as they are; columns with negative values are lifted to 0."""
+        return Preprocessing(("split", "l2"), ("lift",)) if self.variant == "paper" else self.preprocessing
 
     @property
     def space(self) -> Space:

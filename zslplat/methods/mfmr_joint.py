@@ -35,7 +35,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.factorisation import TINY, Factorisation, factorise
 from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.mfmr import MFMR, require_non_negative
@@ -109,6 +109,15 @@ class MFMRJoint(MFMR):
         self.anchor = anchor
         self.scale = scale
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent.
+
+        The printed form scales every class's column to sum 1 after each update, which is to know it, too.
+        """
+        knows_balance = self.variant == "paper" or self.balance > 0
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if knows_balance else ()))
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""

@@ -13,7 +13,7 @@ import numpy as np
 from zslplat.comparison.plots import render
 from zslplat.comparison.tables import write_table
 from zslplat.config import write_config
-from zslplat.experiment import Workbench
+from zslplat.experiment import Workbench, knowledge
 from zslplat.settings import Settings
 from zslplat.tasks.base import Curve, Table
 from zslplat.tracking.environment import environment_record
@@ -80,6 +80,11 @@ def rerun_tag(
         "fingerprint": bench.dataset.fingerprint,
     }
     return {"zslplat.rerun": json.dumps(content)}
+
+
+def knowledge_tag(bench: Workbench, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag that tells what a method with these parameters knows of the batch that it scores."""
+    return {"zslplat.knows": knowledge(bench.experiment.method.with_parameters(parameters))}
 
 
 def rows_tag(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -159,6 +164,7 @@ class StudyViews:
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, record["parameters"], "validation", self.bench.experiment.seed, {}),
+                    **knowledge_tag(self.bench, record["parameters"]),
                     "zslplat.kind": "trial",
                     "zslplat.state": record["state"],
                     **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
@@ -193,6 +199,7 @@ class StudyViews:
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, trial["parameters"], "test", entry["seed"], trial["carry"]),
+                    **knowledge_tag(self.bench, trial["parameters"]),
                     **rows_tag(entry),
                     "zslplat.kind": "final",
                     "zslplat.winner": str(winner),
@@ -250,7 +257,12 @@ class StudyViews:
                 key=PARENT,
                 name=self.name,
                 metrics=metrics,
-                tags={**self.tags, "zslplat.kind": "study", "zslplat.winner": str(winner)},
+                tags={
+                    **self.tags,
+                    **knowledge_tag(self.bench, trial["parameters"]),
+                    "zslplat.kind": "study",
+                    "zslplat.winner": str(winner),
+                },
                 status="FINISHED" if complete else "KILLED",
                 started=self.began,
                 ended=ended,
