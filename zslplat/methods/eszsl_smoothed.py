@@ -41,7 +41,7 @@ class SmoothedESZSL(ESZSL):
         "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True)),
         "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
         "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True)),
-        "balance": Parameter("how far classes are forced to equal mass", Real(0, 1)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
     }
 
     def __init__(
@@ -53,7 +53,7 @@ class SmoothedESZSL(ESZSL):
         smoothing: float = 10.0,
         k: int = 10,
         temperature: float = 0.5,
-        balance: float = 1.0,
+        balance: float = 0.75,
     ) -> None:
         super().__init__(alpha, gamma, labels, scale)
         self.smoothing = smoothing

@@ -16,7 +16,8 @@ lambda    lam          scalar      weight of the feature graph
 
 An update of U touches (d, a) and (a, a) matrices and the sparse graph: X enters through Y'X, the counts and |X|^2.
 
-**What differs from the printed form** (``variant="paper"`` keeps it), and why:
+**What differs from the printed form** (``variant="paper"`` keeps it), and why. Only the second point corrects an
+error; the others are additions, whose worth without the factorisation :mod:`zslplat.methods.ridge_prototypes` shows:
 
 * Signatures are centred and split into positive and negative parts: the presence and the absence of an attribute
   each get a non-negative column of U. Shifted to be positive, all classes share most of their signature.
