@@ -2,13 +2,17 @@
 
     python benchmarks/tables.py benchmarks/tables/mfmr.toml --out FOLDER [--data-root FOLDER] [--only NAME ...]
 
-A suite names data sets, rows (methods with what is fixed and searched) and comparisons. Every row is tuned for the
-suite's first task on validation classes; the parameters found there serve the other tasks, too, where validation only
-carries what a task carries (the bias of calibrated stacking), and tasks that carry nothing may do without
-(``only_tested``). Random methods are repeated five times. Everything is a study or run of its own in FOLDER/store: a
-stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and `zslplat compare` show the same runs.
-``scores.csv`` and ``differences.csv`` are written after each data set. Where a row fails, the others go on, and the
-exit code is 1.
+A suite names data sets, rows (methods with what is fixed and searched, and ``features``, steps in place of the
+method's own) and comparisons. Every row gets the suite's number of trials (a data set may have a number of its own, for
+all rows; methods with nothing to search have one). It is tuned for the suite's first task on validation classes; the
+parameters found there serve the other tasks, too, where validation only carries what a task carries (the bias of
+calibrated stacking), and tasks that carry nothing may do without (``only_tested``). Random methods are repeated five
+times. Everything is a study or run of its own in FOLDER/store: a stopped command goes on where it was, and `zslplat ui
+--store FOLDER/store` and `zslplat compare` show the same runs.
+
+Written after each data set: ``scores.csv``; ``differences.csv``; and ``budgets.csv``, which says of every row what it
+knows of the batch that it scores, its trials and, for methods that train in epochs, which epoch validation chose out of
+how many. Where a row fails, the others go on, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -28,6 +32,7 @@ from rich.table import Table
 
 from zslplat.cli.options import method_spec
 from zslplat.comparison.paired import Scored, difference, interval, mean_difference
+from zslplat.config import read_config
 from zslplat.errors import ZslplatError
 from zslplat.experiment import Experiment, searched_space
 from zslplat.registry import component
@@ -39,6 +44,7 @@ from zslplat.tuning.single import run_setting
 from zslplat.tuning.study import run_study
 
 Scores = dict[tuple[str, str, str], Scored]
+Costs = dict[tuple[str, str], list[Any]]
 
 
 class Ledger:
@@ -64,34 +70,41 @@ class Ledger:
         if trials:
             result = run_study(experiment, options, settings)
             name, found, test = result.name, result.parameters, result.test
+            steps = read_config(result.config).get("carried", {}).get("best_step") if result.config else None
+            done = sum(result.trials.values())
         else:
             run = run_setting(experiment, settings, test=True, repeats=options.repeats, workers=options.workers)
-            name, found, test = run.run_ids[0], {}, run.metrics
+            name, found, test, steps, done = run.run_ids[0], {}, run.metrics, None, 0
         value = float(np.mean([metrics[component("tasks", experiment.task.name).primary.name] for metrics in test]))
-        self.entries[key] = {"study": name, "parameters": found, "value": value}
+        self.entries[key] = {"study": name, "parameters": found, "value": value, "trials": done, "steps": steps}
         self.path.write_text(json.dumps(self.entries, indent=1))
         return self.entries[key], True
 
 
 def tuned(
     row: dict[str, Any], data: dict[str, Any], suite: dict[str, Any], settings: Any, ledger: Ledger
-) -> dict[str, str]:
-    """Carry out the studies of one row on one data set; returns their names by task."""
+) -> tuple[dict[str, str], list[Any]]:
+    """Carry out the studies of one row on one data set; returns their names by task, and what the search cost.
+
+    The cost is (trials, chosen epoch, most epochs), the epochs empty for methods without.
+    """
     spec = method_spec(row["method"], None, None)
     given = data.get("fixed", {}).items()  # epochs, say: a small data set needs more of them
     known = component("methods", spec.name).parameters
     spec = spec.with_parameters({k: v for k, v in given if k in known and k not in spec.parameters})
     template = component("methods", spec.name).build(spec.parameters)
-    features = None
+    features = row.get("features")
     if "first_steps" in data:
-        features = ",".join([*data["first_steps"], *template.wanted_preprocessing.features])
+        wanted = template.wanted_preprocessing.overridden(features, None)
+        features = ",".join([*data["first_steps"], *wanted.features])
     tasks = [*data.get("tasks", suite["tasks"])]
     names: dict[str, str] = {}
     parameters: dict[str, Any] = {}
+    cost: list[Any] = []
     for task in tasks:
         if task == tasks[0]:
             method, space = spec, searched_space(template, spec.parameters, row.get("space", {}))
-            trials = row.get("trials", data.get("trials", suite["trials"])) if space else 1
+            trials = data.get("trials", suite["trials"]) if space else 1
         else:
             method, space = spec.with_parameters(parameters), {}
             trials = 0 if task in suite.get("only_tested", []) else 1
@@ -99,10 +112,13 @@ def tuned(
         began = time.time()
         entry, new = ledger.study(experiment, trials, suite, settings)
         names[task], parameters = entry["study"], parameters or entry["parameters"]
+        if task == tasks[0]:
+            most = template.get_params(deep=False).get(template.step_parameter, "")
+            cost = [entry.get("trials", trials), entry.get("steps") or "", most]
         if new:
             value, seconds = entry["value"], time.time() - began
             print(f"{data['name']:18} {row['name']:26} {task:22} {value:.4f}  {seconds:6.1f} s", flush=True)
-    return names
+    return names, cost
 
 
 def collected(data: dict[str, Any], row: str, studies: dict[str, str], settings: Any) -> Scores:
@@ -124,29 +140,41 @@ def write(path: Path, header: list[str], lines: list[list[Any]]) -> None:
         csv.writer(file, lineterminator="\n").writerows([header, *lines])
 
 
-def report(scores: Scores, suite: dict[str, Any], out: Path, *, quiet: bool) -> None:
-    """Write scores and differences, and print them unless ``quiet``."""
+def report(scores: Scores, costs: Costs, suite: dict[str, Any], out: Path, *, quiet: bool) -> None:
+    """Write scores, budgets and differences, and print them unless ``quiet``."""
     console = Console(width=200, quiet=quiet)
-    lines: list[list[Any]] = []
+    knows: dict[tuple[str, str], str] = {}
+    for (name, row, _), scored in scores.items():
+        knows.setdefault((name, row), "not recorded" if scored.knows is None else scored.knows)
+    lines: list[list[Any]] = [[name, row, knows[name, row], *cost] for (name, row), cost in costs.items()]
+    write(out / "budgets.csv", ["data", "row", "knows_of_batch", "trials", "chosen_epoch", "most_epochs"], lines)
+    lines = []
     for (name, row, task), scored in scores.items():
         for metric in metrics_of(suite, task):
             if metric in scored.values:
                 own = interval(scored, metric)
                 spread = float(np.std(scored.values[metric], ddof=1)) if len(scored.values[metric]) > 1 else ""
-                lines.append([name, row, task, metric, own.estimate, spread, own.low, own.high])
-    write(out / "scores.csv", ["data", "row", "task", "metric", "test", "spread", "low", "high"], lines)
+                lines.append([name, row, task, metric, own.estimate, spread, own.low, own.high, knows[name, row]])
+    header = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch"]
+    write(out / "scores.csv", header, lines)
     names, rows = list(dict.fromkeys(k[0] for k in scores)), list(dict.fromkeys(k[1] for k in scores))
     kinds = dict.fromkeys(
         (task.partition("(")[0], metric) for _, _, task in scores for metric in metrics_of(suite, task)
     )
     values = {(line[0], line[1], line[2].partition("(")[0], line[3]): line for line in lines}
     for kind, metric in kinds:
-        table = Table(f"{kind}: {metric}", *names)
+        table = Table(f"{kind}: {metric}", *names, "knows of batch")
         for row in rows:
             cells = [values.get((name, row, kind, metric)) for name in names]
             shown = ["" if c is None else f"{c[4]:.3f}" + (f" ±{c[5]:.3f}" if c[5] != "" else "") for c in cells]
-            table.add_row(row, *shown)
+            # What a row knows may differ between data sets where the search chooses it.
+            marks = dict.fromkeys(knows[name, row] for name in names if (name, row) in knows)
+            table.add_row(row, *shown, " / ".join(marks))
         console.print(table)
+    table = Table("trials; epochs chosen of most", *names)
+    for row in rows:
+        table.add_row(row, *(_budget(costs[name, row]) if (name, row) in costs else "" for name in names))
+    console.print(table)
     lines = []
     for kind, metric in kinds:
         table = Table(f"{kind}: {metric}", *names, "mean")
@@ -176,6 +204,11 @@ def report(scores: Scores, suite: dict[str, Any], out: Path, *, quiet: bool) -> 
     write(out / "differences.csv", header, lines)
 
 
+def _budget(cost: list[Any]) -> str:
+    trials, chosen, most = cost
+    return str(trials) + (f"; {chosen:g} of {most}" if chosen != "" else "")
+
+
 def main() -> None:
     """Carry out a suite."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
@@ -195,6 +228,7 @@ def main() -> None:
     if unknown := sorted(set(arguments.only) - set(names)):
         parser.error(f"--only {unknown[0]}: no such data set in {arguments.suite}; it has {', '.join(names)}")
     scores: Scores = {}
+    costs: Costs = {}
     failed = False
     for data in suite["data"]:
         if arguments.only and data["name"] not in arguments.only:
@@ -203,13 +237,13 @@ def main() -> None:
             if data["name"] in row.get("not_on", []):
                 continue
             try:
-                studies = tuned(row, data, suite, settings, ledger)
+                studies, costs[data["name"], row["name"]] = tuned(row, data, suite, settings, ledger)
                 scores |= collected(data, row["name"], studies, settings)
             except ZslplatError as error:
                 print(f"{data['name']} {row['name']}: {error}", file=sys.stderr, flush=True)
                 failed = True
         if scores:
-            report(scores, suite, arguments.out, quiet=arguments.quiet_report)
+            report(scores, costs, suite, arguments.out, quiet=arguments.quiet_report)
     if failed:
         sys.exit(1)
 

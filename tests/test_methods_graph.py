@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from zslplat.data.digit_pairs import DigitPairs
+from zslplat.data.source import DataPlaces
 from zslplat.errors import MethodError
+from zslplat.experiment import preprocess
 from zslplat.methods import spectral
 from zslplat.methods.eszsl import ESZSL
 from zslplat.methods.eszsl_smoothed import SmoothedESZSL
@@ -11,8 +14,10 @@ from zslplat.methods.feature_metric import ResidualMetric, prepare
 from zslplat.methods.gfhf import FLOOR, GFHF, _joined
 from zslplat.methods.graph_smoothing import SHARPNESS, balanced, harmonic, log_shares, probabilities, smooth, solve
 from zslplat.methods.mfmr import MFMR
+from zslplat.methods.mfmr_joint import MFMRJoint
 from zslplat.methods.neighbours import affinity, nearest
 from zslplat.methods.trifactorisation import learn_both
+from zslplat.tasks.zsl import ZeroShot
 
 
 def problem(n=150, d=30, c=8, a=6, unseen=4, seed=1):
@@ -128,6 +133,33 @@ def test_balanced_columns_have_equal_mass():
     F = np.random.default_rng(0).uniform(0, 1, (20, 4))
     np.testing.assert_allclose(balanced(F, 1.0).sum(axis=0), 1)
     np.testing.assert_array_equal(balanced(F, 0.0), F)
+    np.testing.assert_allclose(balanced(F, 0.75).sum(axis=0), F.sum(axis=0) ** 0.25)
+
+
+@pytest.fixture(scope="module")
+def uneven_digits():
+    """Unseen classes of a validation fold, one of which has 70 % of the rows."""
+    task = ZeroShot()
+    raw = task.validation(DigitPairs().load(DataPlaces()), seed=0)[0]
+    y = raw.truth["y_pool"]
+    others = np.setdiff1d(np.unique(y), [7])
+    rows = np.flatnonzero(y == 7)
+    few = np.concatenate([np.flatnonzero(y == k)[: round(len(rows) * 3 / 7 / len(others)) or 1] for k in others])
+    return task, raw, np.sort(np.concatenate([rows, few]))
+
+
+@pytest.mark.parametrize("method", [GFHF, SmoothedESZSL, MFMRJoint])
+def test_default_balance_does_not_suppose_equal_frequencies(method, uneven_digits):
+    task, raw, rows = uneven_digits
+    inputs = preprocess(raw, task, method().wanted_preprocessing).inputs
+    true = raw.truth["y_pool"][rows]
+    right = {}
+    for balance in (0, method().balance, 1):
+        fitted = method(balance=balance).fit(inputs["X"], inputs["y"], inputs["S"])
+        right[balance] = np.mean(fitted.predict(inputs["X_pool"][rows], inputs["S_pool"]) == true)
+    nothing, default, equal = right.values()
+    assert default > equal + 0.02
+    assert default > nothing
 
 
 def test_probabilities_are_a_softmax():

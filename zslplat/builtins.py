@@ -11,6 +11,7 @@ _ZERO_SHOT = {
     "keszsl": "zslplat.methods.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.mfmr:MFMR",
     "mfmr-joint": "zslplat.methods.mfmr_joint:MFMRJoint",
+    "ridge-prototypes": "zslplat.methods.ridge_prototypes:RidgePrototypes",
     "sae": "zslplat.methods.sae:SAE",
     "zskl": "zslplat.methods.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zskl_ort:ZSKLOrt",

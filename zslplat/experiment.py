@@ -32,6 +32,8 @@ from zslplat.tuning.cache import ArrayCache, key_of, read_arrays, write_arrays
 from zslplat.tuning.jobs import PrepareJob, load_problem, save_problem
 from zslplat.tuning.warned import MOST_TEXTS, Entries, collected, entries_of
 
+NOTHING = "nothing"  # what an inductive method knows of the batch that it scores
+
 
 def build_component(kind: str, spec: Spec) -> Any:
     """Make a component from its spec; raises :class:`UsageError` for unknown options and illegal values."""
@@ -257,6 +259,12 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
             raise UsageError(f"{name} is both fixed and searched; give it either a value or a range")
         space[name] = parse_range(text, legal)
     return space
+
+
+def knowledge(method: Spec) -> str:
+    """Return in words what a method with these parameters knows of the batch that it scores (``knows_of_batch``)."""
+    known = registry.component("methods", method.name).build(method.parameters).knows_of_batch
+    return ", ".join(known) or NOTHING
 
 
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:

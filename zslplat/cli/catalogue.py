@@ -9,6 +9,7 @@ import typer
 from zslplat.cli import options as o
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
+_LABELS = {"knows": "knows of the scored batch"}
 
 
 def register(app: typer.Typer) -> None:
@@ -94,9 +95,9 @@ def show(
         origin = f"{description['distribution']} {description['version']}"
         lines = [f"{kind} {description['name']}  (from {origin})"]
         lines += [description[key] for key in ("summary",) if description[key]]
-        for key in ("tags", "preprocessing", "primary", "licence", "citation"):
+        for key in ("tags", "preprocessing", "knows", "primary", "licence", "citation"):
             if description.get(key):
-                lines.append(f"{key}: {description[key]}")
+                lines.append(f"{_LABELS.get(key, key)}: {description[key]}")
         for line in lines:
             console.print(line, highlight=False, markup=False, soft_wrap=True)
         if description["parameters"]:
@@ -116,7 +117,8 @@ def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
 def _describe(entry: Any, spec: Any) -> dict[str, Any]:
     import inspect
 
-    from zslplat.experiment import describe_range
+    from zslplat.experiment import NOTHING, describe_range
+    from zslplat.methods.base import Method
     from zslplat.spec import format_value
 
     component = entry.load()
@@ -140,7 +142,8 @@ def _describe(entry: Any, spec: Any) -> dict[str, Any]:
         parameters.append(
             {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": ""}
         )
-    preprocessing = getattr(component, "preprocessing", None)
+    # What these parameters want: variants of a method may differ from the class's own.
+    preprocessing = getattr(instance, "wanted_preprocessing", None)
     steps = ""
     if preprocessing is not None:
         steps = "; ".join(f"{r}: {', '.join(getattr(preprocessing, r)) or 'none'}" for r in ("features", "signatures"))
@@ -151,6 +154,7 @@ def _describe(entry: Any, spec: Any) -> dict[str, Any]:
         "summary": component.summary,
         "tags": ", ".join(_tags(component)),
         "preprocessing": steps,
+        "knows": (", ".join(instance.knows_of_batch) or NOTHING) if isinstance(instance, Method) else "",
         "primary": f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}" if primary else "",
         "licence": getattr(component, "licence", ""),
         "citation": component.citation,

@@ -65,7 +65,7 @@ def compare(
     console = stdout_console()
     title = f"{name} of task {task_spec} on {dataset_spec}; differences from {baseline}"
     console.print(title, highlight=False, markup=False, soft_wrap=True)
-    table = Shown("method", "validation", "test", "95% interval", "difference", "95% interval", "")
+    table = Shown("method", "validation", "test", "95% interval", "difference", "95% interval", "", "knows of batch")
     for number in (1, 2, 4):
         table.columns[number].justify = "right"
     for row in rows:
@@ -78,6 +78,7 @@ def compare(
             _number(row["difference"], sign=True),
             _ends(row["difference_low"], row["difference_high"], sign=True),
             row["verdict"],
+            "not recorded" if row["knows"] is None else row["knows"],
         )
     console.print(table, markup=False)
     notes = []

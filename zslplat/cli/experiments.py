@@ -343,10 +343,12 @@ def _close(reporter: Any) -> None:
 
 def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
     from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
+    from zslplat.experiment import knowledge
     from zslplat.spec import format_value
 
+    knows = knowledge(experiment.method.with_parameters(result.parameters))
     if as_json:
-        print_json({**vars(result), "tracking_uri": settings.tracking_uri})
+        print_json({**vars(result), "knows_of_batch": knows, "tracking_uri": settings.tracking_uri})
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
@@ -357,6 +359,7 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
+        f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
         f"looks at this test split so far: {result.looks_at_test}",
         f"runs: {settings.tracking_uri} (zslplat ui{_store_option(settings)})",

@@ -26,7 +26,8 @@ class Scored:
 
     ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
-    :func:`zslplat.metrics.resampling.rows_digest`), None in older records; ``names`` are further names of the entry
+    :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
+    (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
     beside label, study and method, its run ids among them.
     """
 
@@ -37,6 +38,7 @@ class Scored:
     replicates: Mapping[str, np.ndarray]
     validation: Mapping[str, float]
     rows: str | None = None
+    knows: str | None = None
     names: frozenset[str] = field(default_factory=frozenset)
 
     @property

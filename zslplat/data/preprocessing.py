@@ -7,10 +7,14 @@ in which they are listed:
 ``standardise``  subtract the mean and divide by the standard deviation of the training rows
 ``l1``, ``l2``   divide each row by its norm (rows of zeros stay)
 ``hellinger``    square root of the l1-normalised row; needs non-negative values
-``shift``        make non-negative: subtract the smallest training value of the whole matrix, clip below 0
+``shift``        make non-negative: subtract the smallest value of the whole matrix where it is negative, clip below 0
+``lift``         the same column by column: columns without a negative value stay as they are
 ``unit``         map every column to [0, 1] by its training minimum and maximum, clip outside
 ``split``        make non-negative: positive and negative parts side by side, (n, d) -> (n, 2d); nothing is done
-                 where the training rows hold no negative value
+                 where there is no negative value
+
+``shift``, ``lift`` and ``split`` look for negative values among the training rows and, of signatures, those of all
+classes of the problem, so that no class loses what its signature says to the clipping.
 
 The centre of ``center`` and ``standardise`` for signatures comes from the seen classes, unless the spec says
 ``center_all``, which uses the signatures of all classes of the problem (they are side information, known before any
@@ -26,7 +30,7 @@ import numpy as np
 
 from zslplat.errors import DataError, UnknownNameError
 
-STEPS = ("center", "center_all", "standardise", "l1", "l2", "hellinger", "shift", "unit", "split", "none")
+STEPS = ("center", "center_all", "standardise", "l1", "l2", "hellinger", "shift", "lift", "unit", "split", "none")
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,8 @@ def apply_steps(
 ) -> list[np.ndarray]:
     """Apply the steps to the training rows and, with the training rows' statistics, to the other matrices.
 
-    ``every``: rows whose mean ``center_all`` subtracts (default: the training rows). Returns the transformed training
+    ``every``: rows that are all known beforehand, whose mean ``center_all`` subtracts and among which ``shift``,
+    ``lift`` and ``split`` look for negative values (default: the training rows). Returns the transformed training
     rows first. float32 stays float32; everything else becomes float64; integer features become float32. Statistics
     are accumulated in float64.
     """
@@ -75,13 +80,13 @@ def apply_steps(
             everything = everything - mean
             continue
         source = [*matrices] if everything is None else [*matrices, everything]
-        result = _apply("center" if step == "center_all" else step, source)
+        result = _apply("center" if step == "center_all" else step, source, everything)
         matrices = result[: len(matrices)]
         everything = None if everything is None else result[-1]
     return matrices
 
 
-def _apply(step: str, matrices: list[np.ndarray]) -> list[np.ndarray]:
+def _apply(step: str, matrices: list[np.ndarray], everything: np.ndarray | None) -> list[np.ndarray]:
     train = matrices[0]
     if step in ("center", "standardise"):
         mean = train.mean(axis=0, dtype=np.float64)
@@ -96,19 +101,16 @@ def _apply(step: str, matrices: list[np.ndarray]) -> list[np.ndarray]:
         if min(float(m.min()) for m in matrices if m.size) < 0:
             raise DataError("hellinger needs non-negative values; put shift or split before it")
         return [np.sqrt(_normalise(m, "l1")) for m in matrices]
-    if step == "shift":
-        low = float(train.min())
-        return (
-            [np.maximum(m - m.dtype.type(low), 0) for m in matrices]
-            if low < 0
-            else [np.maximum(m, 0) for m in matrices]
-        )
+    known = train if everything is None else np.vstack([train, everything])
+    if step in ("shift", "lift"):
+        low = np.minimum(known.min(axis=0) if step == "lift" else known.min(), 0)
+        return [np.maximum(m - low.astype(m.dtype), 0) for m in matrices]
     if step == "unit":
         low_column, high_column = train.min(axis=0), train.max(axis=0)
         width = np.where(high_column > low_column, high_column - low_column, 1)
         return [np.clip((m - low_column) / width, 0, 1).astype(m.dtype) for m in matrices]
     if step == "split":
-        if float(train.min()) >= 0:
+        if float(known.min()) >= 0:
             return [np.maximum(m, 0) for m in matrices]
         return [np.hstack([np.maximum(m, 0), np.maximum(-m, 0)]) for m in matrices]
     raise UnknownNameError("preprocessing step", step, STEPS)

@@ -47,6 +47,6 @@ def _stand_in(step: str, rows: np.ndarray) -> np.ndarray:
     if step == "standardise":
         mean, deviation = rows.mean(axis=0, dtype=np.float64), rows.std(axis=0, dtype=np.float64)
         return np.stack([mean - deviation, mean + deviation])
-    if step in ("shift", "unit", "split"):
+    if step in ("shift", "lift", "unit", "split"):
         return np.stack([rows.min(axis=0), rows.max(axis=0)])
     raise UsageError(f"preprocessing step {step!r} cannot be kept with an index; use other steps")

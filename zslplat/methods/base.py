@@ -19,6 +19,10 @@ if TYPE_CHECKING:
 
 Arrays = dict[str, np.ndarray]
 
+# What a method may know of the batch that it scores (``Method.knows_of_batch``).
+OTHER_ROWS = "other rows"
+CLASS_BALANCE = "class balance"
+
 
 @dataclass
 class Diagnostics:
@@ -101,6 +105,16 @@ class Method(BaseEstimator):
     def wanted_preprocessing(self) -> Preprocessing:
         """The preprocessing for these parameters; variants of a method may differ from ``preprocessing``."""
         return self.preprocessing
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """What these parameters know of the batch that is scored, beyond the row at hand; empty for most methods.
+
+        ``other rows``: the rows are scored jointly (``transductive``). ``class balance``: the candidate classes are
+        taken to be about equally frequent in the batch. Either makes scores on a test batch incomparable with those
+        of methods that do not know it, unless it is said.
+        """
+        return (OTHER_ROWS,) if self.transductive else ()
 
     @property
     def is_random(self) -> bool:

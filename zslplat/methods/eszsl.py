@@ -53,6 +53,10 @@ class ESZSL(ZeroShotMethod):
     range serves any number of rows and any length of features, or absolute as the authors' code has them
     (``scale="absolute"``). ``labels``: ``signed`` for {-1, 1} (the paper), ``binary`` for {0, 1} (common code).
     Learned: ``W_`` (d, a). Accumulates in float64; scores are computed in the precision of X.
+
+    Features are not centred: on validation classes, tuned, centring gains or loses no more than 0.006 on four of six
+    sets and loses 0.015 and 0.003 on the others, and the default setting is better without it on five. Compare with
+    ``--features center,l2``, or with ``ridge-prototypes``, which centres.
     """
 
     summary = "bilinear compatibility with two ridges, closed form"

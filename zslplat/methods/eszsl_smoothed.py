@@ -16,7 +16,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.eszsl import ESZSL
 from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.methods.neighbours import affinity, largest_k, nearest
@@ -41,7 +41,7 @@ class SmoothedESZSL(ESZSL):
         "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True)),
         "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
         "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True)),
-        "balance": Parameter("how far classes are forced to equal mass", Real(0, 1)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
     }
 
     def __init__(
@@ -53,13 +53,18 @@ class SmoothedESZSL(ESZSL):
         smoothing: float = 10.0,
         k: int = 10,
         temperature: float = 0.5,
-        balance: float = 1.0,
+        balance: float = 0.75,
     ) -> None:
         super().__init__(alpha, gamma, labels, scale)
         self.smoothing = smoothing
         self.k = k
         self.temperature = temperature
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""

@@ -21,6 +21,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
+from scipy.special import log_softmax
 
 from zslplat.methods import spectral
 
@@ -78,6 +79,17 @@ class EuclideanMetric:
     def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the cosine (n, c) of every row of X (n, d) with every row of B (c, d)."""
         return np.asarray(unit_rows(X) @ unit_rows(B).T.astype(X.dtype))
+
+
+def relative(cosines: np.ndarray, temperature: float) -> np.ndarray:
+    """Return cosines (n, c) less ``temperature`` times the log of each row's sum of exp(cosine / temperature).
+
+    The log-probability of each class up to scale: rows that are close to every class no longer lead every class's
+    list. Infinite temperature leaves the cosines as they are.
+    """
+    if np.isinf(temperature):
+        return cosines
+    return np.asarray(temperature * log_softmax(cosines / temperature, axis=1))
 
 
 def unit_rows(M: np.ndarray) -> np.ndarray:

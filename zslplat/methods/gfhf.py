@@ -22,7 +22,7 @@ from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods import spectral
-from zslplat.methods.base import Arrays, ZeroShotMethod, check_fit_inputs
+from zslplat.methods.base import CLASS_BALANCE, Arrays, ZeroShotMethod, check_fit_inputs
 from zslplat.methods.feature_metric import unit_rows
 from zslplat.methods.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.methods.neighbours import affinity, largest_k, nearest
@@ -36,7 +36,8 @@ class GFHF(ZeroShotMethod):
 
     ``alpha`` is the ridge of the regression in units of the mean curvature; ``k`` the neighbours in the graph of the
     rows, the same graph as MFMR's; ``anchors`` the number of rows that each class's vector is joined to; ``balance``
-    divides each class's column by its mass to this power (class mass normalisation with equal masses at 1).
+    divides each class's column by its mass to this power, class mass normalisation with equal masses at 1 (see
+    :func:`zslplat.methods.graph_smoothing.balanced` for its default).
     Learned: ``M_`` (a, d), ``mean_`` (d,).
     """
 
@@ -53,14 +54,19 @@ class GFHF(ZeroShotMethod):
         "alpha": Parameter("ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True)),
         "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
         "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True)),
-        "balance": Parameter("how far classes are forced to equal mass", Real(0, 1)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
     }
 
-    def __init__(self, alpha: float = 1.0, k: int = 10, anchors: int = 50, balance: float = 1.0) -> None:
+    def __init__(self, alpha: float = 1.0, k: int = 10, anchors: int = 50, balance: float = 0.75) -> None:
         self.alpha = alpha
         self.k = k
         self.anchors = anchors
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts."""

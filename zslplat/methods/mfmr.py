@@ -16,7 +16,8 @@ lambda    lam          scalar      weight of the feature graph
 
 An update of U touches (d, a) and (a, a) matrices and the sparse graph: X enters through Y'X, the counts and |X|^2.
 
-**What differs from the printed form** (``variant="paper"`` keeps it), and why:
+**What differs from the printed form** (``variant="paper"`` keeps it), and why. Only the second point corrects an
+error; the others are additions, whose worth without the factorisation :mod:`zslplat.methods.ridge_prototypes` shows:
 
 * Signatures are centred and split into positive and negative parts: the presence and the absence of an attribute
   each get a non-negative column of U. Shifted to be positive, all classes share most of their signature.
@@ -37,7 +38,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 import numpy as np
-from scipy.special import log_softmax
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError
@@ -204,8 +204,8 @@ class MFMR(ZeroShotMethod):
 
     @property
     def wanted_preprocessing(self) -> Preprocessing:
-        """The printed form takes signatures as they are, made non-negative without losing what 0 means."""
-        return Preprocessing(("split", "l2"), ("unit",)) if self.variant == "paper" else self.preprocessing
+        """The printed form takes signatures as they are; columns with negative values are lifted to 0."""
+        return Preprocessing(("split", "l2"), ("lift",)) if self.variant == "paper" else self.preprocessing
 
     @property
     def space(self) -> Space:
@@ -283,9 +283,7 @@ class MFMR(ZeroShotMethod):
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
         cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
-        if self.variant == "paper" or np.isinf(self.temperature):
-            return cosines
-        return np.asarray(self.temperature * log_softmax(cosines / self.temperature, axis=1))
+        return cosines if self.variant == "paper" else feature_metric.relative(cosines, self.temperature)
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""

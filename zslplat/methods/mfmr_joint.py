@@ -22,7 +22,8 @@ The form used by default minimises over V >= 0, by Eq. 13 in its form for signed
   rather than a mixture of several wants short promises, hence ``scale`` < 1.
 * Rows of V tend to sum 1, instead of Algorithm 2's columns after each update, which would void the guarantee that the
   objective never rises. Columns are balanced once, at the end: divided by their sums to the power ``balance``
-  (1: every class gets the same mass, the constraint of Eq. 11; 0: not at all).
+  (1: every class gets the same mass, the constraint of Eq. 11, which is to know that the classes of the batch are
+  equally frequent; 0: not at all). The default takes them to be roughly so: see :func:`graph_smoothing.balanced`.
 * Scores are log-probabilities of V (:func:`log_shares`), not V: the same classes, better rankings of rows.
 * P holds the common scheme's scores, as probabilities (softmax of cosines over ``temperature``). The updates start
   from P, and stay near it as ``anchor`` says: 0 is Eq. 11's own data term, 1 only smooths P over the graph.
@@ -35,7 +36,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.factorisation import TINY, Factorisation, factorise
 from zslplat.methods.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.mfmr import MFMR, require_non_negative
@@ -60,7 +61,7 @@ class MFMRJoint(MFMR):
         "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True)),
         "anchor": Parameter("weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1)),
         "scale": Parameter("length of promised vectors against rows", POSITIVE),
-        "balance": Parameter("how far classes are forced to equal mass", Real(0, 1)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
     }
     _improvements = (*MFMR._improvements, "anchor")
 
@@ -81,7 +82,7 @@ class MFMRJoint(MFMR):
         gamma: float = 5.0,
         anchor: float = 0.75,
         scale: float = 0.3,
-        balance: float = 1.0,
+        balance: float = 0.75,
         iterations: int | None = None,
         converged_at: float | None = None,
         variant: str = "best",
@@ -109,6 +110,15 @@ class MFMRJoint(MFMR):
         self.anchor = anchor
         self.scale = scale
         self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent.
+
+        The printed form scales every class's column to sum 1 after each update, which is to know it, too.
+        """
+        knows_balance = self.variant == "paper" or self.balance > 0
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if knows_balance else ()))
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""

@@ -141,6 +141,7 @@ def _entry(parent: Any, group: list[Any], several: Mapping[str, int]) -> Scored:
         replicates={},
         validation=validation,
         # All repeats score the test problem of their study; some may be older than the tag.
+        knows=group[0].data.tags.get("zslplat.knows"),
         rows=next((run.data.tags["zslplat.rows"] for run in group if "zslplat.rows" in run.data.tags), None),
         names=frozenset({f"{method} [{study}]", *ids, *([] if parent is None else [parent.info.run_id])}),
     )

@@ -13,7 +13,7 @@ import numpy as np
 from zslplat.comparison.plots import render
 from zslplat.comparison.tables import write_table
 from zslplat.config import write_config
-from zslplat.experiment import Workbench
+from zslplat.experiment import Workbench, knowledge
 from zslplat.settings import Settings
 from zslplat.tasks.base import Curve, Table
 from zslplat.tracking.environment import environment_record
@@ -81,6 +81,11 @@ def rerun_tag(
         "fingerprint": bench.dataset.fingerprint,
     }
     return {"zslplat.rerun": json.dumps(content)}
+
+
+def knowledge_tag(bench: Workbench, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag that tells what a method with these parameters knows of the batch that it scores."""
+    return {"zslplat.knows": knowledge(bench.experiment.method.with_parameters(parameters))}
 
 
 def rows_tag(entry: Mapping[str, Any]) -> dict[str, str]:
@@ -162,6 +167,7 @@ class StudyViews:
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, record["parameters"], "validation", self.bench.experiment.seed, {}),
+                    **knowledge_tag(self.bench, record["parameters"]),
                     "zslplat.kind": "trial",
                     "zslplat.state": record["state"],
                     **warnings_tag(in_words(record.get("warnings", []))),
@@ -197,6 +203,7 @@ class StudyViews:
                 tags={
                     **self.tags,
                     **rerun_tag(self.bench, trial["parameters"], "test", entry["seed"], trial["carry"]),
+                    **knowledge_tag(self.bench, trial["parameters"]),
                     **rows_tag(entry),
                     "zslplat.kind": "final",
                     "zslplat.winner": str(winner),
@@ -267,6 +274,7 @@ class StudyViews:
                     "zslplat.winner": str(winner),
                     # A study that goes on may leave its warnings behind.
                     **(warnings_tag(warned) or {"zslplat.warnings": "none"}),
+                    **knowledge_tag(self.bench, trial["parameters"]),
                 },
                 status="FINISHED" if complete else "KILLED",
                 started=self.began,

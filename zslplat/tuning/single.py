@@ -16,7 +16,7 @@ from zslplat.experiment import Experiment, Workbench
 from zslplat.settings import Settings
 from zslplat.tracking import pending
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.views import common_tags, dataset_view, experiment_name, rerun_tag, rows_tag
+from zslplat.tracking.views import common_tags, dataset_view, experiment_name, knowledge_tag, rerun_tag, rows_tag
 from zslplat.tuning.cache import key_of
 from zslplat.tuning.executor import Workers
 from zslplat.tuning.jobs import REPLICATES, EvaluateJob
@@ -183,6 +183,7 @@ def _show(
             tags={
                 **common_tags(bench),
                 **rerun_tag(bench, {}, split, jobs[r].seed, jobs[r].carried),
+                **knowledge_tag(bench, {}),
                 **rows_tag(content),
                 **warnings_tag([*built, *warned]),
                 "zslplat.kind": "run",
