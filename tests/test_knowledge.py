@@ -13,7 +13,7 @@ from zslplat.methods.base import ZeroShotMethod
 from zslplat.registry import registry
 from zslplat.spec import Spec
 
-BOTH = "other rows, class balance"
+BOTH = "transductive, class balance"
 TABLES = Path(__file__).parent.parent / "benchmarks" / "tables.py"
 DATA = (
     "synthetic(rows_train=160, rows_test_seen=10, rows_test_unseen=30, dimensions=12, attributes=5, classes_seen=10, "
@@ -49,11 +49,11 @@ method = "zskl(epochs=3)"
         ("mfmr", "nothing"),
         ("mfmr-joint(balance=1)", BOTH),
         ("mfmr-joint(balance=0.5)", BOTH),
-        ("mfmr-joint(balance=0)", "other rows"),
+        ("mfmr-joint(balance=0)", "transductive"),
         ("mfmr-joint(variant=paper, balance=0)", BOTH),  # its columns are scaled to equal sums whatever balance is
-        ("gfhf(balance=0)", "other rows"),
+        ("gfhf(balance=0)", "transductive"),
         ("gfhf(balance=1)", BOTH),
-        ("eszsl-smoothed(balance=0)", "other rows"),
+        ("eszsl-smoothed(balance=0)", "transductive"),
         ("eszsl-smoothed(balance=1)", BOTH),
     ],
 )
@@ -64,20 +64,20 @@ def test_methods_say_what_they_know(method, expected):
 def test_every_transductive_method_says_so():
     known = registry()
     methods = {name: known.entry("methods", name).load() for name in known.entries["methods"]}
-    marked = {n for n, m in methods.items() if issubclass(m, ZeroShotMethod) and "other rows" in m().knows_of_batch}
+    marked = {n for n, m in methods.items() if issubclass(m, ZeroShotMethod) and "transductive" in m().knows_of_batch}
     assert marked == {n for n, m in methods.items() if m.transductive} >= {"mfmr-joint", "gfhf", "eszsl-smoothed"}
 
 
 def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
-    assert "knows of the scored batch: other rows" in call("show", "gfhf(balance=0)").stdout
+    assert "knows of the scored batch: transductive" in call("show", "gfhf(balance=0)").stdout
     assert "knows of the scored batch: nothing" in call("show", "eszsl").stdout
     # The search may choose whether balance is known: what the winner knows is what counts.
     tuned = call("tune", "-m", "gfhf", "--space", "balance=0|0.0", "-n", 1, "--workers", 1, "-q")
-    assert "knows of the scored batch: other rows\n" in tuned.stdout, tuned.stderr
+    assert "knows of the scored batch: transductive\n" in tuned.stdout, tuned.stderr
     tested = call("run", "-m", "gfhf(balance=1)", "--test", "-q")
     assert tested.returncode == 0, tested.stderr
     rows = json.loads(call("compare", "--json").stdout)["rows"]
-    assert {row["knows"] for row in rows} == {"other rows", BOTH}
+    assert {row["knows"] for row in rows} == {"transductive", BOTH}
     assert BOTH in call("compare").stdout
 
 
@@ -89,10 +89,10 @@ def test_tables_print_knowledge_and_budgets(tmp_path):
     with open(tmp_path / "out" / "budgets.csv", newline="") as file:
         budgets = {row["row"]: row for row in csv.DictReader(file)}
     assert [row["trials"] for row in budgets.values()] == ["2", "2", "2"]
-    assert [row["knows_of_batch"] for row in budgets.values()] == ["nothing", "other rows", "nothing"]
+    assert [row["knows_of_batch"] for row in budgets.values()] == ["nothing", "transductive", "nothing"]
     assert budgets["zskl"]["most_epochs"] == "3"
     assert 1 <= float(budgets["zskl"]["chosen_epoch"]) <= 3
     assert budgets["gfhf"]["chosen_epoch"] == ""
-    assert "other rows" in done.stdout
+    assert "transductive" in done.stdout
     with open(tmp_path / "out" / "scores.csv", newline="") as file:
-        assert {row["knows_of_batch"] for row in csv.DictReader(file)} == {"nothing", "other rows"}
+        assert {row["knows_of_batch"] for row in csv.DictReader(file)} == {"nothing", "transductive"}

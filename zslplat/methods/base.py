@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Arrays = dict[str, np.ndarray]
 
 # What a method may know of the batch that it scores (``Method.knows_of_batch``).
-OTHER_ROWS = "other rows"
+TRANSDUCTIVE = "transductive"
 CLASS_BALANCE = "class balance"
 
 
@@ -110,11 +110,10 @@ class Method(BaseEstimator):
     def knows_of_batch(self) -> tuple[str, ...]:
         """What these parameters know of the batch that is scored, beyond the row at hand; empty for most methods.
 
-        ``other rows``: the rows are scored jointly (``transductive``). ``class balance``: the candidate classes are
-        taken to be about equally frequent in the batch. Either makes scores on a test batch incomparable with those
-        of methods that do not know it, unless it is said.
+        ``transductive``: its rows are scored jointly. ``class balance``: the candidate classes are taken to be about
+        equally frequent in it. Wherever results are shown, this is shown with them.
         """
-        return (OTHER_ROWS,) if self.transductive else ()
+        return (TRANSDUCTIVE,) if self.transductive else ()
 
     @property
     def is_random(self) -> bool:
