@@ -105,7 +105,7 @@ SUPERVISED_DEFAULTS: dict[str, Any] = {
 }
 GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True))
 NEIGHBOURS = Parameter("number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True))
-EPSILON = Parameter("ridge of local Gram matrices, as a part of their mean diagonal", NON_NEGATIVE)
+EPSILON = Parameter("ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE)
 
 
 class CodingMethod(KernelMethod):

@@ -21,7 +21,7 @@ from typing import ClassVar
 import numpy as np
 
 from zslplat.coding.bag_of_words import hard_codes, soft_codes
-from zslplat.coding.locality import codes_on, full_codes, neighbourhoods, squared_distances
+from zslplat.coding.locality import EPSILON, codes_on, full_codes, local_ridges, neighbourhoods, squared_distances
 from zslplat.coding.sparse import reconstruction, sparse_codes
 from zslplat.errors import UsageError
 
@@ -106,11 +106,11 @@ class LocalScheme(Scheme):
 
     affine: ClassVar[bool] = True
     neighbours: int
-    epsilon: float = 1e-6
+    epsilon: float = EPSILON
 
     def _codes(self, q: Queries) -> np.ndarray:
         nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.own)
-        return codes_on(*q.joined(), nearest, epsilon=self.epsilon)
+        return codes_on(*q.joined(), nearest, local_ridges(q.K, q.k, q.kappa, nearest, self.epsilon))
 
 
 @dataclass(frozen=True)
