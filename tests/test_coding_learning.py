@@ -19,7 +19,7 @@ from zslplat.coding.kernel_rows import PairValues
 from zslplat.coding.schemes import BagScheme, LocalScheme, SparseScheme
 from zslplat.coding.sparse import sparse_codes
 from zslplat.coding.supervision import (
-    bilinear_extra,
+    BilinearTerm,
     bilinear_loss,
     bilinear_scores,
     fit_bilinear,
@@ -171,9 +171,11 @@ def test_bilinear_classifier_is_the_minimum_over_all_matrices(data):
     gradient = approx_fprime(A.ravel(), lambda flat: loss(flat.reshape(A.shape)), 1e-6)
     assert np.abs(gradient).max() < 1e-5
     new = rng.normal(size=(1, 3))
-    T, t = bilinear_extra(K[2], L[2], Y, C, eta)
+    term = BilinearTerm(K, L, Y, C, eta)
+    T, t = term.block(2, np.arange(3))
+    np.testing.assert_allclose(term.slope(2, new[0]), t - T @ new[0], atol=1e-12)
     error = eta * ((L[2] - bilinear_scores(K[2:3], new, Y, C)[0]) ** 2).sum()
-    assert new[0] @ T @ new[0] - 2 * t[0] @ new[0] + eta * (L[2] ** 2).sum() == pytest.approx(error)
+    assert new[0] @ T @ new[0] - 2 * t @ new[0] + eta * (L[2] ** 2).sum() == pytest.approx(error)
 
 
 def test_discrepancy_weights_give_loss_and_spread(coded):
@@ -288,11 +290,45 @@ def test_unsupervised_objective_never_rises(data, scheme, learning):
     assert all(after <= before + 1e-9 for before, after in itertools.pairwise(values))
 
 
+@pytest.mark.parametrize("scheme", [SparseScheme(0.05), SparseScheme(2.5), LocalScheme(5)])
+def test_codes_with_a_quadratic_for_each_query_are_those_of_the_whole_problem(data, coded, scheme):
+    K, rows, Y = coded
+    L, own = indicators(data[1], 4), np.full(80, -1)
+    own[rows] = np.arange(20)
+    C = fit_bilinear(K, Y, L, 0.5, 1e-3)
+    K_D, k = K[np.ix_(rows, rows)], K[:, rows]
+    found = scheme.encode_each(K_D, k, np.ones(80), BilinearTerm(K, L, Y, C, 0.5), start=Y, own=own)
+    for i in range(80):
+        Q = (C * K[i][:, None]).T @ Y
+        extra = 0.5 * Q.T @ Q, 0.5 * (L[i] @ Q)[None, :]
+        one = slice(i, i + 1)
+        whole = scheme.encode(K_D, k[one], np.ones(1), own=own[one], extra=extra)
+        np.testing.assert_allclose(found[one], whole, atol=1e-7)
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("supervision", ["none", "linear", "bilinear"])
+@pytest.mark.parametrize(
+    ("scheme", "learning"),
+    [(SparseScheme(0.05), "free"), (LocalScheme(5), "free"), (LocalScheme(12), "constrained")],
+)
+def test_recorded_objective_never_rises_from_round_to_round(seed, supervision, scheme, learning):
+    rng = np.random.default_rng(seed)
+    y = np.repeat(np.arange(4), 15)
+    X = rng.normal(size=(4, 6))[y] + 0.7 * rng.normal(size=(60, 6))
+    plan = Plan(scheme, learning=learning, iterations=12, supervision=supervision, eta=0.5, rho=1e-3)
+    kernel = parse_kernel("gaussian(sigma=2)")
+    state = alternate(plan, kernel, PairValues(kernel, X, None, None), np.arange(0, 60, 4), y, 4)
+    assert len(state.rounds) > 1
+    assert np.diff(state.rounds).max() <= 0
+    assert objective(plan, state, indicators(y, 4)) == pytest.approx(state.rounds[-1])
+
+
 @pytest.mark.parametrize("supervision", ["linear", "bilinear"])
 def test_supervised_objective_never_rises(data, supervision):
     plan = Plan(SparseScheme(0.05), learning="constrained", iterations=4, supervision=supervision, eta=0.2, rho=1e-3)
     state = history(data, plan)
-    values = [v for _, v in state.history][1:]  # the classifier joins after the first codes
+    values = [v for _, v in state.history]
     assert all(after <= before + 1e-9 for before, after in itertools.pairwise(values))
     assert objective(plan, state, indicators(data[1], 4)) == pytest.approx(values[-1])
 

@@ -5,10 +5,19 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.optimize import minimize
+from sklearn.datasets import load_digits
 
 from zslplat.coding import locality
 from zslplat.coding.bag_of_words import hard_codes, soft_codes
-from zslplat.coding.locality import codes_on, full_codes, local_codes, nearest_atoms, squared_distances
+from zslplat.coding.kllc import LLC
+from zslplat.coding.locality import (
+    codes_on,
+    full_codes,
+    local_codes,
+    local_ridges,
+    nearest_atoms,
+    squared_distances,
+)
 from zslplat.errors import MethodError, UsageError
 
 
@@ -52,12 +61,12 @@ def test_local_codes_are_the_constrained_minimum(problem):
 def test_local_codes_agree_with_the_covariance_form(problem):
     # y in proportion to (C + epsilon I)^-1 1 with C = K_B - k 1' - 1 k' + kappa 1 1': the form of linear LLC.
     K, k, kappa = problem
-    epsilon = 1e-6
+    epsilon = 1e-3
     codes = local_codes(K, k, kappa, 9, epsilon=epsilon)
     for query, code in zip(k, codes, strict=True):
         B = np.flatnonzero(code)
         C = K[np.ix_(B, B)] - query[B][:, None] - query[B][None, :] + 1
-        y = np.linalg.solve(C + epsilon * np.eye(len(B)), np.ones(len(B)))
+        y = np.linalg.solve(C + epsilon * np.diagonal(C).mean() * np.eye(len(B)), np.ones(len(B)))
         np.testing.assert_allclose(code[B], y / y.sum(), atol=1e-7)
 
 
@@ -67,12 +76,42 @@ def test_an_atom_codes_itself(problem):
     np.testing.assert_allclose(local_codes(K, K, np.ones(len(K)), 6, epsilon=1e-10), np.eye(len(K)), atol=1e-4)
 
 
+def test_codes_do_not_depend_on_where_the_origin_lies_nor_on_the_scale():
+    rng = np.random.default_rng(0)
+    D, X = rng.normal(size=(60, 12)), rng.normal(size=(20, 12))
+    codes = []
+    for shift, scale in ((0.0, 1.0), (7.0, 1.0), (0.0, 64.0)):
+        A, B = scale * D + shift, scale * X + shift
+        codes.append(local_codes(A @ A.T, B @ A.T, (B**2).sum(axis=1), 12))
+    for other in codes[1:]:
+        np.testing.assert_allclose(other, codes[0], atol=1e-7)
+
+
+def test_duplicates_of_an_atom_share_its_code():
+    D = np.repeat(np.random.default_rng(0).normal(size=(3, 4)), 5, axis=0)
+    codes = local_codes(D @ D.T, D @ D.T, (D**2).sum(axis=1), 5)
+    np.testing.assert_allclose(codes, np.kron(np.eye(3), np.full((5, 5), 0.2)), atol=1e-6)
+
+
+def test_as_many_neighbours_as_features_do_not_break_local_codes_down():
+    # There reconstruction is just exact: without a ridge that counts, codes of any size come out.
+    digits = load_digits()
+    order = np.random.default_rng(0).permutation(len(digits.target))
+    X, y = digits.data[order] @ np.random.default_rng(1).normal(size=(64, 30)), digits.target[order]
+    accuracy = {}
+    for neighbours in (15, 28, 30, 32, 90):
+        fitted = LLC(neighbours=neighbours).fit(X[:600], y[:600])
+        accuracy[neighbours] = (fitted.predict(X[600:1000]) == y[600:1000]).mean()
+    assert min(accuracy.values()) > accuracy[15] - 0.03
+
+
 def test_both_ways_of_solving_agree(problem, monkeypatch):
     K, k, kappa = problem
     nearest = nearest_atoms(squared_distances(K, k, kappa), 20)
-    compiled = codes_on(K, k, nearest)
+    ridges = local_ridges(K, k, kappa, nearest, 1e-3)
+    compiled = codes_on(K, k, nearest, ridges)
     monkeypatch.setattr(locality, "COMPILED_WIDTH", 0)
-    np.testing.assert_allclose(codes_on(K, k, nearest), compiled, atol=1e-8)
+    np.testing.assert_allclose(codes_on(K, k, nearest, ridges), compiled, atol=1e-8)
 
 
 def test_full_codes_are_the_constrained_minimum(problem):

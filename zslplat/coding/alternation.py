@@ -9,13 +9,16 @@
 | l_i     | L         | (M, c) | class indicators                                                 |
 
 Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", section 3. The objective is that of (18),
-(23) or (24), all with the mean over training samples. No step of codes, classifier or dictionary raises it, but for
-the unconstrained dictionary of sparse codes, whose normalisation (a step of its own) may. The kernel step minimises
-another function, (16) or (17), so that the objective is not comparable across it.
+(23) or (24), all with the mean over training samples. Exact code, classifier and dictionary steps do not raise it; two
+steps are not exact and may: the neighbourhoods of local codes move with the atoms, and the normalisation of the
+unconstrained dictionary of sparse codes, a step of its own, changes their prior and the ridge. A round that ends above
+the one before is therefore undone and the alternation ends there. The kernel step minimises another function, (16) or
+(17), so that the objective is not comparable across it, and no round is undone where the kernel is learned.
 """
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass
 
 import numpy as np
@@ -27,7 +30,7 @@ from zslplat.coding.discrepancy import loss_weights, spread_weights
 from zslplat.coding.kernel_rows import PairValues
 from zslplat.coding.schemes import BagScheme, Scheme
 from zslplat.coding.supervision import (
-    bilinear_extra,
+    BilinearTerm,
     bilinear_loss,
     fit_bilinear,
     fit_linear,
@@ -59,7 +62,8 @@ class Plan:
 class Learned:
     """The state of the alternation.
 
-    ``history`` names each step and the objective after it; ``numbers`` are diagnostics. ``fitted`` (M, N) are the
+    ``history`` names each step and the objective after it, ``rounds`` holds the objective at the start and after each
+    round that was kept; ``numbers`` are diagnostics. ``fitted`` (M, N) are the
     codes that a bilinear classifier was fitted with; they are part of it.
     """
 
@@ -68,6 +72,7 @@ class Learned:
         self.classifier: np.ndarray | None = None
         self.fitted: np.ndarray | None = None
         self.history: list[tuple[str, float]] = []
+        self.rounds: list[float] = []
         self.numbers: dict[str, float] = {}
         self.kernel, self.K_X, self.A, self.rows = kernel, K_X, A, rows
         self.refresh()
@@ -127,7 +132,7 @@ def alternate(
 ) -> Learned:
     """Learn from the samples ``rows`` as first atoms; ``needs_codes``: whether training codes serve a purpose.
 
-    Training samples that are atoms are coded without themselves: their codes would say nothing otherwise. Raises
+    Samples that stay atoms are coded without themselves: their codes would say nothing otherwise. Raises
     :class:`UsageError` for a kernel that the asked kind of kernel learning cannot change.
     """
     learned = plan.learning != "fixed"
@@ -136,10 +141,16 @@ def alternate(
     learns = learned or plan.kernel_learning != "fixed" or plan.supervision != "none"
     if not learns and not needs_codes:
         return state
+    if plan.supervision != "none":
+        # A classifier of zeros leaves the first codes as they are, and the objective is the same sum from the start.
+        state.classifier = np.zeros((c, len(rows)) if plan.supervision == "linear" else L.shape)
+        state.fitted = None if plan.supervision == "linear" else state.codes
     _code(plan, state, L)
     if plan.supervision != "none":
         _classify(plan, state, L)
+    state.rounds.append(state.history[-1][1])
     for _ in range(plan.iterations if learns else 0):
+        before = copy(state)
         if learned:
             _update_dictionary(plan, state, L)
         if plan.kernel_learning != "fixed":
@@ -147,6 +158,11 @@ def alternate(
         _code(plan, state, L)
         if plan.supervision != "none":
             _classify(plan, state, L)
+        reached = state.history[-1][1]
+        if plan.kernel_learning == "fixed" and reached > state.rounds[-1]:
+            before.numbers["stopped by a rise"] = 1.0
+            return before
+        state.rounds.append(reached)
     return state
 
 
@@ -171,24 +187,14 @@ def _note(plan: Plan, state: Learned, L: np.ndarray, step: str) -> None:
 
 def _code(plan: Plan, state: Learned, L: np.ndarray) -> None:
     own, encode = state.own_atoms(), plan.scheme.encode
-    if state.classifier is None:
+    if state.classifier is None or not state.classifier.any():
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own)
     elif state.fitted is None:
         extra = linear_extra(state.classifier, L, plan.eta)
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own, extra=extra)
     else:
-        codes = np.empty_like(state.codes)
-        for i in range(len(L)):
-            one = slice(i, i + 1)
-            codes[one] = encode(
-                state.K_D,
-                state.k[one],
-                state.kappa[one],
-                start=state.codes[one],
-                own=None if own is None else own[one],
-                extra=bilinear_extra(state.K_X[i], L[i], state.fitted, state.classifier, plan.eta),
-            )
-        state.codes = codes
+        term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta)
+        state.codes = plan.scheme.encode_each(state.K_D, state.k, state.kappa, term, start=state.codes, own=own)
     _note(plan, state, L, "codes")
 
 

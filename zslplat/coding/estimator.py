@@ -52,7 +52,8 @@ COMMON: dict[str, Parameter] = {
         Choice(("samples", "class-samples", "k-means", "class-k-means")),
     ),
     "atoms": Parameter(
-        "number of atoms; none for all samples, or half of them where the dictionary is learned", Optional(Integer(1))
+        "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
+        Optional(Integer(1)),
     ),
     "learning": Parameter(
         "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
@@ -118,7 +119,7 @@ SUPERVISED_DEFAULTS: dict[str, Any] = {
 }
 GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True))
 NEIGHBOURS = Parameter("number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True))
-EPSILON = Parameter("ridge of local Gram matrices, as a part of their mean diagonal", NON_NEGATIVE)
+EPSILON = Parameter("ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE)
 
 
 class CodingMethod(KernelMethod):
@@ -165,7 +166,9 @@ class CodingMethod(KernelMethod):
     @property
     def is_random(self) -> bool:
         """Whether atoms are drawn: not where they are all samples, nor where k-means chooses them."""
-        return is_drawn(self.dictionary, self.atoms if self.learning == "fixed" else 1)
+        # Half of the samples, of which the number is not known here, are drawn as any number is.
+        halved = self.learning != "fixed" and self.supervision == "none"
+        return is_drawn(self.dictionary, 1 if halved else self.atoms)
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for values outside their domain and for combinations without meaning."""
@@ -211,8 +214,7 @@ class CodingMethod(KernelMethod):
             raise MethodError(
                 f"gamma={scheme.gamma:g}: every code is zero from gamma={vanishing_gamma(K_X):.3g} on; choose less"
             )
-        count = self.atoms if self.atoms is not None or self.learning == "fixed" else max(1, len(y) // 2)
-        rows = choose_rows(self.dictionary, K_X, self.y_, count, self.seed)
+        rows = choose_rows(self.dictionary, K_X, self.y_, self._atoms(len(y)), self.seed)
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
         state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
@@ -263,6 +265,12 @@ class CodingMethod(KernelMethod):
     @classmethod
     def _misfit(cls, kernel: Kernel) -> str:
         return ""
+
+    def _atoms(self, samples: int) -> int | None:
+        """Without labels a dictionary of all samples has nothing to learn; with labels it begins at that of ksc."""
+        if self.atoms is not None or self.learning == "fixed" or self.supervision != "none":
+            return self.atoms
+        return max(1, samples // 2)
 
     def _chosen_rule(self) -> str:
         if self.supervision != "none":
@@ -318,10 +326,8 @@ class CodingMethod(KernelMethod):
         return self.scheme().encode(self.state_.K_D, k, values.diagonal(self.kernel_)), K, k
 
     def _report(self, state: Learned) -> None:
-        self.diagnostics_ = Diagnostics(
-            {"objective": [value for _, value in state.history]} if state.history else {}, dict(state.numbers)
-        )
-        self.diagnostics_.numbers |= {"mean k(x, x)": self.unit_} | self.resolved_numbers(state.kernel)
+        numbers = {**state.numbers, "mean k(x, x)": self.unit_, **self.resolved_numbers(state.kernel)}
+        self.diagnostics_ = Diagnostics({"objective": list(state.rounds)} if state.rounds else {}, numbers)
         if self.codes_ is not None:
             self.diagnostics_.numbers["nonzeros per code"] = float(np.count_nonzero(self.codes_) / len(self.codes_))
             self.diagnostics_.numbers["empty codes"] = float((~self.codes_.any(axis=1)).mean())

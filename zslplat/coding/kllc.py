@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from zslplat.coding.estimator import COMMON, COMMON_DEFAULTS, EPSILON, NEIGHBOURS, CodingMethod, in_order
+from zslplat.coding.locality import EPSILON as RIDGE
 from zslplat.coding.schemes import FullLocalScheme, LocalScheme, Scheme
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real
 
@@ -25,7 +26,7 @@ class KernelLLC(CodingMethod):
         COMMON,
     )
     initial: ClassVar[dict[str, Any]] = in_order(
-        {"variant": "approximate", "neighbours": 30, "epsilon": 1e-6, "gamma": 1e-4, "sigma": 2.0}, COMMON_DEFAULTS
+        {"variant": "approximate", "neighbours": 30, "epsilon": RIDGE, "gamma": 1e-4, "sigma": 2.0}, COMMON_DEFAULTS
     )
     variant: str
     neighbours: int

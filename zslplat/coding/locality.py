@@ -34,11 +34,19 @@ from zslplat.errors import MethodError, UsageError
 
 # Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
 COMPILED_WIDTH = 64
+# Part of the mean squared distance to the local atoms. Without it the codes break down where there are about as many
+# neighbours as features: the reconstruction is then just exact, by weights of any size.
+EPSILON = 0.03
+# Part of k(d, d): above the rounding of a factorisation, below anything that codes show.
+SMALLEST_RIDGE = 1e-10
 
 
 def squared_distances(K: np.ndarray, k: np.ndarray, kappa: np.ndarray) -> np.ndarray:
     """Return |phi(x) - phi(d_j)|^2 = k(x,x) - 2 k(x,d_j) + k(d_j,d_j) (n, N), clipped at 0."""
-    return np.asarray(np.maximum(kappa[:, None] - 2 * k + np.diagonal(K)[None, :], 0))
+    distances = -2.0 * k
+    distances += kappa[:, None]
+    distances += np.diagonal(K)[None, :]
+    return np.maximum(distances, 0, out=distances)
 
 
 def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
@@ -48,10 +56,12 @@ def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
         return np.asarray(np.argsort(distances, axis=1, kind="stable"))
     # The threshold keeps ties beyond the cut out by index, whatever order the partition leaves.
     edge = np.partition(distances, count - 1, axis=1)[:, count - 1 : count]
-    below = distances < edge
-    missing = count - below.sum(axis=1, keepdims=True)
-    level = distances == edge
-    chosen = below | (level & (np.cumsum(level, axis=1) <= missing))
+    chosen = distances <= edge
+    tied = np.flatnonzero(np.count_nonzero(chosen, axis=1) > count)
+    if len(tied):
+        below, level = distances[tied] < edge[tied], distances[tied] == edge[tied]
+        missing = count - below.sum(axis=1, keepdims=True)
+        chosen[tied] = below | (level & (np.cumsum(level, axis=1) <= missing))
     index = np.nonzero(chosen)[1].reshape(len(distances), count)
     order = np.argsort(np.take_along_axis(distances, index, axis=1), axis=1, kind="stable")
     return np.take_along_axis(index, order, axis=1)
@@ -64,15 +74,16 @@ def local_codes(
     neighbours: int,
     *,
     own: np.ndarray | None = None,
-    epsilon: float = 1e-6,
+    epsilon: float = EPSILON,
 ) -> np.ndarray:
     """Return the approximate codes (n, N) on the ``neighbours`` nearest atoms, (11), in float64.
 
-    ``own`` (n,): an atom that each query must do without, -1 for none; ``epsilon``: the ridge as a part of the mean
-    diagonal of K. Raises :class:`UsageError` for a number of neighbours below 1, :class:`MethodError` when a local
-    Gram matrix is not positive definite at that ridge.
+    ``own`` (n,): an atom that each query must do without, -1 for none; ``epsilon``: see :func:`local_ridges`. Raises
+    :class:`UsageError` for a number of neighbours below 1, :class:`MethodError` when a local Gram matrix is not
+    positive definite at that ridge.
     """
-    return codes_on(K, k, neighbourhoods(K, k, kappa, neighbours, own), epsilon=epsilon)
+    nearest = neighbourhoods(K, k, kappa, neighbours, own)
+    return codes_on(K, k, nearest, local_ridges(K, k, kappa, nearest, epsilon))
 
 
 def neighbourhoods(
@@ -89,33 +100,50 @@ def neighbourhoods(
     return nearest_atoms(distances, max(1, min(neighbours, available)))
 
 
-def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, *, epsilon: float = 1e-6) -> np.ndarray:
-    """Return the codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere; otherwise as :func:`local_codes`."""
+def local_ridges(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, nearest: np.ndarray, epsilon: float) -> np.ndarray:
+    """Return the ridge (n,) of each local problem: ``epsilon`` times the mean squared distance to its atoms.
+
+    That is the mean diagonal of the covariance form C, whose trace scales the ridge of Wang et al., too. It is the unit
+    in which the weights of a code matter: k(x, x) would count how far the samples are from the origin, which codes that
+    sum to 1 do not see. Where all atoms coincide with the query, a small part of k(d, d) keeps the system solvable.
+    """
+    distances = np.take_along_axis(k, nearest, axis=1)
+    diagonal = np.diagonal(K)[nearest]
+    distances = np.maximum(kappa[:, None] - 2 * distances + diagonal, 0)
+    return np.asarray(np.maximum(epsilon * distances.mean(axis=1), SMALLEST_RIDGE * diagonal.mean(axis=1)))
+
+
+def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray) -> np.ndarray:
+    """Return the codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at given ``ridges`` (n,).
+
+    Otherwise as :func:`local_codes`.
+    """
     K = np.require(K, np.float64, ["C", "W"])
     k = np.require(k, np.float64, ["C", "W"])
-    nearest = np.require(nearest, np.int64, ["C", "W"])
+    # In ascending order the entries of a local Gram matrix lie along the rows of K.
+    nearest = np.sort(np.require(nearest, np.int64, ["C"]), axis=1)
+    ridges = np.require(ridges, np.float64, ["C", "W"])
     codes = np.zeros(k.shape)
     if nearest.shape[1] <= COMPILED_WIDTH:
-        solved = _solve_small(K, k, nearest, epsilon, codes)
+        solved = _solve_small(K, k, nearest, ridges, codes)
     else:
-        solved = _solve_large(K, k, nearest, epsilon, codes)
+        solved = _solve_large(K, k, nearest, ridges, codes)
     if not solved:
         raise MethodError(
-            f"locality-constrained coding: a local Gram matrix is not positive definite at epsilon={epsilon}; raise "
-            "epsilon, or use a positive semi-definite kernel"
+            "locality-constrained coding: a local Gram matrix is not positive definite; raise epsilon, or use a "
+            "positive semi-definite kernel"
         )
     return codes
 
 
-def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: float, codes: np.ndarray) -> bool:
+def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
     """One LAPACK call per query: blocked, the faster way for wide local problems."""
-    right = np.ones((nearest.shape[1], 2), order="F")
+    width = nearest.shape[1]
+    K_B, right = np.zeros((width, width)), np.ones((width, 2), order="F")
     # Matrices this small only lose by several BLAS threads; setting the limit costs more than a single query.
     with threadpool_limits(1, user_api="blas") if len(nearest) > 1 else nullcontext():
         for i, B in enumerate(nearest):
-            K_B = K[np.ix_(B, B)]
-            diagonal = np.einsum("jj->j", K_B)
-            diagonal += epsilon * diagonal.mean()
+            _gather(K, B, ridges[i], K_B)
             right[:, 0], right[:, 1] = k[i, B], 1.0
             _, z, info = dposv(K_B.T, right, lower=1, overwrite_a=1)
             if info != 0:
@@ -124,22 +152,30 @@ def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: flo
     return True
 
 
+@numba.njit(cache=True, nogil=True)
+def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None:
+    """Put the upper triangle of K_B + ridge I into ``out``: indexing took several times as long as the solution."""
+    for p in range(len(B)):
+        row, target = K[B[p]], out[p]
+        for s in range(p, len(B)):
+            target[s] = row[B[s]]
+        target[p] += ridge
+
+
 @numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
-def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, epsilon: float, codes: np.ndarray) -> bool:
+def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
     """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along."""
     width = nearest.shape[1]
     R = np.empty((width, width))
     z1, z2 = np.empty(width), np.empty(width)
     for i in range(len(nearest)):
         B = nearest[i]
-        mean = 0.0
         for p in range(width):
-            mean += K[B[p], B[p]]
             z1[p], z2[p] = k[i, B[p]], 1.0
             for s in range(p, width):
                 R[p, s] = K[B[p], B[s]]
         for p in range(width):
-            R[p, p] += epsilon * mean / width
+            R[p, p] += ridges[i]
         for p in range(width):
             if R[p, p] <= 0.0:
                 return False

@@ -13,6 +13,7 @@ recognition via sparse representation". Scores are higher for likelier classes. 
 
 from __future__ import annotations
 
+import numba
 import numpy as np
 
 from zslplat.errors import UsageError
@@ -27,12 +28,36 @@ def residual_scores(K: np.ndarray, k: np.ndarray, codes: np.ndarray, classes: np
     """
     if (classes < 0).any():
         raise UsageError("rule=residual needs atoms that are samples; take rule=nearest for learned dictionaries")
+    order = np.argsort(classes, kind="stable")
+    starts = np.searchsorted(classes[order], np.arange(c + 1))
+    arrays = (np.require(array, np.float64, ["C", "W"]) for array in (K, k, codes))
     scores = np.zeros((len(codes), c))
-    for s in range(c):
-        own = np.flatnonzero(classes == s)
-        Y = codes[:, own]
-        scores[:, s] = 2 * np.einsum("ij,ij->i", Y, k[:, own]) - np.einsum("ij,ij->i", Y @ K[np.ix_(own, own)], Y)
+    _residuals(*arrays, order, starts, scores)
     return scores
+
+
+@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True)
+def _residuals(
+    K: np.ndarray, k: np.ndarray, codes: np.ndarray, order: np.ndarray, starts: np.ndarray, scores: np.ndarray
+) -> None:
+    """Only the atoms that a code uses have a part: most codes are zero nearly everywhere."""
+    used = np.empty(len(order), dtype=np.int64)
+    for i in range(len(codes)):
+        y = codes[i]
+        for s in range(len(starts) - 1):
+            count = 0
+            for j in order[starts[s] : starts[s + 1]]:
+                if y[j] != 0.0:
+                    used[count] = j
+                    count += 1
+            total = 0.0
+            for p in range(count):
+                row = K[used[p]]
+                image = 0.0
+                for r in range(count):
+                    image += row[used[r]] * y[used[r]]
+                total += y[used[p]] * (2 * k[i, used[p]] - image)
+            scores[i, s] = total
 
 
 def nearest_scores(codes: np.ndarray, train_codes: np.ndarray, y: np.ndarray, c: int) -> np.ndarray:

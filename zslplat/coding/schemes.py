@@ -16,16 +16,28 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, Protocol
 
 import numpy as np
 
 from zslplat.coding.bag_of_words import hard_codes, soft_codes
-from zslplat.coding.locality import codes_on, full_codes, neighbourhoods, squared_distances
+from zslplat.coding.locality import EPSILON, codes_on, full_codes, local_ridges, neighbourhoods, squared_distances
 from zslplat.coding.sparse import reconstruction, sparse_codes
 from zslplat.errors import UsageError
 
 Extra = tuple[np.ndarray, np.ndarray]
+# Atoms outside a growing set may violate optimality by this part of max(gamma / 2, |k|), as inside it.
+GROWTH_TOLERANCE = 1e-10
+
+
+class OwnTerm(Protocol):
+    """An extra quadratic that differs from query to query, such as :class:`zslplat.coding.supervision.BilinearTerm`."""
+
+    def block(self, i: int, atoms: np.ndarray) -> Extra:
+        """Return (T, t) of query i on some atoms (N_B,)."""
+
+    def slope(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return t - T y (N,) of query i at code y (N,)."""
 
 
 @dataclass(frozen=True)
@@ -68,6 +80,19 @@ class Scheme(ABC):
         """
         return self._codes(Queries(K, k, kappa, start, own, extra))
 
+    def encode_each(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        term: OwnTerm,
+        *,
+        start: np.ndarray,
+        own: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the codes (n, N) where every query has an extra quadratic of its own; otherwise as :meth:`encode`."""
+        raise UsageError("supervised coding works with sparse and approximate local codes only")
+
     @abstractmethod
     def _codes(self, q: Queries) -> np.ndarray: ...
 
@@ -92,6 +117,49 @@ class SparseScheme(Scheme):
         K, k = q.joined()
         return sparse_codes(K, k, self.gamma, start=q.start, own=q.own, threads=self.threads)
 
+    def encode_each(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        term: OwnTerm,
+        *,
+        start: np.ndarray,
+        own: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the exact codes, each solved on a set of atoms that grows by those that violate optimality."""
+        codes = np.zeros(k.shape)
+        for i in range(len(k)):
+            skip = -1 if own is None else int(own[i])
+            codes[i] = self._growing(K, k[i], term, i, start[i], skip)
+        return codes
+
+    def _growing(self, K: np.ndarray, k: np.ndarray, term: OwnTerm, i: int, start: np.ndarray, skip: int) -> np.ndarray:
+        y = start.copy()
+        if skip >= 0:
+            y[skip] = 0.0
+        allowed = self.gamma / 2 + GROWTH_TOLERANCE * max(self.gamma / 2, float(np.abs(k).max(initial=0.0)))
+        atoms = np.flatnonzero(y)
+        if not len(atoms):
+            y = np.zeros_like(y)
+        while True:
+            if len(atoms):
+                T, t = term.block(i, atoms)
+                K_B = K[np.ix_(atoms, atoms)] + (T + T.T) / 2
+                solved = sparse_codes(K_B, (k[atoms] + t)[None, :], self.gamma, start=y[atoms][None, :])[0]
+                y = np.zeros_like(y)
+                y[atoms] = solved
+            used = np.flatnonzero(y)
+            excess = np.abs(k - y[used] @ K[used] + term.slope(i, y))
+            excess[atoms] = 0.0
+            if skip >= 0:
+                excess[skip] = 0.0
+            outside = np.flatnonzero(excess > allowed)
+            if not len(outside):
+                return y
+            room = max(16, len(atoms) // 2)
+            atoms = np.sort(np.concatenate([used, outside[np.argsort(-excess[outside], kind="stable")[:room]]]))
+
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma |y|_1."""
         return np.asarray(self.gamma * np.abs(codes).sum(axis=1))
@@ -106,11 +174,31 @@ class LocalScheme(Scheme):
 
     affine: ClassVar[bool] = True
     neighbours: int
-    epsilon: float = 1e-6
+    epsilon: float = EPSILON
 
     def _codes(self, q: Queries) -> np.ndarray:
         nearest = neighbourhoods(q.K, q.k, q.kappa, self.neighbours, q.own)
-        return codes_on(*q.joined(), nearest, epsilon=self.epsilon)
+        return codes_on(*q.joined(), nearest, local_ridges(q.K, q.k, q.kappa, nearest, self.epsilon))
+
+    def encode_each(
+        self,
+        K: np.ndarray,
+        k: np.ndarray,
+        kappa: np.ndarray,
+        term: OwnTerm,
+        *,
+        start: np.ndarray,
+        own: np.ndarray | None = None,
+    ) -> np.ndarray:
+        """Return the codes on the nearest atoms by the plain kernel, each query with its own quadratic on them."""
+        nearest = neighbourhoods(K, k, kappa, self.neighbours, own)
+        ridges = local_ridges(K, k, kappa, nearest, self.epsilon)
+        everything = np.arange(nearest.shape[1])[None, :]
+        codes = np.zeros(k.shape)
+        for i, B in enumerate(nearest):
+            T, t = term.block(i, B)
+            codes[i, B] = codes_on(K[np.ix_(B, B)] + T, (k[i, B] + t)[None, :], everything, ridges[i : i + 1])[0]
+        return codes
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from zslplat.coding.estimator import (
     CodingMethod,
     in_order,
 )
+from zslplat.coding.locality import EPSILON as RIDGE
 from zslplat.coding.schemes import LocalScheme, Scheme, SparseScheme
 
 
@@ -39,7 +40,7 @@ class LinearSupervisedLLC(CodingMethod):
     supervision = "linear"
     parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, SUPERVISED)
     initial: ClassVar[dict[str, Any]] = in_order(
-        {"neighbours": 30, "epsilon": 1e-6}, {**SUPERVISED_DEFAULTS, "learning": "free"}
+        {"neighbours": 30, "epsilon": RIDGE}, {**SUPERVISED_DEFAULTS, "learning": "free"}
     )
     neighbours: int
     epsilon: float

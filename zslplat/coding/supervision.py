@@ -20,8 +20,12 @@ from __future__ import annotations
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array, csr_array
 
 from zslplat.coding.schemes import Extra
+
+# Above this share of non-zeros a dense product is faster.
+DENSE = 0.1
 
 
 def indicators(y: np.ndarray, c: int) -> np.ndarray:
@@ -48,22 +52,44 @@ def linear_loss(W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: fl
     return float(eta / len(Y) * ((L - Y @ W.T) ** 2).sum() + rho * (W**2).sum())
 
 
+def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return codes Y' (n, M), leaving out the zeros of ``codes`` where most of them are."""
+    if np.count_nonzero(codes) > DENSE * codes.size:
+        return np.asarray(codes @ Y.T)
+    return np.asarray(csr_array(codes) @ np.ascontiguousarray(Y.T))
+
+
 def fit_bilinear(K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
     """Return C (M, c): (K_X o YY' + M rho / (eta c) I) C = L, the minimum of (24) over the A_j."""
-    G = K_X * (Y @ Y.T)
+    G = K_X * code_products(Y, Y)
     G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
     return np.asarray(cho_solve(cho_factor(G, lower=True), L))
 
 
 def bilinear_scores(K_XT: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
     """Return l_j(x) = sum_i c_ij k(x, x_i) y_i'y (n, c), equation (26); ``K_XT`` (n, M) holds k(x, x_i)."""
-    return np.asarray((K_XT * (codes @ Y.T)) @ C)
+    return np.asarray((K_XT * code_products(codes, Y)) @ C)
 
 
-def bilinear_extra(k_i: np.ndarray, l_i: np.ndarray, Y: np.ndarray, C: np.ndarray, eta: float) -> Extra:
-    """Return eta |l_i - Q_i y|^2 with Q_i = C' diag(k(x_i, X)) Y (c, N) as (T, t), T (N, N) and t (1, N)."""
-    Q = (C * k_i[:, None]).T @ Y
-    return eta * (Q.T @ Q), eta * (l_i @ Q)[None, :]
+class BilinearTerm:
+    """eta |l_i - Q_i y|^2 with Q_i = C' diag(k(x_i, X)) Y (c, N) for every training sample i, parts of it on demand.
+
+    No Q_i is made as a whole, let alone Q_i'Q_i (N, N): codes use few atoms, and Y is nearly empty.
+    """
+
+    def __init__(self, K_X: np.ndarray, L: np.ndarray, Y: np.ndarray, C: np.ndarray, eta: float) -> None:
+        self.K_X, self.L, self.C, self.eta = K_X, L, C, eta
+        self.Y = csc_array(Y)
+
+    def block(self, i: int, atoms: np.ndarray) -> Extra:
+        """Return the quadratic on some atoms B (N_B,) as (T, t): eta Q_B'Q_B (N_B, N_B) and eta Q_B'l_i (N_B,)."""
+        Q_B = self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None])
+        return self.eta * (Q_B @ Q_B.T), self.eta * (Q_B @ self.L[i])
+
+    def slope(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return eta Q_i'(l_i - Q_i y) (N,), minus half the gradient at code y (N,)."""
+        error = self.L[i] - (self.K_X[i] * (self.Y @ y)) @ self.C
+        return np.asarray(self.eta * (self.Y.T @ (self.K_X[i] * (self.C @ error))))
 
 
 def bilinear_loss(
@@ -73,6 +99,7 @@ def bilinear_loss(
 
     ``codes`` (M, N) are those that are classified, ``Y`` (M, N) those that the classifier was fitted with.
     """
-    error = L - bilinear_scores(K_X, codes, Y, C)
-    norm = np.einsum("ij,ij->", C, bilinear_scores(K_X, Y, Y, C))
+    scores = bilinear_scores(K_X, codes, Y, C)
+    error = L - scores
+    norm = np.einsum("ij,ij->", C, scores if codes is Y else bilinear_scores(K_X, Y, Y, C))
     return float(eta / len(Y) * (error**2).sum() + rho / L.shape[1] * norm)
