@@ -180,7 +180,7 @@ def test_every_lambda_and_rank_from_one_preparation_equals_fitting_again(data):
 def test_nothing_is_prepared_where_the_kernel_is_searched(data):
     negatives, rows = data
     method = KernelSLEM("gaussian")
-    assert set(method.space) == {"lam", "kernel.sigma"}
+    assert set(method.space) == {"lam", "rank", "kernel.sigma"}
     prepared = method.prepare_fit(negatives, space=method.space)
     assert prepared == {}
     assert method.prepare_score(rows, space=method.space, statistics=prepared) == {}
@@ -291,3 +291,10 @@ def test_a_state_from_before_units_keeps_its_absolute_penalty(data):
         other.similarity(other.encode(rows), other.encode(rows)),
         method.similarity(method.encode(rows), method.encode(rows)),
     )
+
+
+def test_a_rank_above_the_number_of_negatives_is_full_rank(data):
+    negatives, rows = data
+    every, above = (KernelSLEM("gaussian(sigma=1.0)", rank=rank).fit(negatives) for rank in (None, 2048))
+    assert above.diagnostics.numbers["rank"] == every.diagnostics.numbers["rank"] <= len(negatives)
+    assert np.allclose(*(m.similarity(m.encode(rows), m.encode(rows)) for m in (every, above)), atol=1e-6)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import DataError, UsageError
+from zslplat.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.exemplars.moments import accumulate, eigensystem, thin_eigensystem
 from zslplat.exemplars.slem import SLEM
 
@@ -199,3 +200,16 @@ def test_wrong_input_is_one_clear_line(data):
     alone = single.encode(negatives[:1], member=np.array([True]))
     with pytest.raises(UsageError, match="at least 2 negatives"):
         single.similarity(alone, alone)
+
+
+def test_exemplar_svms_do_not_depend_on_the_units_of_the_features():
+    # A penalty of margin violations would mean another thing for features 128 times as long.
+    rng = np.random.default_rng(0)
+    negatives, rows = rng.normal(size=(40, 6)), rng.normal(size=(5, 6)) + 1
+    found = []
+    for scale in (1.0, 128.0, 1 / 128):
+        method = ExemplarSVM(C=0.05).fit(scale * negatives)
+        encoding = method.encode(scale * rows)
+        found.append(method.similarity(encoding, encoding))
+    assert np.allclose(found[0], found[1], atol=1e-9)
+    assert np.allclose(found[0], found[2], atol=1e-9)

@@ -68,7 +68,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     parameters = {
         "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
         **PARAMETERS,
-        "rank": Parameter("number of landmarks; none for all that are needed", Optional(Integer(1))),
+        "rank": Parameter(
+            "landmarks, as many as there are negatives at most; none: all that are needed",
+            Optional(Integer(1)),
+            Integer(64, 1024, log=True),
+        ),
         "landmarks": Parameter("incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES)),
         "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999)),
         "candidates": Parameter("pivots and centres are sought among so many rows at most", Integer(1)),

@@ -48,7 +48,7 @@ class SLEM(SquareLossMethod):
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     parameters = PARAMETERS
 
-    def __init__(self, lam: float = 1e-3, theta: float = 1.0, scores: str = "cosine", scale: str = "variance") -> None:
+    def __init__(self, lam: float = 1e-2, theta: float = 1.0, scores: str = "cosine", scale: str = "variance") -> None:
         self.lam = lam
         self.scale = scale
         self.theta = theta

@@ -17,7 +17,7 @@ from zslplat.methods.base import Arrays
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 PARAMETERS = {
-    "lam": Parameter("ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 1, log=True)),
+    "lam": Parameter("ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True)),
     "scale": Parameter("unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute"))),
     "theta": Parameter("weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE),
     "scores": Parameter("cosine between machines, or their raw inner product", Choice(("cosine", "raw"))),
