@@ -26,7 +26,7 @@ from zslplat.methods.base import require_kind
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
-from zslplat.tasks.splits import class_folds, drawn_classes, fold_rows, split_rows
+from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 from zslplat.tasks.zero_shot import confusion
 
 SCORES = "similarity"
@@ -347,6 +347,15 @@ class ExemplarRetrieval(Task):
             for number, a in enumerate(answers, start=1)
         }
         outcome.figures["recall_by_rank"] = Curve(lines, "rows retrieved", "recall", title, logx=True)
+
+
+def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
+    """Return ``count`` classes (count,) among those that have rows, drawn by name.
+
+    Neither the numbers of the classes nor the order of the rows matters, so that no order of a file gets into a draw.
+    """
+    classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
+    return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
 
 
 def _suffixes(count: int) -> list[str]:

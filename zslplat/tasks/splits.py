@@ -76,15 +76,6 @@ def _drawn_folds(classes: np.ndarray, count: int, share: float, seed: int) -> li
     return folds
 
 
-def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
-    """Return ``count`` classes (count,) among those that have rows, drawn by name.
-
-    Neither the numbers of the classes nor the order of the rows matters, so that no order of a file gets into a draw.
-    """
-    classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
-    return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
-
-
 def hold_out_rows(dataset: Dataset, rows: np.ndarray, share: float, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Divide ``rows`` into those that stay and those held out, about ``share`` of every class, drawn with ``seed``.
 
