@@ -39,8 +39,6 @@ from zslplat.metrics.resampling import draws as resample
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
-RANKS = (50, 200, 600, None)
-
 
 def seconds(*works: Callable[[], object], repeats: int = 5) -> list[float]:
     """Return the process time of the fastest run of each piece of work; they take turns."""
@@ -135,10 +133,13 @@ def scale(rank: int = 1000, d: int = 256) -> None:
         subprocess.run([sys.executable, __file__, "scale-one", str(n), str(rank), str(d)], check=True)
 
 
-Setting = tuple[str, object, list[ExemplarMethod]]
+# Lists of methods that share their statistics, as they differ in what is not prepared.
+Settings = list[list[ExemplarMethod]]
 
 
-def accuracy(data: Dataset, negatives: int | None, queries: int, penalties: int, draws: int, svm: bool) -> None:
+def accuracy(
+    data: Dataset, negatives: int | None, queries: int, penalties: int, draws: int, ranks: list[int | None], svm: bool
+) -> None:
     """Print mean test mAP over draws of every method at the hyperparameters that are best on validation classes."""
     given = {"train", "test_unseen"} <= set(data.splits)
     folds: list[list[Problem]] = []
@@ -155,24 +156,26 @@ def accuracy(data: Dataset, negatives: int | None, queries: int, penalties: int,
     shrunk = np.logspace(-4, 0, 9).tolist()
     medians = [median_distance(p.inputs["X"]) for p in tests]
 
-    def kernels(draw: int, rank: int | None) -> list[Setting]:
+    def kernels(draw: int, rank: int | None) -> Settings:
         sigmas = [share * medians[draw] for share in (0.5, 1, 2, 4, 8)]
-        return [("", "", [KernelSLEM(f"gaussian(sigma={s!r})", lam, rank=rank) for lam in lams]) for s in sigmas]
+        return [[KernelSLEM(f"gaussian(sigma={s!r})", lam, rank=rank) for lam in lams] for s in sigmas]
 
-    rows: dict[str, Callable[[int], list[Setting]]] = {
-        "cosine": lambda draw: [("center", c, [Cosine(c)]) for c in (False, True)],
-        "slem": lambda draw: [("", "", [SLEM(lam) for lam in lams])],
-        "whitening": lambda draw: [("form", f, [Whitening(f, s) for s in shrunk]) for f in ("whiten", "lda")],
+    rows: dict[str, Callable[[int], Settings]] = {
+        "cosine": lambda draw: [[Cosine(c)] for c in (False, True)],
+        "slem": lambda draw: [[SLEM(lam) for lam in lams]],
+        "whitening": lambda draw: [[Whitening(f, s) for s in shrunk] for f in ("whiten", "lda")],
     }
-    ranks = [rank for rank in RANKS if rank is not None or max(n for n, _ in sizes) <= 8192]
+    ranks = [rank for rank in ranks if rank is not None or max(n for n, _ in sizes) <= 8192]
     for rank in ranks:
         rows[f"kslem rank {rank or 'full'}"] = lambda draw, rank=rank: kernels(draw, rank)
     if svm:
-        grid = [("C, weight", (C, w), [ExemplarSVM(C, w)]) for C, w in itertools.product((0.1, 1, 10), (1, 10))]
-        rows["exemplar-svm"] = lambda draw: grid
+        rows["exemplar-svm"] = lambda draw: [
+            [ExemplarSVM(C, weight)] for C, weight in itertools.product((0.1, 1, 10), (1, 10))
+        ]
     found = {name: _row(name, settings, folds, tests) for name, settings in rows.items()}
     by_rank = [found[f"kslem rank {rank or 'full'}"] for rank in ranks]
-    found["kslem"] = [max(choices, key=lambda choice: choice[0]) for choices in zip(*by_rank, strict=True)]
+    if len(ranks) > 1:
+        found["kslem"] = [max(choices, key=lambda choice: choice[0]) for choices in zip(*by_rank, strict=True)]
     _print_table(found, tests)
 
 
@@ -185,14 +188,14 @@ def _prepared(problem: Problem, negatives: int | None) -> Problem:
 
 
 def _row(
-    name: str, settings: Callable[[int], list[Setting]], folds: list[list[Problem]], tests: list[Problem]
+    name: str, settings: Callable[[int], Settings], folds: list[list[Problem]], tests: list[Problem]
 ) -> list[tuple[float, np.ndarray]]:
     """Return the best validation value and its test scores for every draw; methods of a setting share statistics."""
     start = time.process_time()
     chosen = []
     for draw, (validation, test) in enumerate(zip(folds, tests, strict=True)):
         best: tuple[float, ExemplarMethod] | None = None
-        for _, _, methods in settings(draw):
+        for methods in settings(draw):
             scores = np.mean([_scores(methods, problem) for problem in validation], axis=0)
             winner = int(np.argmax(scores))
             if best is None or scores[winner] > best[0]:
@@ -283,6 +286,7 @@ def main() -> None:
     measured.add_argument(
         "--penalties", type=int, default=15, help="values of lambda from 1e-6 to 10 times the variance"
     )
+    measured.add_argument("--ranks", nargs="+", default=["50", "200", "600", "full"], help="ranks of kslem")
     measured.add_argument("--svm", action="store_true", help="exemplar SVMs too: minutes")
     arguments = parser.parse_args()
     threadpool_limits(1)
@@ -294,7 +298,8 @@ def main() -> None:
         scale_one(arguments.n, arguments.rank, arguments.d)
     else:
         data, a = _load(arguments), arguments
-        accuracy(data, a.negatives, a.queries, a.penalties, a.draws, a.svm)
+        ranks = [None if rank == "full" else int(rank) for rank in a.ranks]
+        accuracy(data, a.negatives, a.queries, a.penalties, a.draws, ranks, a.svm)
 
 
 if __name__ == "__main__":
