@@ -71,7 +71,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         "rank": Parameter(
             "landmarks, as many as there are negatives at most; none: all that are needed",
             Optional(Integer(1)),
-            Integer(64, 1024, log=True),
+            Integer(200, 1000, log=True),
         ),
         "landmarks": Parameter("incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES)),
         "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999)),
