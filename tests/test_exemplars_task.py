@@ -252,8 +252,9 @@ def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
     assert np.std(found[0] - found[1]) < 0.5 * np.std(found[0])
 
 
-def test_exported_index_answers_as_the_run_did(tmp_path):
-    task, data, method = ExemplarRetrieval(), faces(), SLEM()
+@pytest.mark.parametrize("draws", [1, 2])
+def test_exported_index_answers_as_the_run_of_its_first_draw_did(tmp_path, draws):
+    task, data, method = ExemplarRetrieval(draws=draws), faces(), SLEM()
     raw = task.test(data)
     X, gallery = apply_steps(("l2",), raw.inputs["X"], raw.inputs["gallery"])
     frozen = {f"frozen/features/{k}": v for k, v in freeze(("l2",), raw.inputs["X"]).items()}
