@@ -6,8 +6,9 @@
     python benchmarks/slem.py accuracy --xlsa17 FOLDER/CIFAR100 --features mnv2
 
 Times are process times of one run, the best of five taking turns; what matters are the ratios inside one run.
-``accuracy`` chooses every hyperparameter on validation classes inside those of the negatives; the test classes are
-looked at once per row of its table.
+``accuracy`` draws the classes of the negatives several times. In each draw it chooses every hyperparameter on
+validation classes inside those of the negatives, and looks at the test classes once per row of its table, so that no
+draw sees another's. Intervals are of the mean over draws, by queries and draws that are drawn anew, alike for all rows.
 """
 
 from __future__ import annotations
@@ -23,6 +24,7 @@ from pathlib import Path
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
@@ -32,6 +34,8 @@ from zslplat.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.exemplars.kslem import KernelSLEM
 from zslplat.exemplars.slem import SLEM
 from zslplat.exemplars.whitening import Whitening
+from zslplat.kernels.bandwidth import median_distance
+from zslplat.metrics.resampling import draws as resample
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -129,32 +133,50 @@ def scale(rank: int = 1000, d: int = 256) -> None:
         subprocess.run([sys.executable, __file__, "scale-one", str(n), str(rank), str(d)], check=True)
 
 
-def accuracy(data: Dataset, negatives: int | None, queries: int, penalties: int, svm: bool) -> None:
-    """Print test mAP of every method at the hyperparameters that are best on validation classes."""
-    validation = ExemplarRetrieval(queries=min(queries, 300)).validation(data)
-    task = ExemplarRetrieval(queries=queries)
-    test = task.test(data)
-    problems = [_prepared(p, negatives) for p in (*validation, test)]
-    lams = np.logspace(-7, 0, penalties).tolist()
-    chance = task.chance(problems[-1])
-    sizes = [(len(p.inputs["X"]), len(p.inputs["gallery"])) for p in problems]
-    print(f"{data.name}: negatives and gallery per fold {sizes[:-1]}, test {sizes[-1]}; chance {chance:.3f}")
-    _row("cosine", [("center", c, [Cosine(c)]) for c in (False, True)], problems)
-    _row("slem", [("", "", [SLEM(lam) for lam in lams])], problems)
+# Lists of methods that share their statistics, as they differ in what is not prepared.
+Settings = list[list[ExemplarMethod]]
+
+
+def accuracy(
+    data: Dataset, negatives: int | None, queries: int, penalties: int, draws: int, ranks: list[int | None], svm: bool
+) -> None:
+    """Print mean test mAP over draws of every method at the hyperparameters that are best on validation classes."""
+    given = {"train", "test_unseen"} <= set(data.splits)
+    folds: list[list[Problem]] = []
+    tests: list[Problem] = []
+    for number in range(1 if given else draws):
+        task = ExemplarRetrieval(queries=queries, split_seed=number)
+        validation = ExemplarRetrieval(queries=min(queries, 300), split_seed=number).validation(data)
+        folds.append([_prepared(p, negatives) for p in validation])
+        tests.append(_prepared(task.test(data), negatives))
+    sizes = [(len(p.inputs["X"]), len(p.inputs["gallery"])) for p in tests]
+    chance = np.mean([ExemplarRetrieval().chance(p) for p in tests])
+    print(f"{data.name}: negatives and gallery of each draw {sizes}; chance {chance:.3f}")
+    lams = np.logspace(-6, 1, penalties).tolist()
     shrunk = np.logspace(-4, 0, 9).tolist()
-    _row("whitening", [("form", f, [Whitening(f, s) for s in shrunk]) for f in ("whiten", "lda")], problems)
-    for rank in (50, 200, 600, None):
-        if rank is None and sizes[-1][0] > 8192:
-            print("kslem rank full: left out above 8192 negatives")
-            continue
-        settings = [
-            ("sigma", sigma, [KernelSLEM(f"gaussian(sigma={sigma})", lam, rank=rank) for lam in lams])
-            for sigma in (1.0, 2.0, 4.0, 8.0)
-        ]
-        _row(f"kslem rank {rank or 'full'}", settings, problems)
+    medians = [median_distance(p.inputs["X"]) for p in tests]
+
+    def kernels(draw: int, rank: int | None) -> Settings:
+        sigmas = [share * medians[draw] for share in (0.5, 1, 2, 4, 8)]
+        return [[KernelSLEM(f"gaussian(sigma={s!r})", lam, rank=rank) for lam in lams] for s in sigmas]
+
+    rows: dict[str, Callable[[int], Settings]] = {
+        "cosine": lambda draw: [[Cosine(c)] for c in (False, True)],
+        "slem": lambda draw: [[SLEM(lam) for lam in lams]],
+        "whitening": lambda draw: [[Whitening(f, s) for s in shrunk] for f in ("whiten", "lda")],
+    }
+    ranks = [rank for rank in ranks if rank is not None or max(n for n, _ in sizes) <= 8192]
+    for rank in ranks:
+        rows[f"kslem rank {rank or 'full'}"] = lambda draw, rank=rank: kernels(draw, rank)
     if svm:
-        grid = [("C, weight", (C, w), [ExemplarSVM(C, w)]) for C, w in itertools.product((0.1, 1, 10), (1, 10))]
-        _row("exemplar-svm", grid, problems)
+        rows["exemplar-svm"] = lambda draw: [
+            [ExemplarSVM(C, weight)] for C, weight in itertools.product((0.1, 1, 10), (1, 10))
+        ]
+    found = {name: _row(name, settings, folds, tests) for name, settings in rows.items()}
+    by_rank = [found[f"kslem rank {rank or 'full'}"] for rank in ranks]
+    if len(ranks) > 1:
+        found["kslem"] = [max(choices, key=lambda choice: choice[0]) for choices in zip(*by_rank, strict=True)]
+    _print_table(found, tests)
 
 
 def _prepared(problem: Problem, negatives: int | None) -> Problem:
@@ -165,20 +187,56 @@ def _prepared(problem: Problem, negatives: int | None) -> Problem:
     return Problem(problem.name, {**problem.inputs, "X": X, "gallery": gallery}, problem.truth, problem.meta)
 
 
-def _row(name: str, settings: list[tuple[str, object, list[ExemplarMethod]]], problems: list[Problem]) -> None:
-    """Validate every setting, print the test score of the best; the methods of one setting share their statistics."""
+def _row(
+    name: str, settings: Callable[[int], Settings], folds: list[list[Problem]], tests: list[Problem]
+) -> list[tuple[float, np.ndarray]]:
+    """Return the best validation value and its test scores for every draw; methods of a setting share statistics."""
     start = time.process_time()
-    best: tuple[float, str, object, ExemplarMethod] | None = None
-    for label, value, methods in settings:
-        scores = np.mean([_scores(methods, problem) for problem in problems[:-1]], axis=0)
-        winner = int(np.argmax(scores))
-        if best is None or scores[winner] > best[0]:
-            best = (float(scores[winner]), label, value, methods[winner])
-    assert best is not None
-    validated, _, _, method = best
-    tested = _scores([method], problems[-1])[0]
-    spent = time.process_time() - start
-    print(f"{name:<16} validation {validated:.3f}  test {tested:.3f}  {method}  ({spent:.0f} s)", flush=True)
+    chosen = []
+    for draw, (validation, test) in enumerate(zip(folds, tests, strict=True)):
+        best: tuple[float, ExemplarMethod] | None = None
+        for methods in settings(draw):
+            scores = np.mean([_scores(methods, problem) for problem in validation], axis=0)
+            winner = int(np.argmax(scores))
+            if best is None or scores[winner] > best[0]:
+                best = (float(scores[winner]), methods[winner])
+        assert best is not None
+        task = ExemplarRetrieval()
+        output = next(iter(task.run(best[1], test, {})))[1]
+        value = task.score(test, output, {}, full=False).metrics["mAP"]
+        print(f"{name:<16} draw {draw + 1}: validation {best[0]:.3f}  test {value:.3f}  {best[1]}", flush=True)
+        chosen.append((best[0], output[SCORES]))
+    print(f"{name:<16} {time.process_time() - start:.0f} s", flush=True)
+    return chosen
+
+
+def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[Problem]) -> None:
+    """Print the mean over draws of every row and its difference from slem, with 95 % intervals."""
+    joined, task = _joined(tests), ExemplarRetrieval()
+    scored = {}
+    for name, draws in found.items():
+        outputs = {SCORES + _suffix(i): scores for i, (_, scores) in enumerate(draws)}
+        blocks = [task.resampled(joined, outputs, {}, counts)["mAP"] for counts in resample(*task.units(joined), 1000)]
+        values = {"mAP": [task.score(joined, outputs, {}, full=False).metrics["mAP"]]}
+        scored[name] = Scored(name, name, name, values, {"mAP": np.concatenate(blocks)[None]}, {})
+    print(f"{'':<16} {'mAP':>6}  {'95% interval':<14}  {'from slem':>9}  95% interval")
+    for name, entry in scored.items():
+        own, gap = interval(entry, "mAP"), difference(entry, scored["slem"], "mAP")
+        line = f"{name:<16} {own.estimate:6.3f}  {own.low:.3f} .. {own.high:.3f}"
+        shown = f"  {gap.estimate:+9.3f}  {gap.low:+.3f} .. {gap.high:+.3f}  {gap.verdict}" if name != "slem" else ""
+        print(line + shown)
+
+
+def _joined(tests: list[Problem]) -> Problem:
+    """Return the test problems of several draws, tuned one by one, as one problem."""
+    inputs = {"queries" + _suffix(i): p.inputs["queries"] for i, p in enumerate(tests)}
+    truth = {name + _suffix(i): p.truth[name] for i, p in enumerate(tests) for name in ("y", "row")}
+    names = max((p.meta["classes"] for p in tests), key=len)
+    return Problem("test", inputs, truth, {**tests[0].meta, "classes": names, "draws": len(tests)})
+
+
+def _suffix(number: int) -> str:
+    return f":{number + 1}" if number else ""
 
 
 def _scores(methods: list[ExemplarMethod], problem: Problem) -> list[float]:
@@ -224,7 +282,11 @@ def main() -> None:
     measured.add_argument("--labels", default="label")
     measured.add_argument("--negatives", type=int, help="draw so many negatives")
     measured.add_argument("--queries", type=int, default=2000)
-    measured.add_argument("--penalties", type=int, default=15, help="values of lambda from 1e-7 to 1")
+    measured.add_argument("--draws", type=int, default=5, help="draws of the classes of the negatives")
+    measured.add_argument(
+        "--penalties", type=int, default=15, help="values of lambda from 1e-6 to 10 times the variance"
+    )
+    measured.add_argument("--ranks", nargs="+", default=["50", "200", "600", "full"], help="ranks of kslem")
     measured.add_argument("--svm", action="store_true", help="exemplar SVMs too: minutes")
     arguments = parser.parse_args()
     threadpool_limits(1)
@@ -236,7 +298,8 @@ def main() -> None:
         scale_one(arguments.n, arguments.rank, arguments.d)
     else:
         data, a = _load(arguments), arguments
-        accuracy(data, a.negatives, a.queries, a.penalties, a.svm)
+        ranks = [None if rank == "full" else int(rank) for rank in a.ranks]
+        accuracy(data, a.negatives, a.queries, a.penalties, a.draws, ranks, a.svm)
 
 
 if __name__ == "__main__":

@@ -245,6 +245,22 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
     assert "other rows" not in {row["verdict"] for row in rows}
 
 
+def test_exemplar_methods_are_compared_over_drawn_halves_with_intervals(call):
+    # The seed of a run draws neither the halves nor the queries, so that all runs are pairs.
+    task = ("-d", "digits", "-t", "exemplar-retrieval(draws=2, queries=60)")
+    for method, seed in (("slem", 0), ("cosine", 1)):
+        done = call("run", "--test", "-m", method, "--seed", seed, "-q", *task)
+        assert done.returncode == 0, done.stderr
+    shown = call("compare", *task, "--against", "cosine", "--json")
+    assert shown.returncode == 0, shown.stderr
+    first, second = json.loads(shown.stdout)["rows"]
+    for row in (first, second):
+        assert row["low"] < row["test"] < row["high"]
+    gap = first if first["difference"] is not None else second
+    assert gap["difference_low"] < gap["difference"] < gap["difference_high"]
+    assert gap["verdict"] in {"ahead", "level", "behind"}
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.linalg import cholesky
 from scipy.optimize import minimize
+from sklearn.base import clone
 
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.exemplars.kslem import KernelSLEM
@@ -19,7 +20,7 @@ def data():
 
 
 def full(kernel, lam, theta=1.0, **options):
-    return KernelSLEM(kernel, lam=lam, theta=theta, rank=None, **options)
+    return KernelSLEM(kernel, lam=lam, theta=theta, rank=None, scale="absolute", **options)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +74,10 @@ def test_linear_kernel_is_the_linear_method(shape, scores):
     member = np.arange(10) >= 8
     rows = np.vstack([rows, negatives[:2]])
     results = []
-    for method in (SLEM(lam=0.02, theta=0.4, scores=scores), full("linear", 0.02, 0.4, scores=scores)):
+    for method in (
+        SLEM(lam=0.02, theta=0.4, scores=scores, scale="absolute"),
+        full("linear", 0.02, 0.4, scores=scores),
+    ):
         method.fit(negatives)
         A, B = method.encode(rows, member=member), method.encode(rows, group=np.arange(10) % 3)
         results.append((method.similarity(A, B), method.similarity(A, A), method.decision_function(A, rows)))
@@ -110,7 +114,7 @@ def test_low_rank_equals_explicit_coordinates_in_every_role(data, landmarks, sco
     negatives, rows = data
     X = np.vstack([rows, negatives[[5, 9]]])
     member, group = np.arange(8) >= 6, np.array([0, 1, 1, 2, 0, 2, 2, 0])
-    options = {"rank": 7, "landmarks": landmarks, "scores": scores}
+    options = {"rank": 7, "landmarks": landmarks, "scores": scores, "scale": "absolute"}
     method = KernelSLEM("gaussian(sigma=1)", lam=0.01, theta=0.6, **options).fit(negatives)
     explicit = Explicit(method, negatives, X)
     singles = [explicit.machine(explicit.points[[i]], {6: 5, 7: 9}.get(i)) for i in range(8)]
@@ -176,7 +180,7 @@ def test_every_lambda_and_rank_from_one_preparation_equals_fitting_again(data):
 def test_nothing_is_prepared_where_the_kernel_is_searched(data):
     negatives, rows = data
     method = KernelSLEM("gaussian")
-    assert set(method.space) == {"lam", "kernel.sigma"}
+    assert set(method.space) == {"lam", "rank", "kernel.sigma"}
     prepared = method.prepare_fit(negatives, space=method.space)
     assert prepared == {}
     assert method.prepare_score(rows, space=method.space, statistics=prepared) == {}
@@ -244,3 +248,53 @@ def test_wrong_requests_are_one_clear_line(data):
         KernelSLEM("gaussian", rank=0).fit(negatives)
     with pytest.raises(DataError, match="do not fit together"):
         KernelSLEM("gaussian").fit(negatives).encode(rows[:, :2])
+
+
+@pytest.mark.parametrize("method", [SLEM(lam=1e-2), KernelSLEM("linear", lam=1e-2, rank=3)], ids=["slem", "kslem"])
+def test_penalty_is_relative_to_the_variance_so_that_units_of_the_features_do_not_matter(data, method):
+    negatives, rows = data
+    found = []
+    for scale in (1.0, 128.0, 1 / 128.0):
+        fitted = clone(method).fit(scale * negatives)
+        encoding = fitted.encode(scale * rows)
+        found.append(fitted.similarity(encoding, encoding))
+        assert fitted.lam_ == pytest.approx(1e-2 * scale**2 * negatives.var(axis=0).sum(), rel=1e-9)
+    assert np.allclose(found[0], found[1], atol=1e-9)
+    assert np.allclose(found[0], found[2], atol=1e-9)
+
+
+def test_one_penalty_serves_every_bandwidth(data):
+    # A wide Gaussian kernel is 1 - |a - b|^2 / (2 sigma^2), a linear one: the machines must not fade as it widens.
+    negatives, rows = data
+    linear = SLEM(lam=1e-2).fit(negatives)
+    wide = KernelSLEM("gaussian(sigma=3000.0)", lam=1e-2, rank=None).fit(negatives)
+    expected, found = (m.similarity(m.encode(rows), m.encode(rows)) for m in (linear, wide))
+    assert np.allclose(expected, found, atol=1e-3)
+
+
+@pytest.mark.parametrize("method", [SLEM(), KernelSLEM("gaussian(sigma=1.0)")], ids=["slem", "kslem"])
+def test_negatives_without_variance_give_the_direction_from_them(data, method):
+    rows = data[1]
+    fitted = clone(method).fit(np.ones((5, 3)))
+    encoding = fitted.encode(rows)
+    scores = fitted.similarity(encoding, encoding)
+    assert np.isfinite(scores).all()
+    assert np.allclose(np.diag(scores), 1)
+
+
+def test_a_state_from_before_units_keeps_its_absolute_penalty(data):
+    negatives, rows = data
+    method = SLEM(lam=0.3, scale="absolute").fit(negatives)
+    state = {name: values for name, values in method.state().items() if name != "lam_"}
+    other = SLEM(lam=0.3).restore(state)
+    assert np.array_equal(
+        other.similarity(other.encode(rows), other.encode(rows)),
+        method.similarity(method.encode(rows), method.encode(rows)),
+    )
+
+
+def test_a_rank_above_the_number_of_negatives_is_full_rank(data):
+    negatives, rows = data
+    every, above = (KernelSLEM("gaussian(sigma=1.0)", rank=rank).fit(negatives) for rank in (None, 2048))
+    assert above.diagnostics.numbers["rank"] == every.diagnostics.numbers["rank"] <= len(negatives)
+    assert np.allclose(*(m.similarity(m.encode(rows), m.encode(rows)) for m in (every, above)), atol=1e-6)

@@ -5,6 +5,7 @@ import pytest
 from scipy.optimize import minimize
 
 from zslplat.errors import DataError, UsageError
+from zslplat.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.exemplars.moments import accumulate, eigensystem, thin_eigensystem
 from zslplat.exemplars.slem import SLEM
 
@@ -42,7 +43,7 @@ def data(request):
 @pytest.mark.parametrize("theta", [0.2, 1.0, 3.0])
 def test_closed_form_is_the_minimiser_found_by_bfgs(data, lam, theta):
     negatives, rows = data
-    method = SLEM(lam=lam, theta=theta).fit(negatives)
+    method = SLEM(lam=lam, theta=theta, scale="absolute").fit(negatives)
     weights, biases = method.machines(method.encode(rows))
     for row, w, nu in zip(rows, weights, biases, strict=True):
         expected, expected_bias = minimiser(row[None], negatives, lam, theta)
@@ -54,7 +55,7 @@ def test_closed_form_is_the_minimiser_found_by_bfgs(data, lam, theta):
 @pytest.mark.parametrize("theta", [0.2, 2.0])
 def test_several_positives_share_theta_and_give_the_minimiser(data, theta):
     negatives, rows = data
-    method = SLEM(lam=0.1, theta=theta).fit(negatives)
+    method = SLEM(lam=0.1, theta=theta, scale="absolute").fit(negatives)
     group = np.array([3, 1, 1, 3, 3])
     encoding = method.encode(rows, group=group)
     weights, biases = method.machines(encoding)
@@ -67,7 +68,7 @@ def test_several_positives_share_theta_and_give_the_minimiser(data, theta):
 @pytest.mark.parametrize("theta", [0.5, 1.0])
 def test_members_get_the_machine_of_the_pool_without_them(data, theta):
     negatives, rows = data
-    method = SLEM(lam=0.05, theta=theta).fit(negatives)
+    method = SLEM(lam=0.05, theta=theta, scale="absolute").fit(negatives)
     mixed = np.vstack([negatives[:4], rows])
     weights, biases = method.machines(method.encode(mixed, member=np.arange(len(mixed)) < 4))
     for i in range(len(mixed)):
@@ -80,7 +81,7 @@ def test_members_get_the_machine_of_the_pool_without_them(data, theta):
 @pytest.mark.parametrize("role", ["single", "member", "group"])
 def test_similarity_is_the_product_of_the_weights(data, scores, role):
     negatives, rows = data
-    method = SLEM(lam=0.05, theta=0.7, scores=scores).fit(negatives)
+    method = SLEM(lam=0.05, theta=0.7, scores=scores, scale="absolute").fit(negatives)
     roles = {
         "single": {},
         "member": {"member": np.array([True, False, True, False, False])},
@@ -96,7 +97,7 @@ def test_similarity_is_the_product_of_the_weights(data, scores, role):
 
 def test_decision_values_are_weights_times_rows_plus_bias(data):
     negatives, rows = data
-    method = SLEM(lam=0.05, theta=0.7).fit(negatives)
+    method = SLEM(lam=0.05, theta=0.7, scale="absolute").fit(negatives)
     X = np.vstack([negatives[:2], rows])
     for A in (method.encode(X, member=np.arange(len(X)) < 2), method.encode(rows, group=np.array([0, 1, 1, 0, 0]))):
         weights, biases = method.machines(A)
@@ -110,7 +111,7 @@ def test_every_lambda_from_one_preparation_equals_solving_again(data):
     prepared = first.prepare_fit(negatives, space=first.space)
     scored = first.prepare_score(rows, space=first.space, statistics=prepared)
     for lam in np.logspace(-4, 1, 6):
-        method = SLEM(lam=lam).fit(negatives, statistics=prepared)
+        method = SLEM(lam=lam, scale="absolute").fit(negatives, statistics=prepared)
         swept = method.encode(rows, statistics=scored)
         centred = negatives - negatives.mean(axis=0)
         A = centred.T @ centred / len(negatives) + lam * np.eye(negatives.shape[1])
@@ -199,3 +200,16 @@ def test_wrong_input_is_one_clear_line(data):
     alone = single.encode(negatives[:1], member=np.array([True]))
     with pytest.raises(UsageError, match="at least 2 negatives"):
         single.similarity(alone, alone)
+
+
+def test_exemplar_svms_do_not_depend_on_the_units_of_the_features():
+    # A penalty of margin violations would mean another thing for features 128 times as long.
+    rng = np.random.default_rng(0)
+    negatives, rows = rng.normal(size=(40, 6)), rng.normal(size=(5, 6)) + 1
+    found = []
+    for scale in (1.0, 128.0, 1 / 128):
+        method = ExemplarSVM(C=0.05).fit(scale * negatives)
+        encoding = method.encode(scale * rows)
+        found.append(method.similarity(encoding, encoding))
+    assert np.allclose(found[0], found[1], atol=1e-9)
+    assert np.allclose(found[0], found[2], atol=1e-9)

@@ -14,6 +14,7 @@ from zslplat.exemplars.index import ExemplarIndex
 from zslplat.exemplars.kslem import KernelSLEM
 from zslplat.exemplars.slem import SLEM
 from zslplat.exemplars.whitening import Whitening
+from zslplat.metrics.resampling import draws as draws_of
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -169,8 +170,91 @@ def test_order_of_the_rows_changes_no_metric():
     assert values[0] == pytest.approx(values[1], abs=1e-12)
 
 
-def test_exported_index_answers_as_the_run_did(tmp_path):
-    task, data, method = ExemplarRetrieval(), faces(), SLEM()
+def people(problem, suffix=""):
+    return {problem.meta["classes"][c] for c in problem.truth[f"y{suffix}"]}
+
+
+def test_halves_are_drawn_by_name_whatever_the_order_of_the_data_and_the_seed_of_the_study():
+    data = faces()
+    rng = np.random.default_rng(3)
+    rows, classes = rng.permutation(len(data.y)), rng.permutation(len(data.class_names))
+    # The same faces of the same people, all of it in another order.
+    other = Dataset(
+        "faces", data.X[rows], np.argsort(classes)[data.y[rows]], tuple(np.array(data.class_names)[classes])
+    )
+    found = []
+    for dataset, seed in ((data, 0), (other, 0), (data, 9)):
+        problem = ExemplarRetrieval(queries=None, draws=3).test(dataset, seed=seed)
+        scored = outputs(ExemplarRetrieval(), SLEM(), problem, {})
+        metrics = ExemplarRetrieval().score(problem, scored, {}, full=False).metrics
+        found.append(([people(problem, suffix) for suffix in ("", ":2", ":3")], metrics))
+    for halves, metrics in found[1:]:
+        assert halves == found[0][0]
+        assert metrics == pytest.approx(found[0][1], abs=1e-12)
+    assert len(set(map(frozenset, found[0][0]))) == 3
+    assert people(ExemplarRetrieval(split_seed=1).test(data)) != found[0][0][0]
+
+
+def test_halves_do_not_follow_the_order_of_the_names():
+    # Whatever a file sorts its people by: each of them is in the gallery about half of the time.
+    data = faces()
+    counts = np.zeros(12)
+    for seed in range(40):
+        counts[[data.class_names.index(name) for name in people(ExemplarRetrieval(split_seed=seed).test(data))]] += 1
+    assert counts.min() >= 10
+    assert counts.max() <= 30
+
+
+def test_metrics_of_several_draws_are_the_means_of_single_ones():
+    data, task = faces(), ExemplarRetrieval(draws=3)
+    problem = task.test(data)
+    whole = outputs(task, SLEM(), problem, task.prepare(SLEM(), problem, {"lam": None}))
+    metrics = task.score(problem, whole, {}, full=True).metrics
+    single = []
+    for suffix in ("", ":2", ":3"):
+        inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery", "queries")}
+        truth = {name: problem.truth[name + suffix] for name in ("y", "row")}
+        one = Problem("test", inputs, truth, {**problem.meta, "draws": 1})
+        single.append(task.score(one, outputs(task, SLEM(), one, {}), {}, full=False).metrics["mAP"])
+    assert metrics["mAP"] == pytest.approx(np.mean(single), abs=1e-12)
+    assert metrics["mAP_std"] == pytest.approx(np.std(single, ddof=1), abs=1e-12)
+    drawn = task.score(problem, whole, {}, full=True).tables["draws"].columns
+    assert drawn["mAP"] == pytest.approx(single, abs=1e-12)
+
+
+@pytest.mark.parametrize("draws", [1, 3])
+def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics(draws):
+    data, task = faces(), ExemplarRetrieval(draws=draws, queries=30)
+    problem = task.test(data)
+    found = outputs(task, SLEM(), problem, {})
+    units, strata = task.units(problem)
+    counts = np.ones((1, len(units)), dtype=np.int32)
+    metrics = task.score(problem, found, {}, full=False).metrics
+    for name, values in task.resampled(problem, found, {}, counts).items():
+        assert values == pytest.approx([metrics[name]], abs=1e-12)
+    # Units are told apart, so that their order does not matter.
+    assert len(set(zip(units.tolist(), strata.tolist(), strict=True))) == len(units) == 30 * draws + draws
+    if draws > 1:
+        # All weight on the second draw gives its own value; queries twice and not at all, the mean over what is drawn.
+        counts[:, -draws:] = [[0, 3, 0]]
+        table = task.score(problem, found, {}, full=True).tables["draws"].columns
+        assert task.resampled(problem, found, {}, counts)["mAP"] == pytest.approx([table["mAP"][1]], abs=1e-12)
+
+
+def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
+    data, task = faces(), ExemplarRetrieval(draws=4)
+    found = []
+    for method, seed in ((SLEM(lam=1e-3), 0), (SLEM(lam=2e-3), 5)):
+        problem = task.test(data, seed=seed)
+        scored = outputs(task, method, problem, {})
+        blocks = [task.resampled(problem, scored, {}, counts) for counts in draws_of(*task.units(problem), 300)]
+        found.append(np.concatenate([block["mAP"] for block in blocks]))
+    assert np.std(found[0] - found[1]) < 0.5 * np.std(found[0])
+
+
+@pytest.mark.parametrize("draws", [1, 2])
+def test_exported_index_answers_as_the_run_of_its_first_draw_did(tmp_path, draws):
+    task, data, method = ExemplarRetrieval(draws=draws), faces(), SLEM()
     raw = task.test(data)
     X, gallery = apply_steps(("l2",), raw.inputs["X"], raw.inputs["gallery"])
     frozen = {f"frozen/features/{k}": v for k, v in freeze(("l2",), raw.inputs["X"]).items()}
@@ -192,5 +276,7 @@ def test_data_that_does_not_serve_is_one_clear_line():
         ExemplarRetrieval().test(several)
     with pytest.raises(DataError, match="change negative_share"):
         ExemplarRetrieval().test(faces(classes=5))
+    with pytest.raises(DataError, match="its own negatives"):
+        ExemplarRetrieval(draws=2).test(zero_shot())
     with pytest.raises(UsageError, match="negative_share"):
         ExemplarRetrieval(negative_share=0)

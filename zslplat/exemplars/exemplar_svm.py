@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -24,8 +25,9 @@ class ExemplarSVM(ExemplarMethod):
     """One linear SVM per row against the negatives; rows are compared by the cosine between their weight vectors.
 
     ``C`` is the penalty of a negative, ``C * positive_weight`` that of the positive; ``loss`` is ``hinge`` or
-    ``squared_hinge``. ``negatives`` keeps a drawn part of the pool, as every row costs a fit on all of it. Learned:
-    ``pool_`` (n, d).
+    ``squared_hinge``. ``negatives`` keeps a drawn part of the pool, as every row costs a fit on all of it. Rows are
+    measured in units of the root of the negatives' mean squared length, so that a range of C serves features of any
+    length. Learned: ``pool_`` (n, d), ``unit_``.
     """
 
     summary = "one linear SVM per row against the negatives; the slow rival of slem"
@@ -66,17 +68,18 @@ class ExemplarSVM(ExemplarMethod):
         kept = min(count, self.negatives or count)
         drawn = np.sort(np.random.default_rng(self.seed).permutation(count)[:kept])
         self.pool_ = check_matrix(gather(negatives, drawn, count))
+        self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
         return self
 
     def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Fit one machine per row of X (n, d) and return the unit weight vectors."""
         X = check_matrix(X, self.pool_.shape[1])
-        rows = np.vstack([np.zeros((1, X.shape[1])), self.pool_])
+        rows = np.vstack([np.zeros((1, X.shape[1])), self.pool_ / self.unit_])
         y = np.append(1, -np.ones(len(self.pool_), dtype=np.int64))
         weights = np.empty_like(X)
         unfinished = 0
         for i, row in enumerate(X):
-            rows[0] = row
+            rows[0] = row / self.unit_
             solver = LinearSVC(
                 C=self.C,
                 loss=self.loss,
@@ -94,6 +97,10 @@ class ExemplarSVM(ExemplarMethod):
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
         """Return inner products (n_a, n_b) of unit weight vectors."""
         return np.asarray(A.vectors @ B.vectors.T)
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+        """Set what :meth:`state` returned; a state without ``unit_`` is older than units."""
+        return super().restore({"unit_": np.array(1.0), **state})
 
     def matrices(self) -> Arrays:
         """Return nothing: the pool is data, and no more is learned before a row is encoded."""

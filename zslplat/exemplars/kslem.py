@@ -52,9 +52,12 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     with the method's (``kernel.sigma``). ``landmarks``, ``rank``, ``residual``, ``candidates``, ``seed``: how the Gram
     matrix of the negatives is approximated, see :func:`zslplat.exemplars.landmarks.choose`; ``rank=None`` with
     ``residual=0`` is full rank. With the kernel fixed, everything but the scores is prepared once for all ``lam``;
-    where the rank is searched, too, all ranks share the landmarks and coordinates of the largest.
+    where the rank is searched, too, all ranks share the landmarks and coordinates of the largest. ``lam`` is in units
+    of the variance of the negatives in the space of the kernel, which shrinks as a bandwidth grows, or absolute
+    (``scale="absolute"``).
 
-    Learned: ``landmarks_`` (r, ...), ``map_`` (r, r), ``offset_`` (r,), ``values_`` (r,), ``count_``, ``kernel_``.
+    Learned: ``landmarks_`` (r, ...), ``map_`` (r, r), ``offset_`` (r,), ``values_`` (r,), ``count_``, ``kernel_``,
+    ``lam_`` (absolute).
     float64 throughout: the scores subtract nearly equal numbers.
     """
 
@@ -65,7 +68,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     parameters = {
         "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
         **PARAMETERS,
-        "rank": Parameter("number of landmarks; none for all that are needed", Optional(Integer(1))),
+        "rank": Parameter(
+            "landmarks, as many as there are negatives at most; none: all that are needed",
+            Optional(Integer(1)),
+            Integer(200, 1000, log=True),
+        ),
         "landmarks": Parameter("incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES)),
         "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999)),
         "candidates": Parameter("pivots and centres are sought among so many rows at most", Integer(1)),
@@ -83,9 +90,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         residual: float = 0.0,
         candidates: int = 8192,
         seed: int = 0,
+        scale: str = "variance",
     ) -> None:
         self.kernel = kernel
         self.lam = lam
+        self.scale = scale
         self.theta = theta
         self.scores = scores
         self.rank = rank
@@ -109,7 +118,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         Where the rank is searched, landmarks are those of the largest rank, with the covariance in their coordinates.
         """
         self.check_parameters()
-        searched = set(space) - {"lam", "theta", "scores"}
+        searched = set(space) - set(PARAMETERS)
         if searched == {"rank"} and self.landmarks == "cholesky":
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))
@@ -138,8 +147,18 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         self.count_ = int(rotated["count"])
         # What brings projections prepared for a larger rank into the basis of this one.
         self._rotation: np.ndarray | None = rotated.get("rotation")
-        numbers = {"negatives": self.count_, "rank": len(self.values_), "residual": float(rotated["left"])}
-        self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
+        variance = float(rotated["variance"])
+        self._settle(variance, float(rotated["square"]))
+        self.diagnostics_ = Diagnostics(
+            numbers={
+                "negatives": self.count_,
+                "rank": len(self.values_),
+                "residual": float(rotated["left"]),
+                "variance": variance,
+                "lam_absolute": self.lam_,
+                **self.resolved_numbers(self.kernel_),
+            }
+        )
         return self
 
     def encode(
@@ -205,14 +224,19 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         values, E = moments.eigensystem(np.asarray(pool["covariance"])[:r, :r])
         factor = np.asarray(pool["factor"])[:r, :r]
         traces = np.asarray(pool["traces"])
+        offset = np.asarray(pool["mean"])[:r] @ E
+        square = float(traces[1, 0]) / int(pool["count"])
         return {
             "kernel": pool["kernel"],
             "landmarks": np.asarray(pool["landmarks"])[:r],
             "map": np.ascontiguousarray(solve_triangular(factor, E, lower=True, trans="T", check_finite=False)),
-            "offset": np.asarray(pool["mean"])[:r] @ E,
+            "offset": offset,
             "values": values,
             "rotation": E,
             "count": pool["count"],
+            "square": np.array(square),
+            # With what the landmarks leave out, so that it hardly depends on their number.
+            "variance": np.array(max(0.0, square - float(offset @ offset))),
             "left": np.array(max(0.0, 1 - traces[0, :r].sum() / traces[1, 0]) if traces[1, 0] > 0 else 0.0),
         }
 

@@ -36,10 +36,10 @@ class SLEM(SquareLossMethod):
     """Square-loss exemplar machines, linear (Rezende et al., CVPR 2017).
 
     One eigendecomposition of the covariance of the negatives serves every row and every ``lam``; it is prepared, so
-    that tuning ``lam`` costs the scores alone. ``theta`` weighs the positives, ``scores`` is ``cosine`` or ``raw``.
-    float64 throughout.
+    that tuning ``lam`` costs the scores alone. ``lam`` is in units of the variance of the negatives, or absolute
+    (``scale="absolute"``). ``theta`` weighs the positives, ``scores`` is ``cosine`` or ``raw``. float64 throughout.
 
-    Learned: ``mean_`` (d,), ``directions_`` (d, r), ``values_`` (r,), ``count_``.
+    Learned: ``mean_`` (d,), ``directions_`` (d, r), ``values_`` (r,), ``count_``, ``lam_`` (absolute).
     """
 
     summary = "square-loss exemplar machines in closed form, linear"
@@ -48,8 +48,9 @@ class SLEM(SquareLossMethod):
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     parameters = PARAMETERS
 
-    def __init__(self, lam: float = 1e-3, theta: float = 1.0, scores: str = "cosine") -> None:
+    def __init__(self, lam: float = 1e-2, theta: float = 1.0, scores: str = "cosine", scale: str = "variance") -> None:
         self.lam = lam
+        self.scale = scale
         self.theta = theta
         self.scores = scores
 
@@ -83,7 +84,10 @@ class SLEM(SquareLossMethod):
         self.directions_ = np.asarray(statistics["directions"])
         self.offset_ = np.zeros_like(self.values_)  # points are centred already
         self.count_ = int(statistics["count"])
-        self.diagnostics_ = Diagnostics(numbers={"negatives": self.count_, "variance": float(self.values_.sum())})
+        variance = float(self.values_.sum())
+        self._settle(variance, variance + float(self.mean_ @ self.mean_))
+        numbers = {"negatives": self.count_, "variance": variance, "lam_absolute": self.lam_}
+        self.diagnostics_ = Diagnostics(numbers=numbers)
         return self
 
     def machines(self, A: Encoding) -> tuple[np.ndarray, np.ndarray]:
@@ -93,7 +97,7 @@ class SLEM(SquareLossMethod):
         if built.points is not None:
             points = built.points if built.mix is None else built.mix @ built.points
             weights += points - built.vectors @ self.directions_.T
-        weights *= (machine.lengths(built, self.theta) / self.lam)[:, None]
+        weights *= (machine.lengths(built, self.theta) / self.lam_)[:, None]
         return weights, machine.biases_about_mean(built, self.theta) - weights @ self.mean_
 
     def matrices(self) -> Arrays:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
+from typing import Self
 
 import numpy as np
 
@@ -16,22 +17,28 @@ from zslplat.methods.base import Arrays
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 PARAMETERS = {
-    "lam": Parameter(
-        "ridge lambda of every machine, in squared units of the features", POSITIVE, Real(1e-6, 10, log=True)
-    ),
+    "lam": Parameter("ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True)),
+    "scale": Parameter("unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute"))),
     "theta": Parameter("weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE),
     "scores": Parameter("cosine between machines, or their raw inner product", Choice(("cosine", "raw"))),
 }
 
 
 class SquareLossMethod(ExemplarMethod):
-    """Base of the methods whose machines have the closed form of :mod:`zslplat.exemplars.machine`."""
+    """Base of the methods whose machines have the closed form of :mod:`zslplat.exemplars.machine`.
+
+    ``lam`` is in units of the variance of the negatives, their mean squared distance from their mean (in the space of
+    the kernel, where there is one), so that one range serves features of any length and kernels of any bandwidth; or
+    absolute (``scale="absolute"``). What it comes to is ``lam_``.
+    """
 
     citation = (
         "Rezende, Zepeda, Ponce, Bach, Perez: Kernel square-loss exemplar machines for image retrieval. CVPR 2017"
     )
     preprocessing = Preprocessing(features=("l2",))
     lam: float
+    scale: str
+    lam_: float
     theta: float
     scores: str
     values_: np.ndarray
@@ -85,8 +92,18 @@ class SquareLossMethod(ExemplarMethod):
         machines, rows = self._machines(A), self.encode(X)
         return machine.decision_values(machines, rows, self._spectrum(), self.theta, self._outside)
 
+    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+        """Set what :meth:`state` returned; a state without ``lam_`` is older than units, so that lam was absolute."""
+        return super().restore({"lam_": np.array(self.lam), **state})
+
+    def _settle(self, variance: float, square: float) -> None:
+        """Turn lam into an absolute number: ``variance`` of the negatives, ``square`` the mean of their k(x, x)."""
+        # Negatives that are all alike have no scale, and no penalty changes the direction of a machine against them.
+        known = self.scale == "variance" and variance > np.finfo(float).eps * square
+        self.lam_ = self.lam * variance if known else self.lam
+
     def _spectrum(self) -> Spectrum:
         return Spectrum(self.values_, self.offset_, self.count_)
 
     def _machines(self, encoding: Encoding) -> machine.Machines:
-        return machine.build(encoding, self._spectrum(), self.lam, self.theta, self._outside)
+        return machine.build(encoding, self._spectrum(), self.lam_, self.theta, self._outside)

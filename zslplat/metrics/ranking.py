@@ -72,3 +72,50 @@ def class_rankings(scores: np.ndarray, y: np.ndarray) -> list[Ranking]:
 def mean_average_precision(rankings: Sequence[Ranking]) -> float:
     """Return mAP, the mean over the rankings that have a relevant item."""
     return float(np.nanmean([ranking.average_precision() for ranking in rankings]))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """What rankings of q queries show: each (q,), but ``recall_by_rank``, the mean recall at the listed ``ranks``.
+
+    ``ties`` is the number of queries to which all other rows are equally similar.
+    """
+
+    precision: np.ndarray
+    recall_at_k: np.ndarray
+    precision_at_k: np.ndarray
+    nearest: np.ndarray
+    score: np.ndarray
+    right: np.ndarray
+    ranks: np.ndarray
+    recall_by_rank: np.ndarray
+    ties: int
+
+
+def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> Answers:
+    """Rank the gallery for every query (q, g), the query itself left out, and measure one ranking at a time."""
+    q, others = len(queries), len(y) - 1
+    k = min(k, others)
+    ranks = np.unique(np.geomspace(1, others, 30).astype(np.int64))
+    precision, recall_at_k, precision_at_k, best = np.empty((4, q))
+    nearest = np.empty(q, dtype=np.int64)
+    recall_by_rank = np.zeros(len(ranks))
+    ties = 0
+    for i, query in enumerate(queries):
+        values, relevant = _without(scores[i], query), _without(y, query) == y[query]
+        ranking = Ranking.of(values, relevant)
+        by_rank = ranking.precision_by_rank()
+        precision[i] = ranking.average_precision()
+        precision_at_k[i] = by_rank[k - 1]
+        recall_at_k[i] = by_rank[k - 1] * k / relevant.sum()
+        recall_by_rank += by_rank[ranks - 1] * ranks / relevant.sum()
+        place = int(np.argmax(values))
+        ties += bool(values.max() == values.min())
+        best[i], nearest[i] = values[place], place + (place >= query)
+    right = y[nearest] == y[queries]
+    return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q, ties)
+
+
+def _without(values: np.ndarray, place: int) -> np.ndarray:
+    """Return the vector with one entry left out."""
+    return np.concatenate([values[:place], values[place + 1 :]])

@@ -7,12 +7,13 @@
 | | ``queries`` | (q,) | which rows of the gallery are queries; a query is left out of its own ranking |
 | y | ``y`` | (g,) | truth: class of each gallery row, an index into ``meta["classes"]`` |
 | | ``row`` | (g,) | truth: data set row of each gallery row |
+
+Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +23,8 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
 from zslplat.exemplars.frozen_steps import freeze
 from zslplat.methods.base import require_kind
-from zslplat.metrics.ranking import Ranking
-from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, check_value
+from zslplat.metrics.ranking import Answers, Ranking, rank_all
+from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
@@ -36,9 +37,15 @@ class ExemplarRetrieval(Task):
     """Mean average precision over queries, each ranking all other rows of the gallery by similarity.
 
     Negatives and gallery share no class. On zero-shot data the negatives are the ``train`` rows and the gallery those
-    of ``test_unseen``; on other data a share of the classes, the first ones or drawn ones, gives the negatives and the
-    rest the gallery. Validation does the same once more inside the classes of the negatives: by the data set's own
-    folds, or by drawn ones. Equal similarities count with the expectation over their orders.
+    of ``test_unseen``. On other data a share of the classes gives the negatives and the rest the gallery; they are
+    drawn by name with ``split_seed``, not with the seed of a study, so that all studies share them whatever the order
+    of the data. An order that matters belongs into the data, as splits of these names. Validation does the same once
+    more inside the classes of the negatives: by the data set's own folds, or by drawn ones. Equal similarities count
+    with the expectation over their orders.
+
+    ``draws`` repeats the test on so many draws, and its metrics are the means over them. A study tunes inside the
+    negatives of the first draw: then classes of its validation may be in the gallery of a later one, as in the usual
+    protocol of repeated splits. Studies with one draw each (``split_seed=0``, ``1`` ...) are free of that.
     """
 
     name = "exemplar-retrieval"
@@ -54,7 +61,8 @@ class ExemplarRetrieval(Task):
             "share of the classes that gives the negatives, where the data has no unseen classes",
             Real(0.0, 0.95, open_low=True),
         ),
-        "classes": Parameter("which classes these are: the first ones, or drawn ones", Choice(("first", "drawn"))),
+        "draws": Parameter("number of draws of these classes that the test is the mean of", Integer(1)),
+        "split_seed": Parameter("draws these classes, and the queries where there are more than wanted", Integer(0)),
         "folds": Parameter("validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1))),
         "validation_classes": Parameter(
             "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True)
@@ -67,80 +75,132 @@ class ExemplarRetrieval(Task):
         self,
         *,
         negative_share: float = 0.5,
-        classes: str = "first",
+        draws: int = 1,
+        split_seed: int = 0,
         folds: int | None = None,
         validation_classes: float = 0.3,
         queries: int | None = 2000,
         k: int = 10,
     ) -> None:
         self.negative_share = negative_share
-        self.classes = classes
+        self.draws = draws
+        self.split_seed = split_seed
         self.folds = folds
         self.validation_classes = validation_classes
         self.queries = queries
         self.k = k
+        self._ranked: tuple[Arrays, list[Answers]] | None = None
         for name in self.parameters:
             check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
 
+    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
+        """Return one group of arrays for every draw, each with its own negatives."""
+        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in _suffixes(self.draws))
+
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
-        """Build one problem per fold inside the classes of the negatives."""
-        negatives = self._sides(dataset, seed)[0]
+        """Build one problem per fold inside the classes of the first draw's negatives; the seed draws the folds."""
+        negatives = self._sides(dataset)[0][0]
         folds = class_folds(dataset, negatives, self.folds, self.validation_classes, seed)
         problems = []
         for number, fold in enumerate(folds, start=1):
-            train, held = fold_rows(dataset, negatives, fold)
-            problems.append(self._problem(f"fold-{number}", dataset, train, held, seed, fold.name))
+            sides = [fold_rows(dataset, negatives, fold)]
+            problems.append(self._problem(f"fold-{number}", dataset, sides, seed, fold.name))
         return problems
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all negatives against the gallery of new classes."""
-        negatives, gallery = self._sides(dataset, seed)
-        return self._problem("test", dataset, negatives, gallery, seed, "test")
+        """Build the test problem: all negatives against the gallery of new classes, of every draw."""
+        return self._problem("test", dataset, self._sides(dataset), seed, "test")
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
-        """Return ``fit/...`` of the negatives and ``score/...`` of the gallery."""
+        """Return ``fit/...`` of the negatives and ``score/...`` of the gallery, with the suffix of each draw."""
         require_kind(type(method), self.kind, self.name)
-        fitted = method.prepare_fit(problem.inputs["X"], space=space)
-        scored = method.prepare_score(problem.inputs["gallery"], space=space, statistics=fitted)
-        return {f"fit/{k}": v for k, v in fitted.items()} | {f"score/{k}": v for k, v in scored.items()}
+        prepared: Arrays = {}
+        for suffix in _suffixes(problem.meta["draws"]):
+            fitted = method.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
+            scored = method.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
+            for prefix, arrays in (("fit", fitted), ("score", scored)):
+                prepared |= {f"{prefix}{suffix}/{name}": array for name, array in arrays.items()}
+        return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
-        """Fit on the negatives, encode the gallery once, and compare the queries with all of it."""
+        """Fit on the negatives, encode the gallery once, and compare the queries with all of it, in every draw."""
         require_kind(type(method), self.kind, self.name)
-        gallery, queries = problem.inputs["gallery"], problem.inputs["queries"]
-        method.fit(problem.inputs["X"], statistics=_below("fit/", statistics))
-        encoded = method.encode(gallery, statistics=_below("score/", statistics))
-        scores = np.asarray(method.similarity(encoded.take(queries), encoded))
-        who = type(method).__name__
-        if scores.shape != (len(queries), len(gallery)):
-            raise MethodError(f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows")
-        if not np.isfinite(scores).all():
-            raise MethodError(f"{who} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite")
-        yield 1, {SCORES: scores}
+        outputs: Arrays = {}
+        # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
+        for suffix in reversed(_suffixes(problem.meta["draws"])):
+            X, gallery, queries = (problem.inputs[name + suffix] for name in ("X", "gallery", "queries"))
+            method.fit(X, statistics=_below(f"fit{suffix}/", statistics))
+            encoded = method.encode(gallery, statistics=_below(f"score{suffix}/", statistics))
+            scores = np.asarray(method.similarity(encoded.take(queries), encoded))
+            who = type(method).__name__
+            if scores.shape != (len(queries), len(gallery)):
+                raise MethodError(
+                    f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"
+                )
+            if not np.isfinite(scores).all():
+                raise MethodError(
+                    f"{who} returned {int((~np.isfinite(scores)).sum())} similarities that are not finite"
+                )
+            outputs[SCORES + suffix] = scores
+        yield 1, outputs
 
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return mAP, recall and precision among the first k, and how often the nearest row has the right class."""
-        answers = rank_all(outputs[SCORES], np.asarray(problem.truth["y"]), problem.inputs["queries"], self.k)
-        look_at_similarities(answers.ties, len(answers.precision))
-        metrics = {
-            "mAP": float(answers.precision.mean()),
-            f"recall_at_{self.k}": float(answers.recall_at_k.mean()),
-            f"precision_at_{self.k}": float(answers.precision_at_k.mean()),
-            "nearest_accuracy": float(answers.right.mean()),
-        }
+        """Return mAP, recall and precision among the first k, and how often the nearest row has the right class.
+
+        They are means over the queries, then over the draws; of several draws the standard deviations come beside.
+        """
+        answers = self._answers(problem, outputs)
+        look_at_similarities(sum(a.ties for a in answers), sum(len(a.precision) for a in answers))
+        by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._by_query(answers).items()}
+        metrics = {name: float(np.mean(values)) for name, values in by_draw.items()}
+        if len(answers) > 1:
+            metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
         outcome = Outcome(metrics)
         if full:
             self._describe(outcome, problem, answers)
+            if len(answers) > 1:
+                outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
+
+    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the queries of every draw, each class apart, and after them the draws themselves."""
+        ids, strata = [], []
+        suffixes, classes = _suffixes(problem.meta["draws"]), len(problem.meta["classes"])
+        for number, suffix in enumerate(suffixes):
+            queries = problem.inputs[f"queries{suffix}"]
+            ids.append(problem.truth[f"row{suffix}"][queries])
+            strata.append(problem.truth[f"y{suffix}"][queries] + number * classes)
+        ids.append(np.arange(len(suffixes)))
+        strata.append(np.full(len(suffixes), len(suffixes) * classes))
+        return np.concatenate(ids), np.concatenate(strata)
+
+    def resampled(
+        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
+    ) -> dict[str, np.ndarray]:
+        """Return the metrics (b,) of each draw of queries, of every class as many as there are, and of draws.
+
+        The gallery stays as it is: what is drawn anew are the questions, not the answers.
+        """
+        by_query = self._by_query(self._answers(problem, outputs))
+        sizes = [len(queries) for queries in by_query["mAP"]]
+        parts = np.split(counts, np.cumsum(sizes), axis=1)
+        shares = parts[-1] / len(sizes)
+        return {
+            name: np.sum([c @ v / len(v) * s for c, v, s in zip(parts[:-1], values, shares.T, strict=True)], axis=0)
+            for name, values in by_query.items()
+        }
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings."""
-        y, queries = np.asarray(problem.truth["y"]), np.asarray(problem.inputs["queries"])
-        expected = {}
-        for c in np.unique(y[queries]):
-            relevant = np.arange(len(y) - 1) < (y == c).sum() - 1
-            expected[int(c)] = Ranking.of(np.zeros(len(y) - 1), relevant).average_precision()
-        return float(np.mean([expected[int(c)] for c in y[queries]]))
+        found = []
+        for suffix in _suffixes(problem.meta["draws"]):
+            y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.inputs[f"queries{suffix}"])
+            expected = {}
+            for c in np.unique(y[queries]):
+                relevant = np.arange(len(y) - 1) < (y == c).sum() - 1
+                expected[int(c)] = Ranking.of(np.zeros(len(y) - 1), relevant).average_precision()
+            found.append(np.mean([expected[int(c)] for c in y[queries]]))
+        return float(np.mean(found))
 
     def kept_preprocessing(self, inputs: Mapping[str, np.ndarray], steps: Mapping[str, Sequence[str]]) -> Arrays:
         """Return the preprocessing of the features as stand-in rows, so that the index can treat new rows."""
@@ -150,11 +210,20 @@ class ExemplarRetrieval(Task):
         return {f"frozen/features/{name}": rows for name, rows in frozen.items()}
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the gallery's rows and classes, and which of them are queries."""
-        return {**problem.truth, "query": np.isin(np.arange(len(problem.truth["row"])), problem.inputs["queries"])}
+        """Return the galleries' rows and classes, which of them are queries, and in which draw."""
+        parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
+        for number, suffix in enumerate(_suffixes(problem.meta["draws"])):
+            rows, queries = problem.truth[f"row{suffix}"], problem.inputs[f"queries{suffix}"]
+            parts["row"].append(rows)
+            parts["y"].append(problem.truth[f"y{suffix}"])
+            parts["query"].append(np.isin(np.arange(len(rows)), queries))
+            parts["draw"].append(np.full(len(rows), number))
+        return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.exemplars.index).
+
+        Of several draws it is the gallery of the first.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows, as :func:`zslplat.exemplars.frozen_steps.freeze` returns it.
@@ -171,115 +240,128 @@ class ExemplarRetrieval(Task):
             steps=_below("frozen/features/", problem.inputs),
         )
 
-    def _sides(self, dataset: Dataset, seed: int) -> tuple[np.ndarray, np.ndarray]:
-        """Return the rows of the negatives and of the test gallery."""
+    def _sides(self, dataset: Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
+        """Return the rows of the negatives and of the test gallery, of every draw."""
         if {"train", "test_unseen"} <= set(dataset.splits):
-            return split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery")
+            if self.draws > 1:
+                raise DataError(
+                    f"{dataset.name} has its own negatives ('train') and gallery ('test_unseen'); "
+                    f"draws={self.draws} has no meaning there"
+                )
+            return [(split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery"))]
         if dataset.y.ndim != 1:
             raise DataError(f"{dataset.name}: {self.name} needs one class per row, got labels {dataset.y.shape}")
-        classes = np.unique(dataset.y)
-        size = round(self.negative_share * len(classes))
-        if size < 4 or len(classes) - size < 2:
+        count = len(np.unique(dataset.y))
+        size = round(self.negative_share * count)
+        if size < 4 or count - size < 2:
             raise DataError(
-                f"{dataset.name}: {size} of {len(classes)} classes for the negatives; at least 4 are needed there, "
+                f"{dataset.name}: {size} of {count} classes for the negatives; at least 4 are needed there, "
                 "so that validation can hold out 2, and 2 for the gallery; change negative_share"
             )
-        if self.classes == "drawn":
-            classes = np.random.default_rng([seed, 4]).permutation(classes)
-        chosen = np.isin(dataset.y, classes[:size])
-        return np.flatnonzero(chosen), np.flatnonzero(~chosen)
+        sides = []
+        for number in range(self.draws):
+            chosen = np.isin(dataset.y, drawn_classes(dataset, size, (self.split_seed, 4, number)))
+            sides.append((np.flatnonzero(chosen), np.flatnonzero(~chosen)))
+        return sides
 
     def _problem(
-        self, name: str, dataset: Dataset, negatives: np.ndarray, gallery: np.ndarray, seed: int, fold: str
+        self, name: str, dataset: Dataset, sides: list[tuple[np.ndarray, np.ndarray]], seed: int, fold: str
     ) -> Problem:
-        generator = np.random.default_rng([seed, 5])
-        gallery = generator.permutation(gallery)
-        ids, y, counts = np.unique(dataset.y[gallery], return_inverse=True, return_counts=True)
-        queries = np.flatnonzero(counts[y] > 1)
-        if not len(queries):
-            raise DataError(f"{dataset.name}, {name}: no class has two rows in the gallery, so nothing can be found")
-        if self.queries is not None and len(queries) > self.queries:
-            queries = np.sort(generator.permutation(queries)[: self.queries])
-        inputs = {"X": dataset.X[negatives], "gallery": dataset.X[gallery], "queries": queries}
-        meta = {"dataset": dataset.name, "fold": fold, "classes": [dataset.class_names[i] for i in ids]}
-        return Problem(name, inputs, {"y": y, "row": gallery}, meta)
+        """Return the problem of one or several (negatives, gallery); the seed shuffles the galleries."""
+        ids = np.unique(np.concatenate([dataset.y[gallery] for _, gallery in sides]))
+        inputs: Arrays = {}
+        truth: Arrays = {}
+        for number, (suffix, (negatives, gallery)) in enumerate(zip(_suffixes(len(sides)), sides, strict=True)):
+            asked = self._asked(name, dataset, np.sort(gallery), number)
+            gallery = np.random.default_rng([seed, 5]).permutation(gallery)
+            inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
+            inputs[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
+            truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
+        names = [dataset.class_names[i] for i in ids]
+        return Problem(
+            name, inputs, truth, {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
+        )
 
-    def _describe(self, outcome: Outcome, problem: Problem, answers: Answers) -> None:
-        y, queries, names = np.asarray(problem.truth["y"]), problem.inputs["queries"], problem.meta["classes"]
-        own, predicted = y[queries], y[answers.nearest]
+    def _asked(self, name: str, dataset: Dataset, gallery: np.ndarray, number: int) -> np.ndarray:
+        """Return the rows that are queries: those that can find another of their class, as many as are wanted."""
+        _, y, counts = np.unique(dataset.y[gallery], return_inverse=True, return_counts=True)
+        rows = gallery[counts[y] > 1]
+        if not len(rows):
+            raise DataError(f"{dataset.name}, {name}: no class has two rows in the gallery, so nothing can be found")
+        if self.queries is None or len(rows) <= self.queries:
+            return np.asarray(rows)
+        return np.asarray(np.random.default_rng([self.split_seed, 5, number]).permutation(rows)[: self.queries])
+
+    def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
+        """Return what the rankings of every draw show; the last outputs' are kept, as each block of replicates asks."""
+        if self._ranked is None or self._ranked[0] is not outputs:
+            answers = [
+                rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.inputs[f"queries{s}"], self.k)
+                for s in _suffixes(problem.meta["draws"])
+            ]
+            self._ranked = outputs, answers
+        return self._ranked[1]
+
+    def _by_query(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
+        """Return every metric of every query (q,), a list over draws."""
+        return {
+            "mAP": [a.precision for a in answers],
+            f"recall_at_{self.k}": [a.recall_at_k for a in answers],
+            f"precision_at_{self.k}": [a.precision_at_k for a in answers],
+            "nearest_accuracy": [a.right for a in answers],
+        }
+
+    def _describe(self, outcome: Outcome, problem: Problem, answers: list[Answers]) -> None:
+        names, several = problem.meta["classes"], len(answers) > 1
+        suffixes = _suffixes(len(answers))
+        ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
+        queries = [np.asarray(problem.inputs[f"queries{s}"]) for s in suffixes]
+        rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
+        own = np.concatenate([y[q] for y, q in zip(ys, queries, strict=True)])
+        predicted = np.concatenate([y[a.nearest] for y, a in zip(ys, answers, strict=True)])
+        precision, recall = (np.concatenate(v) for v in list(self._by_query(answers).values())[:2])
         present = np.unique(own)
-        rows = np.asarray(problem.truth["row"])[queries]
-        order = np.argsort(rows)
+        sizes = np.max([np.bincount(y, minlength=len(names)) for y in ys], axis=0)
         outcome.tables["per_class"] = Table(
             {
                 "class": [names[c] for c in present],
-                "rows": [int((y == c).sum()) for c in present],
+                "rows": sizes[present].tolist(),
                 "queries": [int((own == c).sum()) for c in present],
-                "average_precision": [float(answers.precision[own == c].mean()) for c in present],
-                f"recall_at_{self.k}": [float(answers.recall_at_k[own == c].mean()) for c in present],
+                "average_precision": [float(precision[own == c].mean()) for c in present],
+                f"recall_at_{self.k}": [float(recall[own == c].mean()) for c in present],
             }
         )
-        outcome.tables["predictions"] = Table(
-            {
-                "row": rows[order].tolist(),
-                "true": [names[c] for c in own[order]],
-                "predicted": [names[c] for c in predicted[order]],
-                "score": answers.score[order].tolist(),
-                "average_precision": answers.precision[order].tolist(),
-            }
-        )
+        draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
+        order = np.lexsort((np.concatenate(rows), draw))
+        columns: dict[str, list[Any]] = {
+            "row": np.concatenate(rows)[order].tolist(),
+            "true": [names[c] for c in own[order]],
+            "predicted": [names[c] for c in predicted[order]],
+            "score": np.concatenate([a.score for a in answers])[order].tolist(),
+            "average_precision": precision[order].tolist(),
+        }
+        outcome.tables["predictions"] = Table(columns | ({"draw": draw[order].tolist()} if several else {}))
         title = f"{problem.meta['dataset']}, {problem.name}"
         table, figure = confusion(own, predicted, names, f"{title}: class of the nearest row")
         outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
-        line = {"mean over queries": (answers.ranks.tolist(), answers.recall_by_rank.tolist())}
-        outcome.figures["recall_by_rank"] = Curve(line, "rows retrieved", "recall", title, logx=True)
+        lines = {
+            f"draw {number}" if several else "mean over queries": (a.ranks.tolist(), a.recall_by_rank.tolist())
+            for number, a in enumerate(answers, start=1)
+        }
+        outcome.figures["recall_by_rank"] = Curve(lines, "rows retrieved", "recall", title, logx=True)
 
 
-@dataclass(frozen=True)
-class Answers:
-    """What rankings of q queries show: each (q,), but ``recall_by_rank``, the mean recall at the listed ``ranks``.
+def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
+    """Return ``count`` classes (count,) among those that have rows, drawn by name.
 
-    ``ties`` is the number of queries to which all other rows are equally similar.
+    Neither the numbers of the classes nor the order of the rows matters, so that no order of a file gets into a draw.
     """
-
-    precision: np.ndarray
-    recall_at_k: np.ndarray
-    precision_at_k: np.ndarray
-    nearest: np.ndarray
-    score: np.ndarray
-    right: np.ndarray
-    ranks: np.ndarray
-    recall_by_rank: np.ndarray
-    ties: int
+    classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
+    return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
 
 
-def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> Answers:
-    """Rank the gallery for every query (q, g), the query itself left out, and measure one ranking at a time."""
-    q, others = len(queries), len(y) - 1
-    k = min(k, others)
-    ranks = np.unique(np.geomspace(1, others, 30).astype(np.int64))
-    precision, recall_at_k, precision_at_k, best = np.empty((4, q))
-    nearest = np.empty(q, dtype=np.int64)
-    recall_by_rank = np.zeros(len(ranks))
-    ties = 0
-    for i, query in enumerate(queries):
-        values, relevant = without(scores[i], query), without(y, query) == y[query]
-        ranking = Ranking.of(values, relevant)
-        by_rank = ranking.precision_by_rank()
-        precision[i] = ranking.average_precision()
-        precision_at_k[i] = by_rank[k - 1]
-        recall_at_k[i] = by_rank[k - 1] * k / relevant.sum()
-        recall_by_rank += by_rank[ranks - 1] * ranks / relevant.sum()
-        place = int(np.argmax(values))
-        ties += bool(values.max() == values.min())
-        best[i], nearest[i] = values[place], place + (place >= query)
-    right = y[nearest] == y[queries]
-    return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q, ties)
-
-
-def without(values: np.ndarray, place: int) -> np.ndarray:
-    """Return the vector with one entry left out."""
-    return np.concatenate([values[:place], values[place + 1 :]])
+def _suffixes(count: int) -> list[str]:
+    return [""] + [f":{number}" for number in range(2, count + 1)]
 
 
 def _below(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
