@@ -116,7 +116,9 @@ def _trial_text(done: int, total: int, record: Mapping[str, Any], best: float | 
         outcome = "pruned"
     else:
         outcome = f"{record['value']:.4f}"
-    return f"{done}/{total}  {setting}  {outcome}" + ("" if best is None else f"  best {best:.4f}")
+    # Trials have numbers from 0 on, here as in MLflow, Optuna and the result.
+    what = f"{record.get('what', 'trial')} {record['number']} ({done} of {total})"
+    return f"{what}  {setting}  {outcome}" + ("" if best is None else f"  best {best:.4f}")
 
 
 def _short(value: Any) -> str:

@@ -17,6 +17,7 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
+from zslplat.registry import known_as
 from zslplat.space import ANY, Choice, Parameter, Space, default_space, with_condition
 
 PREFIX = "kernel."
@@ -70,7 +71,7 @@ class KernelMethod(Method):
         reason = self._misfit(kernel)
         if reason:
             fitting = ", ".join(self.fitting_kernels())
-            raise UsageError(f"{type(self).__name__} {reason}; {kernel} does not fit, choose one of {fitting}")
+            raise UsageError(f"{known_as(type(self))} {reason}; {kernel} does not fit, choose one of {fitting}")
         return kernel
 
     @property

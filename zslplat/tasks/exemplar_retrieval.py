@@ -23,6 +23,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.exemplars.frozen_steps import freeze
 from zslplat.methods.base import require_kind
 from zslplat.metrics.ranking import Ranking
+from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
@@ -110,7 +111,7 @@ class ExemplarRetrieval(Task):
         method.fit(problem.inputs["X"], statistics=_below("fit/", statistics))
         encoded = method.encode(gallery, statistics=_below("score/", statistics))
         scores = np.asarray(method.similarity(encoded.take(queries), encoded))
-        who = type(method).__name__
+        who = known_as(type(method))
         if scores.shape != (len(queries), len(gallery)):
             raise MethodError(f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows")
         if not np.isfinite(scores).all():

@@ -48,6 +48,7 @@ class StudyResult:
     seconds: float
     complete: bool = True
     config: Path | None = None
+    final_run_ids: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -93,7 +94,7 @@ class StudyLeader:
             "data": self.bench.dataset.fingerprint,
         }
         short = key_of(self.identity)[:8]
-        made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
+        made = f"{experiment.method.name}@{experiment.dataset_title}-{experiment.task.name}"
         self.name = options.name or f"{fitting(made)}-{short}"
         self.folder = settings.studies / folder_name(self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
@@ -146,6 +147,7 @@ class StudyLeader:
             seconds=time.time() - self.started,
             complete=finished,
             config=config,
+            final_run_ids=[self.views.projection.run_id(f"final-{winner}-{r}") for r in range(len(test))],
         )
 
     @contextmanager
