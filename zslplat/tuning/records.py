@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UsageError
+from zslplat.settings import masked_url
 from zslplat.space import Space
 from zslplat.tuning.journal import settle, write_ahead
 from zslplat.tuning.proposals import FinishedTrial, optuna_distributions
@@ -130,13 +131,14 @@ class OpenStudy:
         self.name: str = study.study_name
 
     def remember(self, name: str, make: Callable[[], float]) -> float:
-        """Return a number of the study, made and stored at the first call."""
+        """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
         with _lasting_errors(self.url):
             known = self.study.user_attrs.get(name)
-            if known is None:
-                known = make()
+        if known is None:
+            known = float(make())
+            with _lasting_errors(self.url):
                 self.study.set_user_attr(name, known)
-            return float(known)
+        return float(known)
 
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
         """Return the finished trials with their records, in order."""
@@ -227,7 +229,7 @@ def _lasting_errors(url: str) -> Iterator[None]:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
-        text = " ".join(str(getattr(cause, "orig", None) or cause).split())[:300]
+        text = masked_url(" ".join(str(getattr(cause, "orig", None) or cause).split()), url)[:300]
         raise StoreError(
             f"the store {shown} cannot be used: {text}; what was recorded is kept; "
             "free space, repair permissions or the file, or choose another with --store"
@@ -237,12 +239,13 @@ def _lasting_errors(url: str) -> Iterator[None]:
 def _shown(url: str) -> str:
     """Return the URL without its password; raises :class:`UsageError` for text that is no URL of a database."""
     try:
-        return sa.engine.make_url(url).render_as_string(hide_password=True)
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
+        sa.engine.make_url(url)
+    except (sa.exc.SQLAlchemyError, ValueError):
         raise UsageError(
             "the --storage-url cannot be read; write it as SQLAlchemy does, for example sqlite:////data/optuna.db or "
             "postgresql+psycopg://user@host/name"
-        ) from error
+        ) from None
+    return masked_url(url)
 
 
 def _difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
