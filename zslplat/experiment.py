@@ -196,8 +196,12 @@ class Workbench:
         return [code_version(package) for package in packages] + [version(name) for name in ("numpy", "scipy")]
 
     def _store(self, problem: Problem) -> Path:
-        self.on_stage(f"preprocessing {problem.name}")
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
+        # A damaged one would be in the way of its successor; a whole one needs none.
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage(f"preprocessing {problem.name}")
         save_problem(folder, preprocess(problem, self.task, self.preprocessing))
         self.counts["problems"] += 1
         return folder
