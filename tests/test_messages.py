@@ -11,7 +11,7 @@ from zslplat.errors import UnknownNameError, UsageError, ZslplatError, near_name
 from zslplat.experiment import build_component, searched_space
 from zslplat.methods.base import Method, require_kind
 from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.space import RANGE_FORMS, Choice, Parameter, Text, parse_range
+from zslplat.space import RANGE_FORMS, Choice, Parameter, Real, Text, parse_range
 from zslplat.spec import Spec
 
 METHODS, KERNELS, DATASETS, TASKS = (registry.names(kind) for kind in ("methods", "kernels", "datasets", "tasks"))
@@ -100,6 +100,29 @@ def test_a_class_is_called_by_its_registered_name_wherever_it_comes_from():
     assert registry.registered_name(Unregistered) is None
     with pytest.raises(UsageError, match="Unregistered: a=2 is out of range"):
         Unregistered.build({"a": 2})
+
+
+def test_a_kernel_is_called_by_its_registered_name_before_it_has_a_label(monkeypatch):
+    from zslplat.kernels.base import Kernel
+    from zslplat.kernels.expression import parse_kernel
+
+    class LongerName(Kernel):
+        """A kernel whose class has a name of its own."""
+
+        parameters = {"scale": Parameter("scale", Real(0))}
+
+        def __init__(self, scale=1.0):
+            super().__init__(scale=scale)
+
+        def evaluate(self, A, B):
+            return A @ B.T
+
+    plugin = registry.Plugin("p", "p", "1")
+    made = {"short": [registry.Entry("kernels", "short", plugin, LongerName)]}
+    monkeypatch.setitem(registry.registry().entries, "kernels", made)
+    assert str(parse_kernel("short")) == "short(scale=1.0)"
+    with pytest.raises(UsageError, match=r"^kernel short: scale=-1 is out of range"):
+        parse_kernel("short(scale=-1)")
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -18,6 +19,7 @@ from zslplat.errors import DataError, UsageError
 from zslplat.experiment import Experiment, registered_sources
 from zslplat.spec import Spec
 
+README = Path(__file__).parent.parent / "README.md"
 CLASSES, ATTRIBUTES, DIMENSIONS, ROWS = 6, 4, 5, 36
 NAMES = [f"c{i}" for i in range(CLASSES)]
 
@@ -204,7 +206,9 @@ def test_importing_as_the_readme_writes_it_works_and_says_how_to_go_on(call, tmp
     X = arrays()["X"]
     X[:, 2] = 0
     saved(tmp_path, X=X)
-    done = call("data", "import", "mine.npz", "--name", "own", "--data-root", "data")
+    (written,) = re.findall(r"`zslplat (data import [^`]+)`", README.read_text())
+    words = {"FILE": "mine.npz", "NAME": "own", "DIR": "data"}
+    done = call(*(words.get(word, word) for word in written.split()))
     assert done.returncode == 0, done.stderr
     assert "1 of 5 features have the same value in all rows and tell nothing: 2" in done.stderr
     (options,) = re.findall(r"use it: (.*)", done.stdout)
