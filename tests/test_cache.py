@@ -68,25 +68,55 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         write_arrays(tmp_path / "file" / "entry", {}, {})
 
 
-@pytest.mark.parametrize("damage", ["no index", "cut index", "cut array", "lost array"])
+def _flip(path, place):
+    content = bytearray(path.read_bytes())
+    content[place] ^= 1
+    path.write_bytes(content)
+
+
+DAMAGE = {
+    "no index": lambda folder: (folder / "entry.json").unlink(),
+    "cut index": lambda folder: (folder / "entry.json").write_text('{"arrays": {"x"'),
+    "other index": lambda folder: (folder / "entry.json").write_text('["x"]'),
+    "changed index": lambda folder: (folder / "entry.json").write_text(
+        (folder / "entry.json").read_text().replace('"here"', '"there"')
+    ),
+    "cut array": lambda folder: os.truncate(folder / "0.npy", 500),
+    "empty array": lambda folder: os.truncate(folder / "0.npy", 0),
+    "lost array": lambda folder: (folder / "0.npy").unlink(),
+    "changed array": lambda folder: _flip(folder / "0.npy", 500),
+}
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
 def test_a_damaged_entry_counts_as_missing_and_is_removed(tmp_path, damage):
     cache = ArrayCache(tmp_path, 1e9)
-    write_arrays(cache.path("k"), {"x": np.ones(1000)}, {})
+    write_arrays(cache.path("k"), {"x": np.ones(1000)}, {"where": "here"})
     assert cache.has("k")
-    folder = tmp_path / "k"
-    if damage == "no index":
-        (folder / "entry.json").unlink()
-    elif damage == "cut index":
-        (folder / "entry.json").write_text('{"arrays": {"x"')
-    elif damage == "cut array":
-        os.truncate(folder / "0.npy", 500)
-    else:
-        (folder / "0.npy").unlink()
-    with pytest.raises(StoreError, match="remove the folder"):
-        read_arrays(folder)
+    DAMAGE[damage](tmp_path / "k")
     assert not cache.has("k")
+    assert not (tmp_path / "k").exists()
     write_arrays(cache.path("k"), {"x": np.zeros(10)}, {})
     assert cache.has("k")
+
+
+@pytest.mark.parametrize("damage", [name for name in DAMAGE if name != "changed array"])
+def test_an_entry_that_is_damaged_while_it_is_in_use_makes_way_for_a_new_one(tmp_path, damage):
+    folder = tmp_path / "k"
+    write_arrays(folder, {"x": np.ones(1000)}, {"where": "here"})
+    DAMAGE[damage](folder)
+    with pytest.raises(StoreError, match="is removed and will be made anew; give the same command again"):
+        read_arrays(folder)
+    assert not folder.exists()
+
+
+def test_large_arrays_are_checked_by_pieces_that_reach_from_start_to_end(tmp_path):
+    cache = ArrayCache(tmp_path, 1e9)
+    for number, place in enumerate((200, -1)):
+        write_arrays(cache.path(f"k{number}"), {"x": np.zeros(500_000)}, {})
+        assert cache.has(f"k{number}")
+        _flip(tmp_path / f"k{number}" / "0.npy", place)
+        assert not cache.has(f"k{number}")
 
 
 def age(folder, hours):

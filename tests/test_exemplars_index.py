@@ -78,10 +78,10 @@ def test_hits_make_a_table(data, tmp_path):
     method = SLEM().fit(negatives)
     opened = ExemplarIndex.write(tmp_path / "index", method, gallery, labels=[f"c{i % 3}" for i in range(40)])
     table = opened.query(queries, top=3).columns()
-    assert list(table) == ["query", "rank", "row", "label", "score"]
+    assert list(table) == ["query", "rank", "row", "class", "score"]
     assert table["query"][:4] == [0, 0, 0, 1]
     assert table["rank"][:4] == [1, 2, 3, 1]
-    assert table["label"][0] == f"c{table['row'][0] % 3}"
+    assert table["class"][0] == f"c{table['row'][0] % 3}"
     assert len(opened.query(queries, top=100).rows[0]) == 40
 
 

@@ -94,7 +94,7 @@ def test_the_timeout_holds_even_where_no_trial_ends(call, tmp_path):
         (("--dataset", "marked(wrong=1)"), ("unknown option 'wrong'",)),
         (("--dataset", "marked(nan=7)"), ("nan=7 is out of range",)),
         (("--task", "zsl(nothing=1)"), ("unknown option of task zsl 'nothing'",)),
-        (("--set", "ridg=1"), ("unknown parameter of Plain 'ridg'", "did you mean ridge")),
+        (("--set", "ridg=1"), ("unknown parameter of plain 'ridg'", "did you mean ridge")),
         (("--set", "ridge=-1"), ("ridge=-1 is out of range", "> 0")),
         (("--set", "ridge"), ("'ridge' is not an assignment",)),
         (("--set", "ridge=(1"), ("cannot read",)),

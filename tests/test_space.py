@@ -91,9 +91,9 @@ def test_ranges_are_read(text, legal, expected):
         ("0..1", POSITIVE, "leaves the legal values"),
         ("a|d", Choice(("a", "b")), "leaves the legal values"),
         ("a|a", None, "twice"),
-        ("a||b", None, "cannot read"),
+        ("a||b", None, "cannot be read"),
         ("[1]|[2]", None, "lists"),
-        ("", None, "cannot read"),
+        ("", None, "cannot be read"),
     ],
 )
 def test_ranges_that_make_no_sense_are_refused(text, legal, why):

@@ -7,7 +7,11 @@ message says what was given, what was expected and what to do.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
+from itertools import permutations, product
+
+_MOST_WORDS = 4
 
 
 class ZslplatError(Exception):
@@ -27,10 +31,51 @@ class UnknownNameError(UsageError):
 
     def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
         names = sorted(known)
-        near = difflib.get_close_matches(name, names, n=3, cutoff=0.5)
+        near = near_names(name, names)
         hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
         super().__init__(f"unknown {kind} {name!r}; {hint}")
         self.name = name
+
+
+def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float = 0.5) -> list[str]:
+    """Return the known names that somebody who wrote ``name`` may have meant, the likeliest first.
+
+    Capitals do not count, nor how words are joined (``MFMR_joint``). A name that differs in nothing else stands alone.
+    Otherwise: the same words in another order or shortened to initials (``slem-kernel`` means ``kslem``), then names
+    that begin with what was written (or the reverse), then those that are spelled alike, to a ratio of ``cutoff``.
+    """
+    folded = {other: "-".join(_words(other)) for other in sorted(known)}
+    words = _words(name)
+    wanted = "-".join(words)
+    same = [other for other, text in folded.items() if text == wanted]
+    if same or not wanted:
+        return same[:most]
+    squashed = {"".join(text) for text in _shortened(words)}
+    near = [other for other, text in folded.items() if text.replace("-", "") in squashed]
+    # One or two letters begin too many names to say anything.
+    begun = [
+        other
+        for other, text in folded.items()
+        if (len(wanted) > 1 and text.startswith(wanted)) or (len(text) > 2 and wanted.startswith(text))
+    ]
+    near += sorted(begun, key=lambda other: abs(len(other) - len(name)))
+    by_text: dict[str, list[str]] = {}
+    for other, text in folded.items():
+        by_text.setdefault(text, []).append(other)
+    alike = difflib.get_close_matches(wanted, by_text, n=most, cutoff=cutoff)
+    return list(dict.fromkeys([*near, *(other for text in alike for other in by_text[text])]))[:most]
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[\s_.-]+", name.lower()) if word]
+
+
+def _shortened(words: list[str]) -> Iterator[tuple[str, ...]]:
+    """Yield the words in every order, each whole or as its initial."""
+    for order in permutations(words[:_MOST_WORDS]):
+        # The initials alone would fit names that have nothing to do with the words.
+        choices = product(*({word, word[0]} for word in order))
+        yield from (choice for choice in choices if any(len(word) > 1 for word in choice))
 
 
 class DataError(ZslplatError):

@@ -78,6 +78,14 @@ class Experiment:
     signatures: str | None = None
     seed: int = 0
 
+    @property
+    def dataset_title(self) -> str:
+        """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
+        given = self.dataset.parameters
+        if "file" in given:
+            return Path(str(given["file"])).stem
+        return Path(str(given["folder"])).name if "folder" in given else self.dataset.name
+
     def identity(self) -> dict[str, Any]:
         """Return the JSON-able description that tells two experiments apart."""
         return {
@@ -201,8 +209,12 @@ class Workbench:
         return [code_version(package) for package in packages] + [version(name) for name in ("numpy", "scipy")]
 
     def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
-        self.on_stage(f"preprocessing {problem.name}")
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
+        # A damaged one would be in the way of its successor; a whole one needs none.
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage(f"preprocessing {problem.name}")
         with collected() as further:
             made = preprocess(problem, self.task, self.preprocessing)
         save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
@@ -253,7 +265,7 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
     known = template.domains
     for name, text in ranges.items():
         if name not in known and name not in template.space:
-            raise UnknownNameError(f"parameter of {type(template).__name__}", name, {*known, *template.space})
+            raise UnknownNameError(f"parameter of {registry.known_as(type(template))}", name, {*known, *template.space})
         legal = known[name].legal if name in known else None
         if name in fixed:
             raise UsageError(f"{name} is both fixed and searched; give it either a value or a range")

@@ -7,6 +7,7 @@ is used. A plugin that fails to import is kept as a :class:`BrokenPlugin` and st
 from __future__ import annotations
 
 import importlib
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from functools import cache
@@ -170,3 +171,28 @@ def component(kind: str, name: str) -> Any:
 def names(kind: str) -> list[str]:
     """Return the names registered for a kind."""
     return registry().names(kind)
+
+
+def registered_name(component: type, kind: str | None = None) -> str | None:
+    """Return the name under which a class is registered (as a ``kind``, or as anything); None where it is not."""
+    for by_name in [registry().entries[kind]] if kind else registry().entries.values():
+        for name in sorted(by_name):
+            if any(_is_target(entry.target, component) for entry in by_name[name]):
+                return name
+    return None
+
+
+def known_as(component: type) -> str:
+    """Return what messages call a component: its registered name; the class's own for whoever uses an unregistered one.
+
+    Users choose components by name and never see the classes behind them.
+    """
+    return registered_name(component) or component.__name__
+
+
+def _is_target(target: Any, component: type) -> bool:
+    if not isinstance(target, str):
+        return target is component
+    # A module that nobody has imported cannot have given the class.
+    module, _, attribute = target.partition(":")
+    return getattr(sys.modules.get(module), attribute, None) is component

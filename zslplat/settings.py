@@ -7,15 +7,59 @@ working directory, ``config.toml`` in the user's configuration folder, built-in 
 from __future__ import annotations
 
 import os
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import unquote
 
 from zslplat.errors import StoreError, UsageError
 
 _KEYS = ("data_root", "store", "tracking_uri", "storage_url", "cache_gigabytes")
+
+_MASK = "***"
+# What stands between the scheme and the last @ before the path: user:password, or a token alone. The second form of a
+# password is for one that holds a slash that should have been encoded; what looks like a port and a path is none.
+_USER = re.compile(
+    r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<user>[^\s/:@?#'\"]*)"
+    r"(?P<password>:[^\s/?#'\"]*|:(?!\d+[/?#])[^\s'\"]*?)?@"
+)
+_SECRET_KEYS = r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*|pass|pwd|api[_-]?key|sig)"
+_QUERY = re.compile(rf"(?P<key>[?&;]{_SECRET_KEYS}=)[^\s&;#'\"()<>]+", re.IGNORECASE)
+# Shorter ones are words of any message; the address that they belong to is masked all the same.
+_SHORTEST_SECRET = 4
+
+
+def masked_url(text: str, *addresses: str) -> str:
+    """Return a URL, or a text that holds URLs, without passwords and tokens.
+
+    ``user:password@`` becomes ``user:***@``, a user alone is taken for a token where the scheme is http; the values of
+    ``?password=...``, ``token=...`` and their like are masked. ``addresses``: URLs whose secrets are masked wherever
+    they stand in the text, since the libraries' messages quote them in other forms, too.
+    """
+    for secret in sorted({s for address in addresses for s in _secrets(address)}, key=len, reverse=True):
+        text = text.replace(secret, _MASK)
+    return _QUERY.sub(rf"\g<key>{_MASK}", _USER.sub(_without_password, text))
+
+
+def _without_password(match: re.Match[str]) -> str:
+    scheme, user = match["scheme"], match["user"]
+    if match["password"] is None:
+        return f"{scheme}://{_MASK if scheme.lower().startswith('http') else user}@"
+    return f"{scheme}://{user}:{_MASK}@"
+
+
+def _secrets(address: str) -> set[str]:
+    """Return the passwords and tokens of a URL, as written and decoded."""
+    found = [match[0].partition("=")[2] for match in _QUERY.finditer(address)]
+    for match in _USER.finditer(address):
+        if match["password"] is not None:
+            found.append(match["password"][1:])
+        elif match["scheme"].lower().startswith("http"):
+            found.append(match["user"])
+    return {form for secret in found for form in (secret, unquote(secret)) if len(form) >= _SHORTEST_SECRET}
 
 
 @dataclass(frozen=True)
@@ -47,6 +91,15 @@ class Settings:
     def artifacts(self) -> Path:
         """Folder of MLflow's artifacts when tracking is local."""
         return self.store / "artifacts"
+
+    @property
+    def shown_tracking_uri(self) -> str:
+        """The address of MLflow as it may be printed, logged and recorded: without password."""
+        return masked_url(self.tracking_uri)
+
+    def masked(self, text: str) -> str:
+        """Return a text, such as a library's message, without the passwords of this store's addresses."""
+        return masked_url(text, self.tracking_uri, self.storage_url)
 
     @property
     def tracking_is_local(self) -> bool:

@@ -163,10 +163,17 @@ def default_space(parameters: Mapping[str, Parameter]) -> Space:
     return {name: p.search for name, p in parameters.items() if p.search is not None}
 
 
-def check_value(owner: str, name: str, value: Any, parameters: Mapping[str, Parameter]) -> None:
-    """Raise :class:`UsageError` when ``value`` is no legal value of the parameter ``name`` of ``owner``."""
+def check_value(owner: str | type, name: str, value: Any, parameters: Mapping[str, Parameter]) -> None:
+    """Raise :class:`UsageError` when ``value`` is no legal value of the parameter ``name`` of ``owner``.
+
+    ``owner``: what the message calls it, or a component's class, which is called by its registered name.
+    """
     legal = parameters[name].legal
     if not legal.contains(value):
+        if isinstance(owner, type):
+            from zslplat.registry import known_as
+
+            owner = known_as(owner)
         raise UsageError(f"{owner}: {name}={value!r} is out of range; expected {legal}")
 
 
@@ -175,6 +182,7 @@ def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
     return all(values.get(other) in allowed for other, allowed in dimension.when.items())
 
 
+RANGE_FORMS = "write low..high (1..20), low..high:log (1e-3..1e3:log), low..high:int or a|b|c"
 _RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z]+)*)\s*$")
 
 
@@ -192,18 +200,18 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
         try:
             (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
         except ValueError as error:
-            raise UsageError(f"range {text!r}: {error}; write low..high, for example 1e-3..1e3:log") from None
+            raise UsageError(f"range {text!r}: {error}; {RANGE_FORMS}") from None
         if unit != other:
             raise UsageError(f"range {text!r}: give both ends in the same unit, for example 0.1*median..10*median:log")
         flags = {flag for flag in match["flags"].split(":") if flag}
         if flags - {"log", "int"}:
-            raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; use :log or :int")
+            raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; {RANGE_FORMS}")
         if not low < high or not (math.isfinite(low) and math.isfinite(high)):
-            raise UsageError(f"range {text!r}: the low end must be below the high end, both finite")
+            raise UsageError(f"range {text!r}: the low end must be below the high end, both finite; {RANGE_FORMS}")
         if "log" in flags and low <= 0:
-            raise UsageError(f"range {text!r}: a logarithmic range must start above 0")
+            raise UsageError(f"range {text!r}: a logarithmic range must start above 0; {RANGE_FORMS}")
         if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
-            raise UsageError(f"range {text!r}: the ends of a range of integers must be integers")
+            raise UsageError(f"range {text!r}: the ends of a range of integers must be integers; {RANGE_FORMS}")
         if "int" in flags or isinstance(core, Integer):
             if unit:
                 raise UsageError(f"range {text!r}: integers have no unit; write low..high, for example 1..20")
@@ -214,16 +222,19 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
             (result.value(low), result.value(high)) if isinstance(result, Real) else (result.low, result.high)
         )
     else:
-        parsed = [parse_value(part) for part in text.split("|")]
+        try:
+            parsed = [parse_value(part) for part in text.split("|")]
+        except UsageError:
+            raise UsageError(f"range {text!r} cannot be read; {RANGE_FORMS}") from None
         ends = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
         if len(set(map(str, ends))) < len(ends):
-            raise UsageError(f"range {text!r} lists a value twice")
+            raise UsageError(f"range {text!r} lists a value twice; {RANGE_FORMS}")
         if any(isinstance(value, list) for value in ends):
-            raise UsageError(f"range {text!r}: lists cannot be searched; write a|b|c of numbers or words")
+            raise UsageError(f"range {text!r}: lists cannot be searched; {RANGE_FORMS}")
         result = Choice(ends)
     for end in ends:
         if legal is not None and not legal.contains(end):
-            raise UsageError(f"range {text!r} leaves the legal values: {legal}")
+            raise UsageError(f"range {text!r} leaves the legal values: {legal}; {RANGE_FORMS}")
     return result
 
 

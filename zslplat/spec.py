@@ -111,7 +111,10 @@ class _Reader:
         self.position = match.end()
 
     def _error(self, expected: str) -> UsageError:
-        return UsageError(f"cannot read {self.text!r} at character {self.start + 1}: expected {expected}")
+        hint = ""
+        if self.text[self.start : self.start + 1] in ("/", ".", "~", "\\"):
+            hint = '; a path must be in quotes, as in npz(file="/data/mine.npz")'
+        return UsageError(f"cannot read {self.text!r} at character {self.start + 1}: expected {expected}{hint}")
 
     def _take(self, mark: str) -> None:
         if self.token != mark:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import sys
+import traceback
 from importlib.metadata import entry_points
 from typing import Any
 
@@ -14,6 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.errors import ZslplatError
+from zslplat.settings import masked_url
 
 COMMAND_GROUP = "zslplat.commands"
 INTERRUPTED = 130
@@ -99,24 +101,30 @@ def run_app(arguments: list[str]) -> int:
         return 1
     except ZslplatError as error:
         if debug and error.exit_code != INTERRUPTED:
-            raise
-        text = " ".join(str(error).split())
+            return _show_traceback(error.exit_code)
+        text = masked_url(" ".join(str(error).split()))
         print(text if error.exit_code == INTERRUPTED else f"error: {text}", file=sys.stderr)
         return error.exit_code
     except OSError as error:
         _forget_output()
         if debug:
-            raise
+            return _show_traceback(1)
         place = f" ({error.filename})" if error.filename else ""
         text = f"{error.strerror or error}{place}; what was recorded is kept; repair that and give the command again"
-        print(f"error: {' '.join(text.split())}", file=sys.stderr)
+        print(f"error: {masked_url(' '.join(text.split()))}", file=sys.stderr)
         return 1
     except Exception as error:
         if debug:
-            raise
-        text = " ".join(str(error).split())
+            return _show_traceback(1)
+        text = masked_url(" ".join(str(error).split()))
         print(f"error: {type(error).__name__}: {text}; give --debug for the traceback", file=sys.stderr)
         return 1
+
+
+def _show_traceback(code: int) -> int:
+    """Print the traceback of the error at hand; the errors of libraries that it tells of quote addresses."""
+    print(masked_url(traceback.format_exc()), end="", file=sys.stderr)
+    return code
 
 
 def _show_usage(error: Any) -> int:
@@ -125,7 +133,7 @@ def _show_usage(error: Any) -> int:
         return int(error.exit_code)
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "zslplat"
-    text = " ".join(error.format_message().split()).rstrip(".")
+    text = masked_url(" ".join(error.format_message().split()).rstrip("."))
     print(f"error: {text}; {path} --help tells what is possible", file=sys.stderr)
     return int(error.exit_code)
 

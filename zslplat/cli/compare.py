@@ -44,12 +44,13 @@ def compare(
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
     from zslplat.comparison.tables import write_table
+    from zslplat.data.catalogue import parse_dataset
     from zslplat.experiment import build_component
     from zslplat.spec import Spec
     from zslplat.tasks.base import Table
     from zslplat.tracking.finals import read_finals
 
-    task_spec, dataset_spec = Spec.parse(task), Spec.parse(dataset)
+    task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     primary = build_component("tasks", task_spec).primary
     name = metric or primary.name
     settings = o.settings_from(store=store, tracking_uri=tracking_uri)

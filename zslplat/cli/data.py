@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -27,16 +28,20 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
 
     settings = o.settings_from(data_root, store)
     entries = available(_places(settings), registered_sources())
+    problem = _nothing_there(settings.data_root, any(entry.path is not None for entry in entries))
     if as_json:
         print_json([vars(entry) for entry in entries])
+        if problem:
+            typer.echo(f"warning: data root {settings.data_root} {problem}", err=True)
         return
     table = Table("name", "kind", "what it is")
     for entry in entries:
         table.add_row(entry.name, entry.kind, entry.summary)
     console = stdout_console()
     console.print(table)
+    root = f"{settings.data_root}{f', which {problem}' if problem else ''}"
     console.print(
-        f"data root: {settings.data_root or 'none; set it with --data-root'}", highlight=False, soft_wrap=True
+        f"data root: {root if settings.data_root else 'none; set it with --data-root'}", highlight=False, soft_wrap=True
     )
 
 
@@ -50,11 +55,10 @@ def info(
 ) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.data.catalogue import describe
+    from zslplat.data.catalogue import describe, parse_dataset
     from zslplat.experiment import open_dataset
-    from zslplat.spec import Spec
 
-    description = describe(open_dataset(Spec.parse(name), o.settings_from(data_root, store)))
+    description = describe(open_dataset(parse_dataset(name), o.settings_from(data_root, store)))
     if as_json:
         print_json(description)
         return
@@ -85,13 +89,14 @@ def import_(
     """Check your own arrays and copy them under the data root, so that their name loads them."""
     from zslplat.data.importing import import_arrays
     from zslplat.registry import names
-    from zslplat.spec import parse_assignment
+    from zslplat.spec import format_value
 
+    root = _root(data_root)
     imported = import_arrays(
         source,
-        _root(data_root),
+        root,
         name,
-        options=dict(parse_assignment(text) for text in set_ or []),
+        options=o.assigned(set_),
         description=description,
         licence=licence,
         citation=citation,
@@ -101,6 +106,15 @@ def import_(
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
     typer.echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
+    if imported.constant:
+        shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")
+        typer.echo(
+            f"warning: {len(imported.constant)} of {math.prod(data.X.shape[1:])} features have the same value in all "
+            f"rows and tell nothing: {shown}",
+            err=True,
+        )
+    places = o.places_given(o.settings_from(data_root))
+    typer.echo(f"use it: --dataset {format_value(imported.name)}{places}")
 
 
 @app.command()
@@ -117,18 +131,29 @@ def prepare(
     debug: o.Debug = False,
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
+    from zslplat.data.catalogue import parse_dataset
     from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, prepare_archive
     from zslplat.experiment import open_dataset
-    from zslplat.spec import Spec
 
     settings = o.settings_from(data_root, store)
-    spec = Spec.parse(name)
+    spec = parse_dataset(name)
     root = _root(data_root)
     if spec.name in ARCHIVE_SETS and not (root / spec.name).is_dir():
         with _download_progress(quiet) as progress:
             prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
     data = open_dataset(spec, settings)
     typer.echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
+
+
+def _nothing_there(root: Path | None, found: bool) -> str:
+    """Return what is wrong with a data root that holds no data set; an empty text where nothing is."""
+    if root is None or found:
+        return ""
+    if not root.is_dir():
+        return "is no folder; give another --data-root, or `zslplat data import` something to make it"
+    count = sum(not path.name.startswith(".") for path in root.iterdir())
+    holds = f"holds no data set in a layout that is known among its {count} files and folders" if count else "is empty"
+    return f"{holds}; `zslplat data import` puts your data there"
 
 
 def _places(settings: Any) -> Any:

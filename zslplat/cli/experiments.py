@@ -170,6 +170,7 @@ def run(
         features if features is not None else content.get("features"),
         signatures if signatures is not None else content.get("signatures"),
         seed if seed is not None else int(content.get("seed", 0)),
+        recorded=config is not None,
     )
     count = o.worker_count(workers)
     reporter = make_reporter(as_json=as_json, quiet=quiet)
@@ -307,7 +308,7 @@ def sweep(
         )
     finally:
         _close(reporter)
-    _print_sweep(result, as_json=as_json)
+    _print_sweep(result, experiment, as_json=as_json)
 
 
 def _experiment(
@@ -322,17 +323,19 @@ def _experiment(
     spaces: list[str] | None = None,
     *,
     searched: bool = False,
+    recorded: bool = False,
 ) -> Any:
+    from zslplat.data.catalogue import parse_dataset
     from zslplat.experiment import Experiment, searched_space
     from zslplat.registry import component
     from zslplat.spec import Spec
 
-    spec = o.method_spec(method, assignments, kernel)
+    spec = o.method_spec(method, assignments, kernel, recorded=recorded)
     found = {}
     if searched:
         template = component("methods", spec.name).build(spec.parameters)
         found = searched_space(template, spec.parameters, o.ranges_from(spaces))
-    return Experiment(spec, Spec.parse(dataset), Spec.parse(task), found, features, signatures, seed)
+    return Experiment(spec, parse_dataset(dataset), Spec.parse(task), found, features, signatures, seed)
 
 
 def _close(reporter: Any) -> None:
@@ -347,8 +350,11 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     from zslplat.spec import format_value
 
     knows = knowledge(experiment.method.with_parameters(result.parameters))
+    fixed = dict(experiment.method.parameters)
     if as_json:
-        print_json({**vars(result), "knows_of_batch": knows, "tracking_uri": settings.tracking_uri})
+        print_json(
+            {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
+        )
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
@@ -356,14 +362,20 @@ def _print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) 
     chance = {"validation": result.chance, "test": result.test_chance}
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     console.print(metrics_table(result.validation, result.test, result.primary, chance))
-    best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))
+    values = [
+        ", ".join(f"{k}={format_value(v)}" for k, v in sorted(parameters.items()))
+        for parameters in (result.parameters, fixed)
+    ]
+    best = "; ".join(text for text in (values[0], values[1] and f"fixed: {values[1]}") if text)
+    places = o.places_given(settings)
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
         f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
         f"looks at this test split so far: {result.looks_at_test}",
-        f"runs: {settings.tracking_uri} (zslplat ui{_store_option(settings)})",
-        f"again: zslplat run --test --config {_shown(result.config)}",
+        f"runs: {settings.shown_tracking_uri} (zslplat ui{_store_option(settings)})",
+        f"again: zslplat run --test --config {_shown(result.config)}{places}",
+        *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
@@ -374,7 +386,7 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
 
     if as_json:
-        print_json({**vars(result), "tracking_uri": settings.tracking_uri})
+        print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
         return
     console = stdout_console()
     title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
@@ -384,7 +396,7 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     console.print(metrics_table(validation, test, result.primary, {result.split: result.chance}))
     runs = ", ".join(run_id for run_id in result.run_ids if run_id)
     console.print(
-        f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.tracking_uri}",
+        f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.shown_tracking_uri}",
         highlight=False,
         markup=False,
         soft_wrap=True,
@@ -394,7 +406,7 @@ def _print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) ->
     print_warnings(console, result.warnings)
 
 
-def _print_sweep(result: Any, *, as_json: bool) -> None:
+def _print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
     from rich.table import Table
 
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
@@ -410,6 +422,8 @@ def _print_sweep(result: Any, *, as_json: bool) -> None:
         numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]
         table.add_row(format_value(value), *numbers)
     console = stdout_console()
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: sweep of {result.parameter}"
+    console.print(title, highlight=False, markup=False, soft_wrap=True)
     console.print(table)
     text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
     console.print(text, highlight=False, markup=False, soft_wrap=True)

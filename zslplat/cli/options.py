@@ -78,19 +78,65 @@ def settings_from(
     )
 
 
-def method_spec(method: str, assignments: list[str] | None, kernel: str | None) -> Any:
-    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec of plain values."""
+def method_spec(method: str, assignments: list[str] | None, kernel: str | None, *, recorded: bool = False) -> Any:
+    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec of plain values.
+
+    Raises :class:`UsageError` for a value that is given twice. ``recorded``: the method is that of a configuration,
+    whose values options may replace.
+    """
     from zslplat.errors import UsageError
-    from zslplat.spec import Spec, parse_assignment
+    from zslplat.spec import Spec
 
     spec = Spec.parse(method)
-    extra = dict(parse_assignment(text) for text in assignments or [])
+    extra = assigned(assignments)
     if kernel is not None:
-        if "kernel" in extra or "kernel" in spec.parameters:
+        if "kernel" in extra or ("kernel" in spec.parameters and not recorded):
             raise UsageError("the kernel is given twice; use --kernel or --set kernel=..., not both")
         extra["kernel"] = kernel
+    twice = sorted(set(extra) & set(spec.parameters))
+    if twice and not recorded:
+        raise UsageError(f"{twice[0]} is given twice, in --method {method} and with --set; leave one out")
     values = {**spec.parameters, **extra}
     return Spec(spec.name, {k: str(v) if isinstance(v, Spec) else v for k, v in values.items()})
+
+
+def assigned(assignments: list[str] | None) -> dict[str, Any]:
+    """Read ``--set name=value`` options; raises :class:`UsageError` for a name that is given twice."""
+    from zslplat.errors import UsageError
+    from zslplat.spec import parse_assignment
+
+    values: dict[str, Any] = {}
+    for text in assignments or []:
+        name, value = parse_assignment(text)
+        if name in values:
+            raise UsageError(f"--set gives {name} twice, the second time as {text!r}; leave one out")
+        values[name] = value
+    return values
+
+
+def places_given(settings: Any) -> str:
+    """Return the options, ready to be appended to a command, that lead to these places where nothing else would.
+
+    A password is masked, so that such a command asks for it again.
+    """
+    import shlex
+
+    usual = settings_from()
+    options = {
+        "--data-root": (settings.data_root, usual.data_root),
+        "--store": (settings.store, usual.store),
+        "--tracking-uri": (
+            settings.shown_tracking_uri,
+            None if settings.tracking_is_local else usual.shown_tracking_uri,
+        ),
+    }
+    if settings.tracking_is_local:
+        del options["--tracking-uri"]
+    return "".join(
+        f" {option} {shlex.quote(str(value))}"
+        for option, (value, known) in options.items()
+        if value not in (known, None)
+    )
 
 
 def ranges_from(spaces: list[str] | None) -> dict[str, str]:
@@ -102,6 +148,8 @@ def ranges_from(spaces: list[str] | None) -> dict[str, str]:
         name, separator, value = text.partition("=")
         if not separator or not name.strip() or not value.strip():
             raise UsageError(f"--space {text!r}: write name=low..high, name=low..high:log or name=a|b|c")
+        if name.strip() in ranges:
+            raise UsageError(f"--space gives {name.strip()} twice, the second time as {text!r}; leave one out")
         ranges[name.strip()] = value.strip()
     return ranges
 

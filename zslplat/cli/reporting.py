@@ -117,8 +117,10 @@ def _trial_text(done: int, total: int, record: Mapping[str, Any], best: float | 
     else:
         outcome = f"{record['value']:.4f}"
     looked = "; ".join(entry["text"] for entry in record.get("warnings", []))
+    # Trials have numbers from 0 on, here as in MLflow, Optuna and the result.
+    what = f"{record.get('what', 'trial')} {record['number']} ({done} of {total})"
     return (
-        f"{done}/{total}  {setting}  {outcome}"
+        f"{what}  {setting}  {outcome}"
         + ("" if best is None else f"  best {best:.4f}")
         + (f"  warning: {looked}" if looked else "")
     )

@@ -39,6 +39,7 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
+from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.degenerate import look_at_codes
 
@@ -176,10 +177,10 @@ class CodingMethod(KernelMethod):
         if self.rule == "residual" and self.learning != "fixed":
             raise UsageError("rule=residual needs atoms that are samples: set learning=fixed, or another rule")
         if self.supervision != "none" and self.rule not in ("auto", self.supervision):
-            raise UsageError(f"{type(self).__name__} learns a {self.supervision} classifier; leave rule=auto")
+            raise UsageError(f"{known_as(type(self))} learns a {self.supervision} classifier; leave rule=auto")
         if str(self.kernel) != ANY and not self.parsed_kernel().psd and self.indefinite == "refuse":
             raise UsageError(
-                f"{type(self).__name__}: kernel {self.kernel} is not positive semi-definite; choose another one, or "
+                f"{known_as(type(self))}: kernel {self.kernel} is not positive semi-definite; choose another one, or "
                 "set indefinite=clip"
             )
 
@@ -372,7 +373,7 @@ def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
     def __init__(self: Any, **values: Any) -> None:
         for name in values:
             if name not in defaults:
-                raise UnknownNameError(f"parameter of {type(self).__name__}", name, defaults)
+                raise UnknownNameError(f"parameter of {known_as(type(self))}", name, defaults)
         for name, value in {**defaults, **values}.items():
             setattr(self, name, value)
 

@@ -92,7 +92,7 @@ def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str,
         temporary = temporary_folder(root, ".new-")
         writer = EntryWriter(temporary)
         meta = fill(writer)
-        checks = {file: _check(temporary / file) for file in writer.files.values()}
+        checks = {file: file_check(temporary / file) for file in writer.files.values()}
         entry = {"arrays": writer.files, "checks": checks, "meta": dict(meta)}
         (temporary / "entry.json").write_text(json.dumps(entry))
         try:
@@ -118,7 +118,7 @@ def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, A
     try:
         entry = json.loads((folder / "entry.json").read_text())
         for file, expected in entry["checks"].items():
-            if _check(folder / file) != expected:
+            if file_check(folder / file) != expected:
                 raise ValueError(f"{file} was changed")
         arrays = {name: _load(folder / file) for name, file in entry["arrays"].items()}
         meta = dict(entry["meta"])
@@ -136,7 +136,8 @@ def _load(path: Path) -> np.ndarray:
     return array
 
 
-def _check(path: Path) -> list[Any]:
+def file_check(path: Path) -> list[Any]:
+    """Return size and checksum of a file: of all of it, or of evenly spaced pieces where it is large."""
     size = path.stat().st_size
     digest = hashlib.sha256()
     with path.open("rb") as file:

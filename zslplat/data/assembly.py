@@ -31,7 +31,8 @@ class RawSignatures:
 class RawArrays:
     """What a file format delivers.
 
-    ``where`` names the file in errors, ``base`` and ``index_base`` are the numbers of the first class and row.
+    ``where`` names the file in errors, ``base`` and ``index_base`` are the numbers of the first class and row;
+    ``naming`` says, for the error of a class that is not named, where names belong and in which form.
 
     ``y`` (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for
     the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out.
@@ -49,6 +50,16 @@ class RawArrays:
     groups: np.ndarray | None = None
     base: int = 0
     index_base: int = 0
+    naming: str = ""
+
+
+def looks_transposed(shape: tuple[int, ...], rows: int, what: str) -> str:
+    """Return a hint, to be added to an error, where a matrix that should have ``rows`` rows has so many columns."""
+    if len(shape) != 2 or shape[0] == rows or shape[1] != rows:
+        return ""
+    return (
+        f"; with shape {shape} it looks transposed: save the transposed matrix, {rows} x {shape[0]}, one row per {what}"
+    )
 
 
 def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset:
@@ -56,7 +67,8 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     X = _features(raw)
     y, class_names = _labels(raw)
     if len(y) != len(X):
-        raise DataError(f"{raw.where}: {len(X)} rows of features but {len(y)} labels")
+        hint = looks_transposed(X.shape, len(y), "sample")
+        raise DataError(f"{raw.where}: {len(X)} rows of features but {len(y)} labels{hint}")
     signatures = {name: _signatures(raw, name, given, class_names) for name, given in raw.signatures.items()}
     if raw.default_signatures and raw.default_signatures not in signatures:
         raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
@@ -113,19 +125,40 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
             if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
                 raise DataError(f"{where}: are names, so class_names must say in which order the signatures come")
             names = sorted(set(texts.tolist()), key=_natural)
-        return _positions(texts, names, where), tuple(names)
+        return _positions(texts, names, where, raw.naming), tuple(names)
     count = _class_count(raw, names)
     if count is None:
         values, ids = np.unique(whole_numbers(y, where), return_inverse=True)
         return ids.astype(np.int64), tuple(map(str, values))
     ids = class_ids(y, where, base=raw.base)
+    _refuse_transposed(raw, names, ids)
     if len(ids) and ids.max() >= count:
         hint = "; write base=1 if they count from 1" if raw.base == 0 and ids.max() == count and ids.min() > 0 else ""
+        shapes = [np.shape(s.values) for s in raw.signatures.values() if s.classes is None and not s.per_row]
+        hint = next(filter(None, (looks_transposed(shape, int(ids.max()) + 1, "class") for shape in shapes)), hint)
         raise DataError(
             f"{where}: run to {ids.max() + raw.base}, but there are signatures or names for {count} classes counted "
             f"from {raw.base}; every label needs one{hint}"
         )
     return ids, tuple(names or [str(label + raw.base) for label in range(count)])
+
+
+def _refuse_transposed(raw: RawArrays, names: Sequence[str] | None, ids: np.ndarray) -> None:
+    """Raise :class:`DataError` where signatures have one column, and not one row, for each class of the labels.
+
+    Class names settle how many classes there are; without them a matrix of more rows than classes would pass.
+    """
+    present = np.unique(ids)
+    if names is not None or not len(present) or present[-1] + 1 != len(present):
+        return
+    for name, given in raw.signatures.items():
+        shape = np.shape(given.values)
+        hint = looks_transposed(shape, len(present), "class")
+        if hint and not given.per_row and given.classes is None:
+            extra = f"; or give class_names, if there are {shape[0]} classes" if shape[0] > len(present) else ""
+            raise DataError(
+                f"{raw.where}: signatures {name!r} do not fit labels of {len(present)} classes{hint}{extra}"
+            )
 
 
 def _class_count(raw: RawArrays, names: Sequence[str] | None) -> int | None:
@@ -144,11 +177,13 @@ def _natural(text: str) -> tuple[int, float, str]:
         return 1, 0.0, text
 
 
-def _positions(texts: np.ndarray, names: Sequence[str], where: str) -> np.ndarray:
+def _positions(texts: np.ndarray, names: Sequence[str], where: str, naming: str = "") -> np.ndarray:
     position = {name: number for number, name in enumerate(names)}
     unknown = sorted(set(texts.tolist()) - set(position))
     if unknown:
-        raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {len(unknown)} such classes")
+        such = "1 such class" if len(unknown) == 1 else f"{len(unknown)} such classes"
+        form = naming or f"every class needs an entry in class_names, which begins with {names[0]!r}"
+        raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {such}; {form}")
     return np.array([position[text] for text in texts.tolist()], dtype=np.int64)
 
 
@@ -160,12 +195,16 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
             f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
         )
     classes = None
+    wanted = len(raw.X) if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
+    hint = looks_transposed(values.shape, wanted, "row of X" if given.per_row else "class")
+    if hint:
+        raise DataError(f"{where}: {len(values)} rows, expected {wanted}{hint}")
     if given.classes is not None and not given.per_row:
         described = np.asarray(given.classes)
         if described.shape != (len(values),):
             raise DataError(f"{where}: {len(values)} rows, but classes are given for {described.shape}")
         if described.dtype.kind in "US":
-            classes = _positions(described, class_names, where)
+            classes = _positions(described, class_names, where, raw.naming)
         else:
             classes = class_ids(described, f"{where}, classes", base=raw.base)
             if len(classes) and classes.max() >= len(class_names):

@@ -18,8 +18,8 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, splits_files
-from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError
-from zslplat.spec import Spec
+from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError, near_names
+from zslplat.spec import Spec, format_value
 
 Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
 
@@ -52,6 +52,37 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
     return entries
 
 
+def parse_dataset(text: str) -> Spec:
+    """Read the spec of a data set; raises :class:`UsageError`, for a path with the spec that reads what is there."""
+    try:
+        return Spec.parse(text)
+    except UsageError:
+        hint = loader_hint(text)
+        if hint:
+            raise UsageError(f"data set {text!r} is a path, not a name; {hint}") from None
+        if "(" not in text and ("/" in text or "\\" in text):
+            raise UsageError(
+                f'data set {text!r}: no such file or folder; write a name, or npz(file="PATH"), csv(folder="PATH") or '
+                'xlsa17(folder="PATH")'
+            ) from None
+        raise
+
+
+def loader_hint(text: str) -> str:
+    """Return which spec loads the file or folder at a path; an empty text where there is nothing of a known layout."""
+    path = Path(text).expanduser()
+    loader = ""
+    if path.is_file() and path.suffix == ".npz":
+        loader = "npz(file="
+    elif path.is_dir() and is_xlsa17(path):
+        loader = "xlsa17(folder="
+    elif path.is_dir() and is_csv_folder(path):
+        loader = "csv(folder="
+    if not loader:
+        return "it is no .npz file and no folder in a layout that is known" if path.exists() and "/" in text else ""
+    return f"write --dataset '{loader}{format_value(text)})'"
+
+
 def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataSource:
     """Return the source that a spec means, its options checked.
 
@@ -62,8 +93,16 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if spec.name in registered:
         return _class_of(registered[spec.name])(**options)
     root = places.root
+    named = root is not None and ((root / spec.name).exists() or (root / f"{spec.name}.npz").exists())
+    inside = root is not None and spec.name.endswith(".npz") and (root / spec.name).is_file()
+    if inside:
+        stem = Spec(spec.name.removesuffix(".npz"), options)
+        raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {stem}")
+    hint = "" if named else loader_hint(spec.name)
+    if hint:
+        raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")
     if root is None:
-        if _near(spec.name, registered):
+        if near_names(spec.name, registered, cutoff=0.7):
             raise UnknownNameError("data set", spec.name, registered)
         raise DataError(
             f"data set {spec.name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; name "
@@ -161,12 +200,6 @@ def _under_root(root: Path) -> list[CatalogueEntry]:
         elif path.is_file() and path.suffix == ".npz":
             entries.append(CatalogueEntry(path.stem, "npz", f"{path.stat().st_size / 1e6:.1f} MB", path))
     return entries
-
-
-def _near(name: str, known: Registered) -> bool:
-    import difflib
-
-    return bool(difflib.get_close_matches(name, known, n=1, cutoff=0.7))
 
 
 def _class_of(entry: type[DataSource] | Callable[[], type[DataSource]]) -> type[DataSource]:

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-import difflib
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures
-from zslplat.errors import DataError
+from zslplat.errors import DataError, near_names
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
 _HEADERS = ("label", "class", "split", "group")
@@ -33,6 +33,8 @@ def read_folder(folder: Path) -> RawArrays:
             signatures[name] = _read_signatures(path)
             # The first file fixes the order of classes: the order in which it first names them.
             class_names = class_names or list(dict.fromkeys(np.asarray(signatures[name].classes).tolist()))
+    for name, given in signatures.items():
+        _refuse_transposed(folder / _signature_file(name), given, set(y))
     if (folder / "row_signatures.csv").is_file():
         signatures["rows"] = RawSignatures(read_matrix(folder / "row_signatures.csv"), per_row=True)
     if class_names is None:
@@ -47,7 +49,37 @@ def read_folder(folder: Path) -> RawArrays:
         splits=_read_splits(folder / "splits.csv", rows),
         folds=_read_folds(folder / "folds.csv", class_names),
         groups=np.array(_read_column(folder / "groups.csv", rows)) if (folder / "groups.csv").is_file() else None,
+        naming=_form(signatures, class_names, y[0]),
     )
+
+
+def _signature_file(name: str) -> str:
+    return SIGNATURES if name == "signatures" else f"signatures-{name}.csv"
+
+
+def _form(signatures: Mapping[str, RawSignatures], class_names: list[str], label: str) -> str:
+    """Return what form the file of signatures has, for who has given another one."""
+    first = next((name for name, given in signatures.items() if not given.per_row), "")
+    if not first:
+        return ""
+    file = _signature_file(first)
+    attributes = ",".join(f"{value:g}" for value in signatures[first].values[0][:2])
+    return (
+        f"{file} has one line per class: its name as in {LABELS}, then its attributes, such as "
+        f"{label},{attributes},...; the lines there begin with {', '.join(map(repr, class_names[:3]))}"
+    )
+
+
+def _refuse_transposed(path: Path, given: RawSignatures, labels: set[str]) -> None:
+    """Raise :class:`DataError` for signatures whose columns, and not lines, are the classes of the labels."""
+    if given.classes is None or labels & set(given.classes.tolist()):
+        return
+    # Without a header the first cell of a line was read as the class.
+    if labels <= set(given.names) or given.values.shape[1] + 1 == len(labels) != len(given.values):
+        raise DataError(
+            f"{path}: looks transposed: {len(labels)} classes in columns; write one line per class, with the class as "
+            f"in {LABELS}, then its attributes"
+        )
 
 
 def read_matrix(path: Path) -> np.ndarray:
@@ -107,7 +139,7 @@ def _read_splits(path: Path, rows: int) -> dict[str, np.ndarray]:
         return {}
     cells = np.array(_read_column(path, rows), dtype=np.str_)
     for cell in sorted(set(cells.tolist()) - {"", *SPLITS}):
-        near = difflib.get_close_matches(cell, SPLITS, n=1)
+        near = near_names(cell, SPLITS, most=1, cutoff=0.6)
         hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)} or nothing"
         raise DataError(f"{path}: unknown split {cell!r}; {hint}")
     return {split: np.flatnonzero(cells == split) for split in SPLITS if (cells == split).any()}

@@ -24,6 +24,7 @@ from typing import IO
 from zslplat.data.array_store import sha256_of
 from zslplat.data.unpacking import unpack_datasets
 from zslplat.errors import DataError
+from zslplat.settings import masked_url
 
 ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
 ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
@@ -75,7 +76,7 @@ def fetch(
     keeps breaking off, or delivers another file than expected, and when another process is downloading the same file.
     """
     if not url.startswith(("http://", "https://")):
-        raise DataError(f"cannot download {url!r}: only http and https addresses are supported")
+        raise DataError(f"cannot download {masked_url(url)!r}: only http and https addresses are supported")
     if _is_complete(target, sha256):
         return target
     try:
@@ -85,7 +86,7 @@ def fetch(
             state.run(pause)
             return _finish(state, target, sha256)
     except OSError as error:
-        raise DataError(f"cannot save {url} as {target}: {error.strerror or error}") from error
+        raise DataError(f"cannot save {masked_url(url)} as {target}: {error.strerror or error}") from error
 
 
 @dataclass
@@ -110,20 +111,22 @@ class _Transfer:
             except urllib.error.HTTPError as error:
                 if error.code < 500 and error.code not in (408, 429):
                     raise DataError(
-                        f"cannot download {self.url}: the server answers {error.code} {error.reason}"
+                        f"cannot download {masked_url(self.url)}: the server answers {error.code} {error.reason}"
                     ) from error
                 cause = f"the server answers {error.code} {error.reason}"
             except urllib.error.URLError as error:
                 cause = str(getattr(error.reason, "strerror", "") or error.reason)
                 if isinstance(error.reason, socket.gaierror):
-                    raise DataError(f"cannot download {self.url}: {cause}; is this machine online?") from error
+                    raise DataError(
+                        f"cannot download {masked_url(self.url)}: {cause}; is this machine online?"
+                    ) from error
             except (HTTPException, ConnectionError, TimeoutError) as error:
                 cause = str(error) or type(error).__name__
             fruitless = 0 if self.size() > before else fruitless + 1
             if fruitless >= _ATTEMPTS:
                 raise DataError(
-                    f"cannot download {self.url}: {cause}, {_ATTEMPTS} times in a row; the same command goes on from "
-                    f"byte {self.size()}"
+                    f"cannot download {masked_url(self.url)}: {cause}, {_ATTEMPTS} times in a row; the same command "
+                    f"goes on from byte {self.size()}"
                 )
             if fruitless:
                 time.sleep(wait)
@@ -182,7 +185,9 @@ class _Transfer:
         """Keep what identifies the server's copy; a weak tag does not promise equal bytes."""
         tag = response.headers.get("ETag", "")
         self.validator = tag if tag and not tag.startswith("W/") else response.headers.get("Last-Modified", "")
-        _validator_path(Path(self.file.name)).write_text(json.dumps({"url": self.url, "validator": self.validator}))
+        _validator_path(Path(self.file.name)).write_text(
+            json.dumps({"url": masked_url(self.url), "validator": self.validator})
+        )
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -201,10 +206,11 @@ def _finish(state: _Transfer, target: Path, sha256: str) -> Path:
         part.unlink()
         _validator_path(part).unlink(missing_ok=True)
         raise DataError(
-            f"{state.url}: SHA-256 is {digest}, expected {sha256}; the file is not the one that was asked for"
+            f"{masked_url(state.url)}: SHA-256 is {digest}, expected {sha256}; the file is not the one that was asked "
+            "for"
         )
     record = {
-        "url": state.url,
+        "url": masked_url(state.url),
         "size": part.stat().st_size,
         "sha256": digest,
         "validator": state.validator,
@@ -241,7 +247,7 @@ def _validator_path(part: Path) -> Path:
 def _read_validator(part: IO[bytes], url: str) -> str:
     try:
         kept = json.loads(_validator_path(Path(part.name)).read_text())
-        return str(kept["validator"]) if kept["url"] == url else ""
+        return str(kept["validator"]) if kept["url"] == masked_url(url) else ""
     except (OSError, ValueError, KeyError, TypeError):
         return ""
 
@@ -253,5 +259,7 @@ def _exclusive(path: Path, url: str) -> Iterator[IO[bytes]]:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
-            raise DataError(f"{url} is being downloaded to {path} by another process; wait for it") from None
+            raise DataError(
+                f"{masked_url(url)} is being downloaded to {path} by another process; wait for it"
+            ) from None
         yield file

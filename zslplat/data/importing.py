@@ -10,6 +10,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import temporary_folder
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
@@ -19,15 +21,20 @@ from zslplat.data.xlsa17 import Xlsa17, is_xlsa17, source_files
 from zslplat.errors import DataError, UsageError
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+_BLOCK_ROWS = 4096
 
 
 @dataclass(frozen=True)
 class Imported:
-    """The data set as it was checked, and the file or folder under the data root that now holds it."""
+    """The data set as it was checked, and the file or folder under the data root that now holds it.
+
+    ``constant``: the features (by position) that have the same value in all rows.
+    """
 
     name: str
     path: Path
     dataset: Dataset
+    constant: tuple[int, ...] = ()
 
 
 def import_arrays(
@@ -49,8 +56,9 @@ def import_arrays(
     beside the copy, with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are
     taken (registered data sets).
 
-    Raises :class:`DataError` when the data set cannot be loaded or something of that name is there already, and
-    :class:`UsageError` for a name that cannot be used. Nothing is copied before the whole data set was checked.
+    Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
+    all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that
+    cannot be used. Nothing is copied before the whole data set was checked.
     """
     source = source.expanduser()
     name = name or (source.stem if source.suffix == ".npz" else source.name)
@@ -60,6 +68,7 @@ def import_arrays(
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")
     loader = _loader(source, dict(options or {}))
     dataset = loader.load(DataPlaces())
+    constant = _constant_features(source, dataset)
     known = read_about(source, loader.parameters)
     about = About(
         description or known.description,
@@ -79,7 +88,38 @@ def import_arrays(
                 _remove(other)
     except OSError as error:
         raise DataError(f"cannot copy {source} to {path}: {error.strerror or error}") from error
-    return Imported(name, path, dataset)
+    return Imported(name, path, dataset, constant)
+
+
+def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
+    """Return which features are the same in all rows; raises :class:`DataError` where nothing differs."""
+    constant = _constant_columns(dataset.X)
+    if constant.all():
+        raise DataError(
+            f"{source}: all {constant.size} features are constant: {len(dataset.X)} equal rows, of which nothing can "
+            "be learned; give the features before they were reduced or rounded"
+        )
+    train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
+    if len(train) > 1 and _constant_columns(dataset.X, train).all():
+        raise DataError(
+            f"{source}: all {constant.size} features are constant in the {len(train)} training rows, of which nothing "
+            "can be learned; check features and splits"
+        )
+    for name, signatures in dataset.signatures.items():
+        if len(signatures.values) > 1 and _constant_columns(signatures.values).all():
+            raise DataError(f"{source}: all {len(signatures.values)} signatures {name!r} are equal; no class differs")
+    return tuple(np.flatnonzero(constant).tolist())
+
+
+def _constant_columns(values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+    """Return which columns of a matrix (or of flattened rows) have one value in all rows, block by block."""
+    rows = np.arange(len(values)) if rows is None else rows
+    first = np.asarray(values[rows[0]]).reshape(-1)
+    same = np.ones(first.size, dtype=bool)
+    for start in range(0, len(rows), _BLOCK_ROWS):
+        block = np.asarray(values[rows[start : start + _BLOCK_ROWS]])
+        same &= (block.reshape(len(block), -1) == first).all(axis=0)
+    return same
 
 
 def _loader(source: Path, options: dict[str, Any]) -> DataSource:

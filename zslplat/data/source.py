@@ -10,6 +10,7 @@ from typing import Any, ClassVar
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import UsageError
+from zslplat.registry import known_as
 from zslplat.space import Parameter, check_value
 
 
@@ -36,8 +37,8 @@ class DataSource(ABC):
         for name, value in options.items():
             if name not in self.parameters:
                 known = ", ".join(self.parameters) or "none"
-                raise UsageError(f"{type(self).__name__}: unknown option {name!r}; options: {known}")
-            check_value(type(self).__name__, name, value, self.parameters)
+                raise UsageError(f"{known_as(type(self))}: unknown option {name!r}; options: {known}")
+            check_value(type(self), name, value, self.parameters)
         self.options = options
 
     @abstractmethod

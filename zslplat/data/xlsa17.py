@@ -23,6 +23,7 @@ import numpy as np
 
 from zslplat.data.about import FILE, About, read_about
 from zslplat.data.array_store import EntryWriter, entry_key, file_stamp, read_entry, sha256_of, write_entry
+from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices
@@ -215,6 +216,15 @@ def _assemble(layout: _Layout, X: np.ndarray, y: np.ndarray) -> Dataset:
     if not np.isfinite(S).all():
         column = int(np.argmax(~np.isfinite(S).all(axis=1)))
         raise DataError(f"{layout.splits}: {field!r} of class {column + 1} holds NaN or infinity")
+    present = np.unique(y)
+    if len(S) < len(present) or present[-1] + 1 == len(present):
+        hint = looks_transposed(S.shape, len(present), "class")
+        # Stored (attributes, classes), as the package does: rows and columns change places.
+        if hint and not ("allclasses_names" in file and len(file.strings("allclasses_names")) == len(S)):
+            raise DataError(
+                f"{layout.splits}: {field!r} is {S.shape[1]} x {S.shape[0]}, which looks transposed; expected "
+                f"attributes x classes, {S.shape[0]} x {S.shape[1]}, for the {len(present)} classes of the labels"
+            )
     if y.max() >= len(S):
         raise DataError(
             f"{layout.name}: labels of {layout.features.name} run to {y.max() + 1} but {field!r} of "

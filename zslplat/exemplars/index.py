@@ -42,7 +42,7 @@ class Hits:
     labels: np.ndarray | None = None
 
     def columns(self) -> dict[str, list[Any]]:
-        """Return a table: query, rank, row, label where it is known, score."""
+        """Return a table: query, rank, row, name of its class where it is known, score."""
         queries, top = self.rows.shape
         table: dict[str, list[Any]] = {
             "query": np.repeat(np.arange(queries), top).tolist(),
@@ -50,7 +50,7 @@ class Hits:
             "row": self.rows.ravel().tolist(),
         }
         if self.labels is not None:
-            table["label"] = self.labels.ravel().tolist()
+            table["class"] = self.labels.ravel().tolist()
         return {**table, "score": self.scores.ravel().tolist()}
 
 
@@ -158,11 +158,11 @@ class ExemplarIndex:
 
 def registered_name(method: ExemplarMethod) -> str:
     """Return the name under which a method's class is registered; raises UsageError where it is not."""
-    target = f"{type(method).__module__}:{type(method).__qualname__}"
-    for name in registry.names("methods"):
-        if registry.registry().entry("methods", name).target in (target, type(method)):
-            return name
-    raise UsageError(f"{target} is no registered method, so that an index of it could not be opened again")
+    name = registry.registered_name(type(method), "methods")
+    if name is None:
+        target = f"{type(method).__module__}:{type(method).__qualname__}"
+        raise UsageError(f"{target} is no registered method, so that an index of it could not be opened again")
+    return name
 
 
 def _encode_into(folder: Path, method: ExemplarMethod, X: np.ndarray) -> list[str]:

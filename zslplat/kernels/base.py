@@ -49,13 +49,20 @@ class Kernel(ABC):
         self.label = _kebab(type(self).__name__)
         for name, value in values.items():
             if name not in self.parameters:
-                raise UnknownNameError(f"parameter of kernel {self.label}", name, self.parameters)
+                raise UnknownNameError(f"parameter of {self._called()}", name, self.parameters)
             value = value.item() if isinstance(value, np.generic) else value
-            check_value(f"kernel {self.label}", name, value, self.parameters)
+            if not self.parameters[name].legal.contains(value):
+                check_value(self._called(), name, value, self.parameters)
             setattr(self, name, value)
         missing = [name for name in self.parameters if name not in values]
         if missing:
-            raise UsageError(f"kernel {self.label}: no value for {missing[0]!r}; give it a default in the constructor")
+            raise UsageError(f"{self._called()}: no value for {missing[0]!r}; give it a default in the constructor")
+
+    def _called(self) -> str:
+        """Return what errors of the constructor call the kernel: by its registered name, which may be no label yet."""
+        from zslplat.registry import registered_name
+
+        return f"kernel {registered_name(type(self), 'kernels') or self.label}"
 
     # What a subclass implements.
 

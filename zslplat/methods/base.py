@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -11,7 +12,8 @@ import numpy as np
 from sklearn.base import BaseEstimator
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.errors import DataError, UnknownNameError, UsageError
+from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError
+from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Space, check_value, default_space
 
 if TYPE_CHECKING:
@@ -82,7 +84,7 @@ class Method(BaseEstimator):
         known = cls._get_param_names()
         for name in parameters:
             if name not in known:
-                raise UnknownNameError(f"parameter of {cls.__name__}", name, known)
+                raise UnknownNameError(f"parameter of {known_as(cls)}", name, known)
         instance = cls(**parameters)
         instance.check_parameters()
         return instance
@@ -91,7 +93,7 @@ class Method(BaseEstimator):
         """Raise :class:`UsageError` for a parameter outside its legal domain."""
         for name, value in self.get_params(deep=False).items():
             if name in self.parameters:
-                check_value(type(self).__name__, name, value, self.parameters)
+                check_value(type(self), name, value, self.parameters)
 
     def matrices(self) -> Arrays:
         """Return the learned matrices by name; they are logged as artifacts."""
@@ -199,5 +201,19 @@ def check_fit_inputs(X: np.ndarray, y: np.ndarray, S: np.ndarray) -> None:
 
 def require_kind(method: type[Method], kind: str, task: str) -> None:
     """Raise :class:`UsageError` when a task cannot take a method of this kind."""
-    if method.kind != kind:
-        raise UsageError(f"{method.__name__} is a {method.kind} method; task {task} takes {kind} methods")
+    if method.kind == kind:
+        return
+    fitting = _tasks_for(method.kind)
+    hint = f"use --task {' or '.join(fitting)}" if fitting else f"choose a {kind} method"
+    article = "an" if method.kind[:1] in "aeiou" else "a"
+    raise UsageError(f"{known_as(method)} is {article} {method.kind} method; task {task} takes {kind} methods; {hint}")
+
+
+def _tasks_for(kind: str) -> list[str]:
+    """Return the names of the registered tasks that take methods of a kind; those that do not load take none."""
+    found = []
+    for name in registry().names("tasks"):
+        with suppress(PluginError):
+            if registry().component("tasks", name).kind == kind:
+                found.append(name)
+    return found

@@ -19,6 +19,7 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.multiples import read_multiple
+from zslplat.registry import known_as
 from zslplat.space import ANY, Choice, Parameter, Scaled, Space, default_space, with_condition
 
 PREFIX = "kernel."
@@ -72,7 +73,7 @@ class KernelMethod(Method):
         reason = self._misfit(kernel)
         if reason:
             fitting = ", ".join(self.fitting_kernels())
-            raise UsageError(f"{type(self).__name__} {reason}; {kernel} does not fit, choose one of {fitting}")
+            raise UsageError(f"{known_as(type(self))} {reason}; {kernel} does not fit, choose one of {fitting}")
         return kernel
 
     @property

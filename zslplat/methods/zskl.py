@@ -38,6 +38,7 @@ from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.zskl_draws import ordered_data
 from zslplat.methods.zskl_objective import Objective, is_dot_product, objective_value
 from zslplat.methods.zskl_training import Schedule, Training
+from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Text
 from zslplat.tasks.base import Figure
 
@@ -228,7 +229,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         return np.float32 if self.precision == "single" else np.float64
 
     def _inner_product(self, kernel: Any) -> InnerProductKernel:
-        return require_inner_product(kernel, type(self).__name__)
+        return require_inner_product(kernel, known_as(type(self)))
 
     def _schedule(self) -> Schedule:
         return Schedule(**{name: getattr(self, name) for name in Schedule.__dataclass_fields__})
@@ -264,7 +265,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
     def _report(self, epoch: int, loss: float) -> None:
         if not (np.isfinite(loss) and np.isfinite(self.W_).all()):
             raise MethodError(
-                f"{type(self).__name__}: W or the objective is not finite after epoch {epoch} (kernel {self.kernel_}, "
+                f"{known_as(type(self))}: W or the objective is not finite after epoch {epoch} (kernel {self.kernel_}, "
                 f"rate={self.rate:g}, lam={self.lam:g}); lower the rate, or take a bounded kernel or the squared loss"
             )
         value = incoherence(self.W_)

@@ -11,6 +11,7 @@ import numpy as np
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import Arrays, Method, check_fit_inputs
+from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Parameter, Space
 
 TARGET = Parameter(
@@ -74,7 +75,7 @@ class FeatureSelector(Method):
         scores = np.asarray(scores, dtype=np.float64)
         bad = int(len(scores) - np.count_nonzero(np.isfinite(scores)))
         if bad:
-            raise MethodError(f"{type(self).__name__}: {bad} of {len(scores)} feature scores are NaN or infinite")
+            raise MethodError(f"{known_as(type(self))}: {bad} of {len(scores)} feature scores are NaN or infinite")
         self.scores_ = scores
         self.ranking_ = np.argsort(-scores, kind="stable")
         return self

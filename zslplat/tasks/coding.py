@@ -23,6 +23,7 @@ from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import class_accuracies, confusion_counts, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
+from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, MatrixFigure, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.degenerate import look_at_scores
@@ -128,7 +129,7 @@ class Coding(Task):
             expected = (len(pool), len(problem.meta["classes"]))
             if scores.shape != expected or not np.isfinite(scores).all():
                 raise MethodError(
-                    f"{type(method).__name__} returned scores of shape {scores.shape}, finite: "
+                    f"{known_as(type(method))} returned scores of shape {scores.shape}, finite: "
                     f"{bool(np.isfinite(scores).all())}; expected finite scores of shape {expected}"
                 )
             outputs[f"scores{suffix}"] = scores

@@ -24,6 +24,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.exemplars.frozen_steps import freeze
 from zslplat.methods.base import require_kind
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
+from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
 from zslplat.tasks.degenerate import look_at_similarities
@@ -132,7 +133,7 @@ class ExemplarRetrieval(Task):
             method.fit(X, statistics=_below(f"fit{suffix}/", statistics))
             encoded = method.encode(gallery, statistics=_below(f"score{suffix}/", statistics))
             scores = np.asarray(method.similarity(encoded.take(queries), encoded))
-            who = type(method).__name__
+            who = known_as(type(method))
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
                     f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"

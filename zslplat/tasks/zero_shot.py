@@ -26,6 +26,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import ZeroShotMethod, require_kind
 from zslplat.metrics.accuracy import confusion_counts
+from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.tasks.base import Arrays, MatrixFigure, Problem, Table, Task
 
@@ -265,7 +266,7 @@ def _sliced(scores: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.nda
 
 
 def _checked(method: ZeroShotMethod, scores: Any, shape: tuple[int, int]) -> np.ndarray:
-    who = type(method).__name__
+    who = known_as(type(method))
     scores = np.asarray(scores)
     if scores.shape != shape:
         raise MethodError(f"{who} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")

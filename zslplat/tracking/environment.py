@@ -8,8 +8,10 @@ import subprocess
 import sys
 from functools import cache
 from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
 from typing import Any
 
+import zslplat
 from zslplat.registry import registry
 
 _PACKAGES = ("zslplat", "numpy", "scipy", "scikit-learn", "optuna", "mlflow", "pluggy", "sqlalchemy", "numba")
@@ -37,17 +39,26 @@ def environment_record() -> dict[str, Any]:
     }
 
 
-def git_state() -> dict[str, Any]:
-    """Return commit and cleanliness of the repository around the working directory; empty outside one."""
+def git_state(package: Path = Path(zslplat.__file__).parent) -> dict[str, Any]:
+    """Return commit and cleanliness of zslplat's own sources; empty where they are an installed copy.
+
+    Empty also where the package merely lies inside somebody's repository, in a virtual environment, say, without
+    being part of it. ``package``: folder of the sources.
+    """
     try:
-        commit = _git("rev-parse", "HEAD")
-        return {"commit": commit, "dirty": bool(_git("status", "--porcelain", "--untracked-files=no"))}
+        # Fails where the repository around the package does not hold it.
+        _git(package, "ls-files", "--error-unmatch", "__init__.py")
+        commit = _git(package, "rev-parse", "HEAD")
+        return {"commit": commit, "dirty": bool(_git(package, "status", "--porcelain", "--untracked-files=no", "."))}
     except (OSError, subprocess.SubprocessError):
         return {}
 
 
-def _git(*arguments: str) -> str:
-    done = subprocess.run(["git", *arguments], capture_output=True, text=True, timeout=5, check=True)
+def _git(folder: Path, *arguments: str) -> str:
+    # Git's own variables, which are set inside a hook, would lead to another repository.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
+    command = ["git", "-C", str(folder), *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=5, check=True, env=environment)
     return done.stdout.strip()
 
 

@@ -39,7 +39,7 @@ def read_finals(
         if not groups:
             _require_known(settings, dataset, client)
             raise StoreError(
-                f"no test evaluation of task {task} on {dataset} in {settings.tracking_uri}; tune it first"
+                f"no test evaluation of task {task} on {dataset} in {settings.shown_tracking_uri}; tune it first"
             )
     newest = max((group[0] for _, group in groups), key=lambda run: run.info.start_time)
     data = newest.data.tags["zslplat.data_fingerprint"]
@@ -88,7 +88,7 @@ def _require_known(settings: Settings, dataset: str, client: Any) -> None:
         if not token:
             break
     if name not in known and dataset.partition("(")[0] not in known:
-        where = f"built in, nor under a data root, nor recorded in {settings.tracking_uri}"
+        where = f"built in, nor under a data root, nor recorded in {settings.shown_tracking_uri}"
         raise UnknownNameError(f"data set (neither {where}):", name, known)
 
 

@@ -184,35 +184,41 @@ class Projection:
         """Run an action against the server; the first failure of a remote server is reported, then it is left alone."""
         if self.away:
             return None
-        os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-        os.environ.setdefault("DO_NOT_TRACK", "true")
-        os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-        if not self.settings.tracking_is_local:
-            os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
-            os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+        quiet_mlflow(self.settings)
         import sqlalchemy as sa
         from alembic.util import CommandError
         from mlflow.exceptions import MlflowException
 
-        # What fails is raised, and shown as one line; the libraries would print their own account of it before.
-        for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)
         try:
             return action()
         except (MlflowException, OSError, sa.exc.SQLAlchemyError, CommandError) as error:
-            text = " ".join(str(error).split())[:300]
+            text = self.settings.masked(" ".join(str(error).split()))[:300]
             if self.settings.tracking_is_local:
                 raise StoreError(
-                    f"MLflow's store {self.settings.tracking_uri} cannot be used: {text}; finished trials are kept; "
-                    "free space or repair the file, or move it away to have it made anew from the records, "
+                    f"MLflow's store {self.settings.shown_tracking_uri} cannot be used: {text}; finished trials are "
+                    "kept; free space or repair the file, or move it away to have it made anew from the records, "
                     "then give the same command again"
                 ) from error
             self.away = True
             self.on_away(
-                f"MLflow at {self.settings.tracking_uri} does not answer ({text}); "
+                f"MLflow at {self.settings.shown_tracking_uri} does not answer ({text}); "
                 "everything is recorded, give the same command again to catch up"
             )
             return None
+
+
+def quiet_mlflow(settings: Settings) -> None:
+    """Have MLflow, and what it stands on, print nothing by itself and give up on a server that does not answer."""
+    for name in ("MLFLOW_DISABLE_TELEMETRY", "DO_NOT_TRACK", "MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT"):
+        os.environ.setdefault(name, "true")
+    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
+    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    if not settings.tracking_is_local:
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "1")
+        os.environ.setdefault("MLFLOW_HTTP_REQUEST_TIMEOUT", "10")
+    # What fails is raised, and shown as one line; the libraries would print their own account of it before.
+    for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)
 
 
 def _make_tables(path: Path) -> None:

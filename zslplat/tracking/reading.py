@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import logging
-import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -11,7 +9,7 @@ from typing import Any
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.settings import Settings
-from zslplat.tracking.projection import check_sqlite
+from zslplat.tracking.projection import check_sqlite, quiet_mlflow
 
 _TABLE = "experiments"
 
@@ -22,24 +20,18 @@ def reading(settings: Settings, what: str = "the runs") -> Iterator[Any]:
 
     Raises :class:`StoreError` for a file of sqlite that is not there (the client would make it), or holds no runs.
     """
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_LOGGING_LEVEL", "WARNING")
-    os.environ.setdefault("MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR", "false")
+    quiet_mlflow(settings)
     import sqlalchemy as sa
     from alembic.util import CommandError
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
 
-    # What fails is shown as one line; the libraries would print their own account of it before.
-    for name in ("mlflow", "sqlalchemy.pool", "alembic"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)
-    uri = settings.tracking_uri
     try:
         _require_runs(settings)
-        yield MlflowClient(tracking_uri=uri)
+        yield MlflowClient(tracking_uri=settings.tracking_uri)
     except (MlflowException, sa.exc.SQLAlchemyError, CommandError, OSError) as error:
-        text = " ".join(str(error).split())[:300]
-        raise StoreError(f"{what} in {uri} cannot be read: {text}") from error
+        text = settings.masked(" ".join(str(error).split()))[:300]
+        raise StoreError(f"{what} in {settings.shown_tracking_uri} cannot be read: {text}") from error
 
 
 def _require_runs(settings: Settings) -> None:
@@ -51,7 +43,7 @@ def _require_runs(settings: Settings) -> None:
         database = sa.engine.make_url(settings.tracking_uri).database
     except (sa.exc.SQLAlchemyError, ValueError):
         raise UsageError(
-            f"tracking URI {settings.tracking_uri!r} cannot be read; write sqlite:////folder/mlflow.db or http://host"
+            f"tracking URI {settings.shown_tracking_uri!r} cannot be read; write sqlite:////folder/mlflow.db or http://host"
         ) from None
     path = Path(database or "").absolute()
     place = settings.store if settings.tracking_is_local else path

@@ -59,7 +59,7 @@ def artifact_folder(settings: Settings, run: str, name: str) -> Path:
         folder = Path(download_artifacts(run_id=run, artifact_path=name, tracking_uri=settings.tracking_uri))
     except (MlflowException, OSError) as error:
         raise StoreError(
-            f"run {found.info.run_name!r} has no artifact {name!r}: {' '.join(str(error).split())}"
+            f"run {found.info.run_name!r} has no artifact {name!r}: {settings.masked(' '.join(str(error).split()))}"
         ) from None
     if not folder.is_dir():
         raise StoreError(
@@ -75,9 +75,9 @@ def _read(settings: Settings, run: str) -> Any:
         try:
             return client.get_run(run)
         except MlflowException as error:
-            text = " ".join(str(error).split())
+            text = settings.masked(" ".join(str(error).split()))
             raise StoreError(
-                f"run {run!r} cannot be read from {settings.tracking_uri}: {text}; copy its id from the UI"
+                f"run {run!r} cannot be read from {settings.shown_tracking_uri}: {text}; copy its id from the UI"
             ) from None
 
 

@@ -1,7 +1,9 @@
 """A content-addressed, bounded cache of named arrays on disk.
 
 An entry is a folder ``<key>`` of ``.npy`` files and ``entry.json``; it is written beside its place and renamed, so a
-reader finds a whole entry or none. Readers map the arrays into memory, so all workers share one copy.
+reader finds a whole entry or none. Readers map the arrays into memory, so all workers share one copy. Every file is
+recorded with its size and a checksum (of the whole file when it is small, of evenly spaced pieces when it is large); an
+entry that does not agree with them is removed, and made again by whoever asks for it.
 """
 
 from __future__ import annotations
@@ -21,6 +23,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.array_store import file_check
 from zslplat.errors import StoreError
 
 _FRESH_SECONDS = 6 * 3600
@@ -43,7 +46,9 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[s
         for number, (name, array) in enumerate(arrays.items()):
             np.save(temporary / f"{number}.npy", np.asarray(array), allow_pickle=False)
             files[name] = f"{number}.npy"
-        (temporary / "entry.json").write_text(json.dumps({"arrays": files, "meta": meta}))
+        checks = {file: file_check(temporary / file) for file in files.values()}
+        content = {"arrays": files, "meta": meta, "checks": checks}
+        (temporary / "entry.json").write_text(json.dumps({**content, "whole": key_of(content)}))
         os.rename(temporary, folder)
     except OSError as error:
         shutil.rmtree(temporary, ignore_errors=True)
@@ -58,16 +63,32 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[s
 
 
 def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
-    """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole."""
+    """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole.
+
+    An entry that is there and damaged is removed, so that the next command makes it anew. The contents of the arrays
+    are not gone through here, which workers would do in every trial: :meth:`ArrayCache.has` does it once.
+    """
     try:
-        entry = json.loads((folder / "entry.json").read_text())
+        entry = _entry(folder)
         arrays = {name: np.load(folder / file, mmap_mode="r") for name, file in entry["arrays"].items()}
-    except (OSError, ValueError, KeyError) as error:
-        raise StoreError(f"cache entry {folder} cannot be read: {error}; remove the folder and run again") from error
+    except (OSError, ValueError, EOFError) as error:
+        _remove(folder)
+        raise StoreError(
+            f"cache entry {folder} cannot be read: {error}; it is removed and will be made anew; "
+            "give the same command again"
+        ) from error
     # In use: not the entry to be evicted next, by whatever process.
     with suppress(OSError):
         os.utime(folder)
     return arrays, entry["meta"]
+
+
+def _entry(folder: Path) -> dict[str, Any]:
+    """Return the content of ``entry.json``; raises ValueError, or OSError, where it is not as it was written."""
+    entry = json.loads((folder / "entry.json").read_text())
+    if not isinstance(entry, dict) or entry.pop("whole", None) != key_of(entry):
+        raise ValueError("entry.json was changed")
+    return entry
 
 
 @dataclass
@@ -90,10 +111,12 @@ class ArrayCache:
             return False
         try:
             read_arrays(folder)
-        except StoreError:
-            _remove(folder)
-            return False
-        return True
+            if all(file_check(folder / file) == expected for file, expected in _entry(folder)["checks"].items()):
+                return True
+        except (StoreError, OSError, ValueError):
+            pass
+        _remove(folder)
+        return False
 
     def evict(self, *others: Path) -> int:
         """Remove the entries that were not used for longest until the bound holds; return how many were removed.

@@ -16,6 +16,7 @@ from typing import Any
 import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UsageError
+from zslplat.settings import masked_url
 from zslplat.space import Space
 from zslplat.tuning.journal import settle, write_ahead
 from zslplat.tuning.proposals import FinishedTrial, optuna_distributions, optuna_parameters
@@ -130,17 +131,17 @@ class OpenStudy:
         self.name: str = study.study_name
 
     def remember(self, name: str, make: Callable[[], float]) -> float:
-        """Return a number of the study, made and stored at the first call."""
+        """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
         return float(self.recall(name, make))
 
     def recall(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a JSON value of the study, made and stored at the first call."""
         with _lasting_errors(self.url):
             known = self.study.user_attrs.get(name)
-            if known is None:
-                known = make()
-                self.study.set_user_attr(name, known)
-            return known
+        if known is None:
+            known = make()
+            self.note(name, known)
+        return known
 
     def note(self, name: str, value: Any) -> None:
         """Store a JSON value of the study, in place of an earlier one."""
@@ -237,7 +238,7 @@ def _lasting_errors(url: str) -> Iterator[None]:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
-        text = " ".join(str(getattr(cause, "orig", None) or cause).split())[:300]
+        text = masked_url(" ".join(str(getattr(cause, "orig", None) or cause).split()), url)[:300]
         raise StoreError(
             f"the store {shown} cannot be used: {text}; what was recorded is kept; "
             "free space, repair permissions or the file, or choose another with --store"
@@ -247,12 +248,13 @@ def _lasting_errors(url: str) -> Iterator[None]:
 def _shown(url: str) -> str:
     """Return the URL without its password; raises :class:`UsageError` for text that is no URL of a database."""
     try:
-        return sa.engine.make_url(url).render_as_string(hide_password=True)
-    except (sa.exc.SQLAlchemyError, ValueError) as error:
+        sa.engine.make_url(url)
+    except (sa.exc.SQLAlchemyError, ValueError):
         raise UsageError(
             "the --storage-url cannot be read; write it as SQLAlchemy does, for example sqlite:////data/optuna.db or "
             "postgresql+psycopg://user@host/name"
-        ) from error
+        ) from None
+    return masked_url(url)
 
 
 def _difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:

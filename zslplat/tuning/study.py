@@ -55,6 +55,7 @@ class StudyResult:
     warnings: list[str] = field(default_factory=list)
     complete: bool = True
     config: Path | None = None
+    final_run_ids: list[str] = field(default_factory=list)
 
 
 @dataclass
@@ -99,7 +100,7 @@ class StudyLeader:
             # Trials whose step was chosen by another rule are not comparable with these.
             self.identity["step"] = STEP_RULE
         short = key_of(self.identity)[:8]
-        made = f"{experiment.method.name}@{experiment.dataset.name}-{experiment.task.name}"
+        made = f"{experiment.method.name}@{experiment.dataset_title}-{experiment.task.name}"
         self.name = options.name or f"{fitting(made)}-{short}"
         self.folder = settings.studies / folder_name(self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
@@ -172,6 +173,7 @@ class StudyLeader:
             warnings=warned,
             complete=finished,
             config=config,
+            final_run_ids=[self.views.projection.run_id(f"final-{winner}-{r}") for r in range(len(test))],
         )
 
     @contextmanager

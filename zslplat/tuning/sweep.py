@@ -134,7 +134,13 @@ def run_sweep(
                     reporter.trial(
                         position + 1,
                         count,
-                        {"number": position, "parameters": {parameter: key}, "value": value, "reason": answer.reason},
+                        {
+                            "what": "point",
+                            "number": position,
+                            "parameters": {parameter: key},
+                            "value": value,
+                            "reason": answer.reason,
+                        },
                         None,
                     )
 
