@@ -23,7 +23,7 @@ from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from zslplat.kernels.bandwidth import median_distance
+from zslplat.kernels.scales import median_distance
 
 from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset

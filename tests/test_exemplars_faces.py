@@ -6,7 +6,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zslplat.kernels.bandwidth import median_distance
+from zslplat.kernels.scales import median_distance
 
 from zslplat.data.dataset import Dataset
 from zslplat.exemplars.cosine import Cosine
