@@ -163,7 +163,11 @@ class ZeroShotMethod(Method):
         *,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Iterator[int]:
-        """Fit step by step, yielding 1, 2, ... after each epoch; direct methods yield once."""
+        """Fit step by step, yielding 1, 2, ... after each epoch; direct methods yield once.
+
+        Validation folds take their steps in turns, each with an instance of its own, so that one step is chosen for
+        all: an instance keeps its state to itself, and holds no context (of warnings, say) across a yield.
+        """
         self.fit(X, y, S, statistics=statistics)
         yield 1
 

@@ -145,7 +145,10 @@ class Task(ABC):
 
     @abstractmethod
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
-        """Fit and apply the method; yield (step, outputs), once for direct methods, per epoch for iterative ones."""
+        """Fit and apply the method; yield (step, outputs), once for direct methods, per epoch for iterative ones.
+
+        Steps count 1, 2, ...; where validation chooses one, it is the best of the mean over all folds.
+        """
 
     @abstractmethod
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:

@@ -143,6 +143,11 @@ class OpenStudy:
             self.note(name, known)
         return known
 
+    def knows(self, *names: str) -> bool:
+        """Tell whether values of all these names are stored."""
+        with _lasting_errors(self.url):
+            return set(names) <= set(self.study.user_attrs)
+
     def note(self, name: str, value: Any) -> None:
         """Store a JSON value of the study, in place of an earlier one."""
         with _lasting_errors(self.url):

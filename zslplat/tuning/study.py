@@ -22,13 +22,12 @@ from zslplat.tuning.executor import DeadlineReached, Workers
 from zslplat.tuning.jobs import REPLICATES, EvaluateJob
 from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
 from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, nothing_to_search, propose_batch
+from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.tuning.verdicts import chance_warning, edge_warnings, trial_warnings
-from zslplat.tuning.warned import entries_of, in_words
+from zslplat.tuning.verdicts import remember_test, remember_validation, study_warnings
 from zslplat.tuning.worker import Answer, Limits
 
-_PRUNING_STARTS_AFTER = 8
 STEP_RULE = "best of the mean over folds"
 
 
@@ -134,7 +133,7 @@ class StudyLeader:
                 winner = self._winner()
                 test = self._final(workers, winner)
                 workers.stop()
-                warned = self._warnings(winner, test)
+                warned = study_warnings(self.bench, self.study, self.state.records, winner, test)
                 self.study.note("warnings", warned)
                 assert self.views is not None
                 run_id, config = self.views.finish(
@@ -149,7 +148,6 @@ class StudyLeader:
                 )
         if not self.views.projection.away:
             catch_up(self.settings, self.reporter.warn)
-        chance = self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0]))
         looks = self._looks()
         self.views.projection.close()
         self.records.close()
@@ -163,7 +161,7 @@ class StudyLeader:
             validation=record["metrics"],
             test=[entry["metrics"] for entry in test],
             primary=self.bench.task.primary.name,
-            chance=chance,
+            chance=self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0])),
             test_chance=self.study.remember("test_chance", lambda: self.bench.chance(self.bench.test_problem())),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
             looks_at_test=looks,
@@ -225,7 +223,7 @@ class StudyLeader:
         if len(self.state.trials) >= self.trials:
             return True
         problems = self.bench.validation_problems()
-        self.study.remember("chance", lambda: self.bench.chance(problems[0]))
+        remember_validation(self.study, self.bench, problems)
         statistics = self._prepare(workers, problems, while_waiting=self._open_views)
         return self._trials(workers, list(zip(problems, statistics, strict=True)))
 
@@ -254,7 +252,7 @@ class StudyLeader:
                 maximise=self.maximise,
             )
             numbers = range(len(trials), min((batch + 1) * size, self.trials))
-            thresholds = self._thresholds(earlier)
+            thresholds = pruning_thresholds(options.pruner, earlier, maximise=self.maximise)
             budget = options.artifact_bytes // max(self.trials, 1)
             jobs = [
                 EvaluateJob(
@@ -338,22 +336,6 @@ class StudyLeader:
         best = self.state.records[self._winner()]["value"] if self._has_winner() else None
         self.reporter.trial(number + 1, self.trials, record, best)
 
-    def _thresholds(self, earlier: Sequence[FinishedTrial]) -> dict[int, float]:
-        """Return, per step, the median of the best mean over folds so far, of the trials of earlier batches.
-
-        A trial whose best mean so far lies below it is pruned.
-        """
-        if self.options.pruner == "none" or len(earlier) < _PRUNING_STARTS_AFTER:
-            return {}
-        sign = 1.0 if self.maximise else -1.0
-        by_step: dict[int, list[float]] = {}
-        for trial in earlier:
-            best = -np.inf
-            for step, value in sorted(trial.steps.items()):
-                best = max(best, sign * value)
-                by_step.setdefault(step, []).append(best)
-        return {step: float(np.median(v)) for step, v in by_step.items() if len(v) >= _PRUNING_STARTS_AFTER // 2}
-
     def _has_winner(self) -> bool:
         return any(t.state == "complete" for t in self.state.trials)
 
@@ -378,6 +360,7 @@ class StudyLeader:
         assert self.views is not None
         if missing:
             problem = bench.test_problem()
+            remember_test(self.study, bench, problem)
             (statistics,) = self._prepare_test(workers, problem)
             record = self.state.records[winner]
             self.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
@@ -424,33 +407,6 @@ class StudyLeader:
                 raise ZslplatError(f"preparing {self.experiment.method.name} for the test failed: {answer.reason}")
             self.bench.counts["statistics"] += 1
         return [job.target]
-
-    def _warnings(self, winner: int, test: Sequence[Mapping[str, Any]]) -> list[str]:
-        """Return a line for everything about the search and the final evaluation that should be looked at."""
-        bench, study, records = self.bench, self.study, self.state.records
-        primary, record = bench.task.primary, records[winner]
-        validation = study.recall("validation_warnings", lambda: bench.warned(bench.validation_problems()))
-        tested = study.recall("test_warnings", lambda: bench.warned([bench.test_problem()]))
-        chances = study.recall("chances", lambda: [bench.chance(problem) for problem in bench.validation_problems()])
-        test_chance = study.remember("test_chance", lambda: bench.chance(bench.test_problem()))
-        reached = [fold["metrics"][primary.name] for fold in record["folds"]]
-        scored = [entry["metrics"][primary.name] for entry in test]
-        final = entries_of(
-            (f"repeat {entry['repeat']}" if len(test) > 1 else "", [warned["text"]])
-            for entry in test
-            for warned in entry.get("warnings", [])
-        )
-        return [
-            *in_words(validation),
-            *chance_warning(
-                "the best of the search", primary.name, reached, chances, maximise=primary.maximise, tried=len(records)
-            ),
-            *edge_warnings(self.experiment.space, record["parameters"], bench.template.domains),
-            *trial_warnings(records, winner),
-            *in_words([entry for entry in tested if entry not in validation], "test"),
-            *in_words(final, "test"),
-            *chance_warning("test", primary.name, scored, [test_chance] * len(scored), maximise=primary.maximise),
-        ]
 
     def _looks(self) -> int:
         return self.records.looks_at_test(self.bench.dataset.fingerprint)

@@ -1,17 +1,22 @@
-"""What a search as a whole says of itself: its best value at the edge of a range, or not above chance."""
+"""What a study as a whole warns of: its best value at the edge of a range, or not above chance, and its parts."""
 
 from __future__ import annotations
 
 import math
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zslplat.space import Integer, Optional, Parameter, Real, Space
 from zslplat.spec import format_value
-from zslplat.tuning.warned import in_words
+from zslplat.tuning.warned import entries_of, in_words
+
+if TYPE_CHECKING:
+    from zslplat.experiment import Workbench
+    from zslplat.tuning.records import OpenStudy
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05
@@ -81,6 +86,54 @@ def trial_warnings(records: Sequence[Mapping[str, Any]], winner: int) -> list[st
                 counts[entry["text"]] = counts.get(entry["text"], 0) + 1
     most = sorted(counts.items(), key=lambda item: -item[1])[:10]
     return lines + [f"{count} of {len(records)} trials: {text}" for text, count in most]
+
+
+def remember_validation(study: OpenStudy, bench: Workbench, problems: Sequence[Path]) -> None:
+    """Keep what a study needs to know of its validation problems when they are gone."""
+    study.remember("chance", lambda: bench.chance(problems[0]))
+    study.recall("chances", lambda: [bench.chance(problem) for problem in problems])
+    study.recall("validation_warnings", lambda: bench.warned(problems))
+
+
+def remember_test(study: OpenStudy, bench: Workbench, problem: Path) -> None:
+    """Keep what a study needs to know of its test problem when it is gone."""
+    study.remember("test_chance", lambda: bench.chance(problem))
+    study.recall("test_warnings", lambda: bench.warned([problem]))
+
+
+def study_warnings(
+    bench: Workbench,
+    study: OpenStudy,
+    records: Sequence[Mapping[str, Any]],
+    winner: int,
+    test: Sequence[Mapping[str, Any]],
+) -> list[str]:
+    """Return a line for everything about the search and the final evaluations that should be looked at."""
+    if not study.knows("chances", "validation_warnings"):
+        remember_validation(study, bench, bench.validation_problems())
+    if not study.knows("test_chance", "test_warnings"):
+        remember_test(study, bench, bench.test_problem())
+    primary, record = bench.task.primary, records[winner]
+    validation, tested = study.recall("validation_warnings", list), study.recall("test_warnings", list)
+    reached = [fold["metrics"][primary.name] for fold in record["folds"]]
+    scored = [entry["metrics"][primary.name] for entry in test]
+    final = entries_of(
+        (f"repeat {entry['repeat']}" if len(test) > 1 else "", [warned["text"]])
+        for entry in test
+        for warned in entry.get("warnings", [])
+    )
+    sense = {"maximise": primary.maximise}
+    return [
+        *in_words(validation),
+        *chance_warning(
+            "the best of the search", primary.name, reached, study.recall("chances", list), tried=len(records), **sense
+        ),
+        *edge_warnings(bench.experiment.space, record["parameters"], bench.template.domains),
+        *trial_warnings(records, winner),
+        *in_words([entry for entry in tested if entry not in validation], "test"),
+        *in_words(final, "test"),
+        *chance_warning("test", primary.name, scored, [study.recall("test_chance", float)] * len(scored), **sense),
+    ]
 
 
 def _number(value: Any) -> float | None:
