@@ -81,6 +81,10 @@ class BuildsAnything(Plain):
         return cls(**{k: v for k, v in parameters.items() if k == "lam"})
 
 
+class DefaultOutside(Plain):
+    parameters = {"lam": Parameter("ridge", POSITIVE, Real(1e-6, 1e-5, log=True))}
+
+
 class IllegalRange(Plain):
     parameters = {"lam": Parameter("ridge", POSITIVE, Real(-1, 1))}
 
@@ -328,6 +332,7 @@ BROKEN = {
     "learned_matrices_are_stationary": (OtherObjective, "objective is lower"),
 }
 FURTHER = [
+    ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),

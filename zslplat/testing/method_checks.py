@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from zslplat.errors import MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
-from zslplat.space import Parameter
+from zslplat.space import Parameter, is_active
 from zslplat.testing.exercise import exercise_of, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
@@ -106,8 +106,15 @@ def build_refuses_what_is_not_legal(method: Method) -> None:
 
 
 def search_ranges_are_legal(method: Method) -> None:
-    """Every search range has two ends, inside the legal values, and every point of the space builds."""
+    """Ranges have two ends, inside the legal values, and hold the default; every point of the space builds."""
     check_ranges(method.space, domains(method))
+    plain = type(method).build({})
+    for name, dimension in plain.space.items():
+        if name in plain.defaults and is_active(dimension, plain.defaults):
+            value = plain.defaults[name]
+            assert dimension.contains(value), (
+                f"the default {name}={value!r} lies outside of what is searched: {dimension}"
+            )
     for values in settings(method):
         built = type(method).build(values)
         again = type(built).build(built.get_params(deep=False))
