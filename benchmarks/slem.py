@@ -23,7 +23,6 @@ from pathlib import Path
 
 import numpy as np
 from threadpoolctl import threadpool_limits
-from zslplat.kernels.scales import median_distance
 
 from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
@@ -35,6 +34,7 @@ from zslplat.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.exemplars.kslem import KernelSLEM
 from zslplat.exemplars.slem import SLEM
 from zslplat.exemplars.whitening import Whitening
+from zslplat.kernels.scales import median_distance
 from zslplat.metrics.resampling import draws as resample
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval

@@ -6,12 +6,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from zslplat.kernels.scales import median_distance
 
 from zslplat.data.dataset import Dataset
 from zslplat.exemplars.cosine import Cosine
 from zslplat.exemplars.kslem import KernelSLEM
 from zslplat.exemplars.slem import SLEM
+from zslplat.kernels.scales import median_distance
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 
 PLACE = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
