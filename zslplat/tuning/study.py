@@ -25,36 +25,11 @@ from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, no
 from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.records import Records, file_lock
 from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.tuning.results import StudyResult
 from zslplat.tuning.verdicts import remember_test, remember_validation, study_warnings
 from zslplat.tuning.worker import Answer, Limits
 
 STEP_RULE = "best of the mean over folds"
-
-
-@dataclass
-class StudyResult:
-    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
-
-    ``warnings`` are lines about what should be looked at.
-    """
-
-    name: str
-    winner: int
-    parameters: dict[str, Any]
-    validation: dict[str, Any]
-    test: list[dict[str, float]]
-    primary: str
-    chance: float
-    test_chance: float
-    trials: dict[str, int]
-    looks_at_test: int
-    run_id: str
-    counts: dict[str, int]
-    seconds: float
-    warnings: list[str] = field(default_factory=list)
-    complete: bool = True
-    config: Path | None = None
-    final_run_ids: list[str] = field(default_factory=list)
 
 
 @dataclass

@@ -1,0 +1,105 @@
+"""What ``tune``, ``run`` and ``sweep`` print at their end."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from zslplat.cli import options as o
+from zslplat.cli.reporting import metrics_table, print_json, print_warnings, stdout_console
+from zslplat.spec import format_value
+
+
+def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+    """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
+    from zslplat.experiment import knowledge
+
+    knows = knowledge(experiment.method.with_parameters(result.parameters))
+    fixed = dict(experiment.method.parameters)
+    if as_json:
+        print_json(
+            {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
+        )
+        return
+    console = stdout_console()
+    states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
+    title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
+    chance = {"validation": result.chance, "test": result.test_chance}
+    _line(console, title)
+    console.print(metrics_table(result.validation, result.test, result.primary, chance))
+    values = [
+        ", ".join(f"{k}={format_value(v)}" for k, v in sorted(parameters.items()))
+        for parameters in (result.parameters, fixed)
+    ]
+    best = "; ".join(text for text in (values[0], values[1] and f"fixed: {values[1]}") if text)
+    places = o.places_given(settings)
+    lines = [
+        f"best: trial {result.winner}" + (f" ({best})" if best else ""),
+        f"knows of the scored batch: {knows}",
+        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
+        f"looks at this test split so far: {result.looks_at_test}",
+        f"runs: {settings.shown_tracking_uri} (zslplat ui{_store_option(settings)})",
+        f"again: zslplat run --test --config {_shown(result.config)}{places}",
+        *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
+    ]
+    for line in lines:
+        _line(console, line)
+    print_warnings(console, result.warnings)
+
+
+def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+    """Print the metrics of a single setting, and where its runs and artifacts are."""
+    if as_json:
+        print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
+        return
+    console = stdout_console()
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
+    validation = {} if result.split == "test" else result.metrics[0]
+    test = result.metrics if result.split == "test" else []
+    _line(console, title)
+    console.print(metrics_table(validation, test, result.primary, {result.split: result.chance}))
+    runs = ", ".join(run_id for run_id in result.run_ids if run_id)
+    _line(
+        console,
+        f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.shown_tracking_uri}",
+    )
+    for path in result.artifacts:
+        _line(console, f"artifacts: {path}")
+    print_warnings(console, result.warnings)
+
+
+def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
+    """Print the points of a sweep, and where its figure and table are."""
+    from rich.table import Table
+
+    if as_json:
+        print_json(vars(result))
+        return
+    table = Table()
+    for name in (result.parameter, f"validation {result.primary}", "test (analysis only)"):
+        table.add_column(name, justify="right")
+    for value, validation, test in zip(result.values, result.validation, result.test, strict=True):
+        numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]
+        table.add_row(format_value(value), *numbers)
+    console = stdout_console()
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: sweep of {result.parameter}"
+    _line(console, title)
+    console.print(table)
+    text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
+    _line(console, text)
+    print_warnings(console, result.warnings)
+
+
+def _store_option(settings: Any) -> str:
+    return "" if settings.store == Path("mlruns").absolute() else f" --store {settings.store}"
+
+
+def _shown(path: Path) -> str:
+    try:
+        return str(path.relative_to(Path.cwd()))
+    except ValueError:
+        return str(path)
+
+
+def _line(console: Any, text: str) -> None:
+    console.print(text, highlight=False, markup=False, soft_wrap=True)

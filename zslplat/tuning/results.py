@@ -1,0 +1,33 @@
+"""What a study gives."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+
+@dataclass
+class StudyResult:
+    """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
+
+    ``warnings`` are lines about what should be looked at.
+    """
+
+    name: str
+    winner: int
+    parameters: dict[str, Any]
+    validation: dict[str, Any]
+    test: list[dict[str, float]]
+    primary: str
+    chance: float
+    test_chance: float
+    trials: dict[str, int]
+    looks_at_test: int
+    run_id: str
+    counts: dict[str, int]
+    seconds: float
+    warnings: list[str] = field(default_factory=list)
+    complete: bool = True
+    config: Path | None = None
+    final_run_ids: list[str] = field(default_factory=list)
