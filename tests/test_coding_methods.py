@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from zslplat.coding.supervised import (
     LinearSupervisedSparseCoding,
 )
 from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
+from zslplat.registry import component
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[2] / "shared" / "data"))
 
@@ -210,6 +212,48 @@ def test_collapse_of_the_bandwidth_under_local_codes_is_held_and_reported(data):
     X, y = data
     fitted = KernelLLC(neighbours=8, atoms=40, dictionary="k-means", learn_kernel="bandwidth", iterations=3).fit(X, y)
     assert fitted.diagnostics.numbers["bandwidth clamped"] == 1.0
+
+
+@pytest.fixture(scope="module")
+def subspaces():
+    """Twenty classes of eight training rows, each class a plane of its own: half of the rows do not span it well."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(20), 20)
+    bases = rng.normal(size=(20, 4, 30))
+    X = np.einsum("nr,nrd->nd", rng.normal(size=(400, 4)), bases[y]) + 0.5 * rng.normal(size=(400, 30))
+    X /= np.linalg.norm(X, axis=1, keepdims=True)
+    train = np.arange(400) % 20 < 8
+    return X[train], y[train], X[~train], y[~train]
+
+
+@pytest.mark.parametrize("supervised", [
+    LinearSupervisedSparseCoding(iterations=2),
+    BilinearSupervisedSparseCoding(iterations=2),
+    LinearSupervisedLLC(iterations=2),
+    BilinearSupervisedLLC(iterations=2),
+], ids=lambda m: type(m).__name__)  # fmt: skip
+def test_supervised_coding_is_not_behind_unsupervised_coding_at_its_defaults(subspaces, supervised):
+    X, y, X_test, y_test = subspaces
+    plain = KernelSparseCoding() if "Sparse" in type(supervised).__name__ else KernelLLC()
+    unsupervised = (plain.fit(X, y).predict(X_test) == y_test).mean()
+    fitted = clone(supervised).fit(X, y)
+    assert fitted.transform(X_test).shape[1] == len(X)  # as many atoms as those of the unsupervised method
+    assert (fitted.predict(X_test) == y_test).mean() >= unsupervised - 0.01
+
+
+def test_table_rows_beside_a_figure_of_the_paper_follow_its_rules(monkeypatch):
+    monkeypatch.syspath_prepend(str(Path(__file__).parents[1] / "benchmarks"))
+    rows = [row for row in importlib.import_module("coding_tables").TABLE if row.paper is not None]
+    assert len(rows) == 8
+    for row in rows:
+        fixed = dict(row.fixed)
+        if row.method in ("src", "lc-ksvd"):  # one rule each
+            continue
+        assert "rule" not in row.ranges
+        learned = fixed.get("learning", "fixed") != "fixed"
+        rule = component("methods", row.method).build(fixed)._chosen_rule()
+        assert rule == ("nearest" if learned else "residual"), row.label
+        assert fixed.get("atoms") == (570 if learned else None)
 
 
 @pytest.fixture(scope="module")

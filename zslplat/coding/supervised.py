@@ -21,7 +21,7 @@ class LinearSupervisedSparseCoding(CodingMethod):
     """Kernel sparse coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised kernel sparse coding, linear classifier"
-    tags = ("kernel", "supervised")
+    tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
     parameters = in_order({"gamma": GAMMA}, SUPERVISED)
     initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, SUPERVISED_DEFAULTS)
@@ -36,7 +36,7 @@ class LinearSupervisedLLC(CodingMethod):
     """Locality-constrained kernel coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised locality-constrained kernel coding, linear classifier"
-    tags = ("kernel", "supervised")
+    tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
     parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, SUPERVISED)
     initial: ClassVar[dict[str, Any]] = in_order(
