@@ -180,7 +180,7 @@ def test_every_lambda_and_rank_from_one_preparation_equals_fitting_again(data):
 def test_nothing_is_prepared_where_the_kernel_is_searched(data):
     negatives, rows = data
     method = KernelSLEM("gaussian")
-    assert set(method.space) == {"lam", "rank", "kernel.sigma"}
+    assert set(method.space) == {"lam", "kernel.sigma"}
     prepared = method.prepare_fit(negatives, space=method.space)
     assert prepared == {}
     assert method.prepare_score(rows, space=method.space, statistics=prepared) == {}

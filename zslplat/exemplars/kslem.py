@@ -51,10 +51,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     ``kernel``: an expression such as ``gaussian`` or ``0.5*gaussian(sigma=1) + linear``, whose parameters are tuned
     with the method's (``kernel.sigma``). ``landmarks``, ``rank``, ``residual``, ``candidates``, ``seed``: how the Gram
     matrix of the negatives is approximated, see :func:`zslplat.exemplars.landmarks.choose`; ``rank=None`` with
-    ``residual=0`` is full rank. With the kernel fixed, everything but the scores is prepared once for all ``lam``;
-    where the rank is searched, too, all ranks share the landmarks and coordinates of the largest. ``lam`` is in units
-    of the variance of the negatives in the space of the kernel, which shrinks as a bandwidth grows, or absolute
-    (``scale="absolute"``).
+    ``residual=0`` is full rank. The rank is not searched unless a range is given: more landmarks are better until they
+    span what differs among the negatives, and validation folds, with fewer negatives, reach that sooner than the
+    refit. With the kernel fixed, everything but the scores is prepared once for all ``lam``; where the rank is
+    searched, too, all ranks share the landmarks and coordinates of the largest. ``lam`` is in units of the variance of
+    the negatives in the space of the kernel, which shrinks as a bandwidth grows, or absolute (``scale="absolute"``).
 
     Learned: ``landmarks_`` (r, ...), ``map_`` (r, r), ``offset_`` (r,), ``values_`` (r,), ``count_``, ``kernel_``,
     ``lam_`` (absolute).
@@ -69,9 +70,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
         **PARAMETERS,
         "rank": Parameter(
-            "landmarks, as many as there are negatives at most; none: all that are needed",
-            Optional(Integer(1)),
-            Integer(200, 1000, log=True),
+            "landmarks, as many as there are negatives at most; none: all that are needed", Optional(Integer(1))
         ),
         "landmarks": Parameter("incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES)),
         "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999)),
@@ -85,7 +84,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         lam: float = 1e-3,
         theta: float = 1.0,
         scores: str = "cosine",
-        rank: int | None = 500,
+        rank: int | None = 1000,
         landmarks: str = "cholesky",
         residual: float = 0.0,
         candidates: int = 8192,
