@@ -28,7 +28,8 @@ from zslplat.selection.wknn import WkNN, loss_and_gradient
 
 SELECTORS = [
     SemFS(),
-    SemFS(variant="sum"),
+    SemFS(variant="convex", gamma=3.0, k=8),
+    SemFS(variant="sum", gamma=3.0, k=8),
     SemFSWithoutCentres(),
     RandomFeatures(),
     Variance(),

@@ -47,3 +47,11 @@ class StoreError(ZslplatError):
 
 class MethodError(ZslplatError):
     """A method cannot be fitted or scored on what it was given; inside a study this fails the trial only."""
+
+
+class OutcomeWarning(UserWarning):
+    """A result that should be looked at, although nothing failed: a search at chance, empty codes, one class predicted.
+
+    Raise it with ``warnings.warn(text, OutcomeWarning, stacklevel=2)`` while problems are built and while a method
+    prepares, fits or scores: the platform records it with the evaluation, shows it at the end and tags the MLflow run.
+    """
