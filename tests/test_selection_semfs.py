@@ -5,7 +5,8 @@ import pytest
 
 from zslplat.errors import DataError, MethodError
 from zslplat.selection.alternating import alternate, projected_gradient
-from zslplat.selection.group_penalty import importance, solve_convex
+from zslplat.selection.forward import select_forward
+from zslplat.selection.group_penalty import follow_path, importance, solve_convex
 from zslplat.selection.regression import Regression
 from zslplat.selection.semfs import SemFS, SemFSWithoutCentres
 from zslplat.selection.statistics import StatisticsAccumulator, regression_statistics
@@ -250,36 +251,116 @@ def test_the_gap_bounds_what_is_left():
 
 def test_larger_gamma_selects_fewer_features():
     X, y, S, _ = problem(d=40)
-    counts = [len(SemFS(gamma=gamma).fit(X, y, S).active_) for gamma in (0.1, 1.0, 10.0, 1000.0)]
+    selectors = [SemFS(variant="convex", gamma=gamma, k=1) for gamma in (0.002, 0.02, 0.2, 20.0)]
+    counts = [len(selector.fit(X, y, S).active_) for selector in selectors]
     assert counts == sorted(counts, reverse=True)
     assert counts[0] > counts[-1] >= 1
 
 
-@pytest.mark.parametrize("variant", ["convex", "sum", "paper", "ridge"])
+@pytest.mark.parametrize("seen", [2, 6])
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum"])
+def test_as_many_features_are_active_as_are_asked_for(variant, seen):
+    X, y, S, _ = problem(n=120, d=60, c=seen)
+    for k in (3, 12, 25):
+        selector = SemFS(variant=variant, gamma=100.0, k=k).fit(X, y, S)
+        assert np.count_nonzero(selector.scores_ > 0) == len(selector.active_) >= k
+        if variant == "binary":
+            assert len(selector.active_) == k
+
+
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum"])
+def test_without_k_as_many_features_are_chosen_as_are_taken(variant):
+    X, y, S, _ = problem(n=120, d=60)
+    selector = SemFS(variant=variant, gamma=100.0)
+    selector.features_taken = 17
+    told = SemFS(variant=variant, gamma=100.0, k=17).fit(X, y, S)
+    np.testing.assert_array_equal(selector.fit(X, y, S).scores_, told.scores_)
+
+
+def test_path_keeps_a_gamma_that_selects_enough():
+    X, y, S, _ = problem(d=40)
+    plain = solve_convex(Regression.build(regression_statistics(X, y, 6), S, 1.0), 5.0, 10, precision=1e-11)
+    found, gamma = follow_path(Regression.build(regression_statistics(X, y, 6), S, 1.0), 5.0, 10, precision=1e-11)
+    assert len(plain.active) >= 10
+    assert gamma == 5.0
+    assert sorted(found.active) == sorted(plain.active)
+
+
+@pytest.mark.parametrize("gamma", [1e-3, 1.0, 50.0])
+def test_forward_selection_takes_what_lowers_the_objective_most(gamma):
+    X, y, S, _ = problem(n=60, d=12)
+    quadratic = regression(X, y, S, 0.7)
+
+    def least(features):
+        s = np.isin(np.arange(12), features).astype(float)
+        return printed_objective(X, S[y], y, s, printed_weights(X, S[y], y, s, 0.7, gamma), 0.7, gamma)
+
+    found = select_forward(quadratic, gamma, 6)
+    for step in range(6):
+        before = found.order[:step].tolist()
+        values = {i: least([*before, i]) for i in range(12) if i not in before}
+        assert min(values, key=values.get) == found.order[step]
+        assert found.objective[step + 1] == pytest.approx(values[found.order[step]], rel=1e-9)
+    # The order serves every smaller number of features.
+    assert select_forward(quadratic, gamma, 3).order.tolist() == found.order[:3].tolist()
+
+
+def test_binary_weights_are_those_of_equation_8():
+    X, y, S, _ = problem(d=30)
+    selector = SemFS(gamma=0.5, scale="absolute", decorrelation=0.0, k=7).fit(X, y, S)
+    s = (selector.scores_ > 0).astype(float)
+    assert s.sum() == 7
+    np.testing.assert_allclose(selector.W_, printed_weights(X, S[y], y, s, 1.0, 0.5)[s > 0], rtol=1e-8, atol=1e-10)
+
+
+def test_a_copy_of_a_chosen_feature_is_not_chosen():
+    """By their own strength the two copies come first; what one of them explains, the other need not explain again."""
+    rng = np.random.default_rng(0)
+    y = np.repeat([0, 1], 100)
+    X = rng.standard_normal((200, 8))
+    X[:, 0] += 1.5 * y
+    X[:, 1] = X[:, 0] + 0.02 * rng.standard_normal(200)
+    X[:, 2] += 0.8 * y
+    X -= X.mean(axis=0)
+    S = np.array([[1.0, -1.0], [-1.0, 1.0]])
+    alone = [SemFS(k=1).fit(X[:, [i]], y, S).diagnostics_.series["objective"][-1] for i in range(8)]
+    assert set(np.argsort(alone)[:2]) == {0, 1}
+    assert 2 in SemFS(k=2).fit(X, y, S).ranking_[:2]
+
+
+def test_nothing_is_chosen_where_seen_classes_have_one_signature():
+    X, y, S, _ = problem(c=2)
+    selector = SemFS().fit(X - X.mean(axis=0), y, np.zeros_like(S))
+    assert len(selector.active_) == 0
+    assert (selector.scores_ <= 0).all()
+
+
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum", "paper", "ridge"])
 @pytest.mark.parametrize("shape", [(90, 20), (18, 60)])
 def test_given_statistics_and_no_statistics_are_the_same(variant, shape):
     X, y, S, _ = problem(*shape)
-    selector = SemFS(variant=variant)
+    selector = SemFS(variant=variant, gamma=3.0, k=10)
     statistics = selector.prepare_fit(X, y, S, space={})
-    alone = SemFS(variant=variant).fit(X, y, S)
+    alone = SemFS(variant=variant, gamma=3.0, k=10).fit(X, y, S)
     prepared = selector.fit(np.full_like(X, np.nan), y, S, statistics=statistics)
     np.testing.assert_array_equal(prepared.scores_, alone.scores_)
     assert ("gram" in statistics) == (shape[0] + len(S) >= shape[1])
 
 
-@pytest.mark.parametrize("variant", ["convex", "sum", "ridge"])
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum", "ridge"])
 def test_informative_features_come_first(variant):
     X, y, S, _ = problem(n=300, d=40, c=12)
-    selector = SemFS(variant=variant, gamma=1.0).fit(X, y, S)
+    selector = SemFS(variant=variant, gamma=1.0, k=10).fit(X, y, S)
     assert (selector.ranking_[:10] < 20).all()
 
 
-@pytest.mark.parametrize("variant", ["convex", "sum"])
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum"])
 def test_scale_free_gamma_does_not_mind_units_or_copies(variant):
     X, y, S, _ = problem()
-    plain = SemFS(variant=variant).fit(X, y, S)
-    units = SemFS(variant=variant).fit(20 * X, y, 3 * S)
-    copies = SemFS(variant=variant).fit(np.vstack([X, X]), np.concatenate([y, y]), S)
+    chosen = {"variant": variant, "gamma": 3.0, "k": 10}
+    plain = SemFS(**chosen).fit(X, y, S)
+    units = SemFS(**chosen).fit(20 * X, y, 3 * S)
+    copies = SemFS(**chosen).fit(np.vstack([X, X]), np.concatenate([y, y]), S)
     for other in (units, copies):
         np.testing.assert_allclose(other.scores_, plain.scores_, rtol=1e-4, atol=1e-4)
 
@@ -306,16 +387,17 @@ def test_without_centres_is_alpha_zero():
 
 def test_warm_starts_change_the_way_and_not_the_result():
     X, y, S, _ = problem(d=40)
-    warm = SemFS(warm_start=True, precision=1e-12)
-    for gamma in (100.0, 10.0, 3.0):
+    warm = SemFS(variant="convex", k=5, warm_start=True, precision=1e-12)
+    for gamma in (10.0, 1.0, 0.3):
         warm.set_params(gamma=gamma).fit(X, y, S)
-    cold = SemFS(gamma=3.0, precision=1e-12).fit(X, y, S)
+    cold = SemFS(variant="convex", gamma=0.3, k=5, precision=1e-12).fit(X, y, S)
     np.testing.assert_allclose(warm.scores_, cold.scores_, atol=1e-4)
 
 
-def test_unselected_features_rank_below_by_their_pull():
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum"])
+def test_unselected_features_rank_below_by_their_pull(variant):
     X, y, S, _ = problem(d=40)
-    selector = SemFS(gamma=100.0).fit(X, y, S)
+    selector = SemFS(variant=variant, gamma=100.0, k=8).fit(X, y, S)
     inactive = np.setdiff1d(np.arange(40), selector.active_)
     assert len(inactive)
     assert (selector.scores_[selector.active_] > 0).all()
@@ -356,13 +438,15 @@ def test_full_decorrelation_of_telling_signatures_is_the_label_target(variant):
 
 @pytest.mark.parametrize("by_row", [False, True])
 @pytest.mark.parametrize("shape", [(90, 20), (18, 60)])
-@pytest.mark.parametrize("variant", ["convex", "sum"])
+@pytest.mark.parametrize("variant", ["binary", "convex", "sum"])
 def test_decorrelation_is_a_linear_map_of_the_signatures(variant, shape, by_row):
     X, y, S, rows = problem(*shape)
     means = np.stack([rows[y == k].mean(axis=0) for k in range(len(S))])
     T = decorrelation(means if by_row else S, 0.5).forward
-    own = SemFS(variant=variant, decorrelation=0.5).fit(X, y, S, row_signatures=rows if by_row else None)
-    plain = SemFS(variant=variant, decorrelation=0.0)
+    own = SemFS(variant=variant, gamma=3.0, k=10, decorrelation=0.5).fit(
+        X, y, S, row_signatures=rows if by_row else None
+    )
+    plain = SemFS(variant=variant, gamma=3.0, k=10, decorrelation=0.0)
     plain.fit(X, y, S @ T, row_signatures=rows @ T if by_row else None)
     np.testing.assert_allclose(own.scores_, plain.scores_, atol=1e-6)
     # The weights are for the signatures themselves.
@@ -381,6 +465,7 @@ def test_strong_features_are_cheap():
     """Of two features that say the same, the one in smaller units of itself, so with larger values, is preferred."""
     X, y, S, _ = problem(n=200, d=20)
     X[:, 11] = 0.5 * X[:, 0]
-    scores = SemFS(gamma=1.0).fit(X, y, S).scores_
-    assert scores[0] > 0
-    assert scores[11] < 0
+    for variant in ("binary", "convex"):
+        scores = SemFS(variant=variant, gamma=0.1, k=6).fit(X, y, S).scores_
+        assert scores[0] > 0
+        assert scores[11] < 0

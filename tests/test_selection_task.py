@@ -2,6 +2,7 @@
 
 import dataclasses
 import os
+import warnings
 from pathlib import Path
 
 import numpy as np
@@ -176,6 +177,23 @@ def test_labels_can_take_the_place_of_attributes():
     problem = quick().test(dataset())
     by_labels = run(quick(), problem, SemFS(target="labels"))[0]["scores"]
     assert not np.allclose(by_labels, run(quick(), problem, SemFS())[0]["scores"])
+
+
+@pytest.mark.parametrize("last", [10, 25])
+def test_selectors_choose_as_many_features_as_are_taken(last):
+    task = quick(last=last)
+    outputs = run(task, task.test(dataset()), SemFS())[0]
+    assert np.count_nonzero(outputs["scores"] > 0) == last
+
+
+def test_fewer_chosen_features_than_are_taken_are_told():
+    task = quick()
+    problem = task.test(dataset())
+    with pytest.warns(OutcomeWarning, match="7 features were chosen and 20 are taken"):
+        run(task, problem, SemFS(k=7))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutcomeWarning)
+        run(task, problem, SemFS(k=20))
 
 
 def test_effect_on_a_zero_shot_method():

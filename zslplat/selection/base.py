@@ -14,6 +14,9 @@ from zslplat.methods.base import Arrays, Method, check_fit_inputs
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Parameter, Space
 
+# The most features that the protocol of Wang et al. takes.
+USUAL_FEATURES = 50
+FEATURES = Parameter("number of features; none for as many as are taken", Optional(Integer(1)))
 TARGET = Parameter(
     "what the features shall predict: class signatures, or one-hot class labels", Choice(("attributes", "labels"))
 )
@@ -30,9 +33,13 @@ class FeatureSelector(Method):
     Learned: ``scores_`` (d,) float64, higher is better, and ``ranking_`` (d,), the features by falling score, equal
     scores in the order of the columns. The platform standardises features, and centres signatures and brings them to
     length 1, unless a selector says otherwise.
+
+    ``features_taken``: how many features will be taken from the ranking at most. Who takes them sets it before the
+    fit; a selector that chooses a number of features chooses that many, unless its own ``k`` says otherwise.
     """
 
     kind = "feature-selection"
+    features_taken: int = USUAL_FEATURES
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("standardise",), signatures=("center", "l2"))
 
     scores_: np.ndarray

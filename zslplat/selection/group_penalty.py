@@ -29,6 +29,8 @@ from zslplat.selection.regression import Regression
 
 # Row updates are extrapolated from this many iterates, this many sweeps apart.
 EXTRAPOLATED, SWEEPS = 5, 1
+# The path: gamma falls by this factor, from solution to solution of this precision, to this share of where it began.
+PATH_STEP, PATH_PRECISION, PATH_END = 0.7, 1e-6, 1e-4
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,30 @@ def _row_updates(G, R, U, lengths, beta, sweeps):  # type: ignore[no-untyped-def
         tau = lengths.sum()
 
 
+def follow_path(
+    regression: Regression, gamma: float, k: int, *, start: np.ndarray | None = None, precision: float = 1e-9
+) -> tuple[GroupSolution, float]:
+    """Minimise J, for the first gamma on a falling path from ``gamma`` at which ``k`` features are active.
+
+    Return the solution and its gamma. Where the path ends before (no target, few rows), fewer are active.
+    """
+    columns, end = _Columns(regression), PATH_END * gamma
+    wanted = min(k, len(regression.H))
+    while True:
+        rough = solve_convex(
+            regression, gamma, k, start=start, precision=max(precision, PATH_PRECISION), columns=columns
+        )
+        start = np.zeros_like(regression.H)
+        start[rough.active] = rough.U
+        if len(rough.active) < wanted and gamma * PATH_STEP >= end and len(rough.active):
+            gamma *= PATH_STEP
+            continue
+        solution = solve_convex(regression, gamma, k, start=start, precision=precision, columns=columns)
+        if len(solution.active) >= wanted or gamma * PATH_STEP < end or not len(solution.active):
+            return solution, gamma
+        gamma *= PATH_STEP
+
+
 def solve_convex(
     regression: Regression,
     gamma: float,
@@ -80,14 +106,16 @@ def solve_convex(
     start: np.ndarray | None = None,
     precision: float = 1e-9,
     max_rounds: int = 200,
+    columns: _Columns | None = None,
 ) -> GroupSolution:
     """Minimise J to within ``precision`` times J(0); ``start`` (d, m) is a U to begin with (default: zero).
 
     ``objective`` lists J after each round of the working set, which never rises; ``gap`` bounds what is left.
+    ``columns``: those of G that earlier solutions put together.
     """
     H, beta = regression.H, gamma / k
     allowed = precision * max(regression.t, np.finfo(np.float64).tiny)
-    columns = _Columns(regression)
+    columns = columns or _Columns(regression)
     active = np.flatnonzero(np.any(start != 0, axis=1)) if start is not None else np.empty(0, dtype=np.int64)
     U = np.array(start[active], dtype=np.float64) if start is not None else np.empty((0, H.shape[1]))
     objective: list[float] = []

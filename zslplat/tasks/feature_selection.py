@@ -19,6 +19,7 @@ they are than standardised on two, and equally well on the others. Features in d
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -27,7 +28,7 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.metrics.clustering import (
@@ -169,6 +170,7 @@ class FeatureSelection(Task):
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return the selector's sufficient statistics."""
         inputs = problem.inputs
+        method.features_taken = max(problem.meta["counts"])
         return method.prepare_fit(
             inputs["X"], inputs["y"], inputs["S"], row_signatures=inputs.get("row_signatures"), space=space
         )
@@ -176,6 +178,7 @@ class FeatureSelection(Task):
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
         """Rank the features and cluster the unseen rows; yield scores, ranking and clusters."""
         inputs, meta = problem.inputs, problem.meta
+        method.features_taken = max(meta["counts"])
         method.fit(
             inputs["X"],
             inputs["y"],
@@ -185,6 +188,14 @@ class FeatureSelection(Task):
         )
         ranking = np.asarray(method.ranking_)
         outputs = {"scores": np.asarray(method.scores_), "ranking": ranking}
+        chosen = int(np.count_nonzero(outputs["scores"] > 0))
+        if chosen < method.features_taken:
+            warnings.warn(
+                f"{chosen} features were chosen and {method.features_taken} are taken: the rest come in the order in "
+                "which they might follow; choose a setting that selects more",
+                OutcomeWarning,
+                stacklevel=2,
+            )
         outputs["clusters"] = cluster_by_features(
             inputs["X_unseen"],
             ranking,
