@@ -298,3 +298,11 @@ def test_a_rank_above_the_number_of_negatives_is_full_rank(data):
     every, above = (KernelSLEM("gaussian(sigma=1.0)", rank=rank).fit(negatives) for rank in (None, 2048))
     assert above.diagnostics.numbers["rank"] == every.diagnostics.numbers["rank"] <= len(negatives)
     assert np.allclose(*(m.similarity(m.encode(rows), m.encode(rows)) for m in (every, above)), atol=1e-6)
+
+
+def test_wide_kernels_are_searched_whatever_form_their_width_has():
+    ends = {"gaussian": 32.0, "l2-laplacian": 1 / 32, "cauchy": 1 / 1024}
+    for kernel, end in ends.items():
+        dimension = KernelSLEM.build({"kernel": kernel}).space["kernel.sigma"]
+        assert end in (dimension.low, dimension.high)
+    assert "kernel.sigma" not in KernelSLEM.build({"kernel": "gaussian(sigma=2)"}).space

@@ -23,6 +23,7 @@ memory is bounded by the rank. Encoding a row costs r kernel values and one prod
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
@@ -37,9 +38,10 @@ from zslplat.kernels import Kernel, parse_kernel
 from zslplat.kernels.base import require_psd
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.kernel_parameter import ANY, KernelMethod
-from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Space, Text
 
 RESOLVING_ROWS = 1000
+WIDEST = 32.0
 BLOCK_ELEMENTS = 1 << 22
 # Enough rows for fast matrix products, few enough that kernel values stay near the cache.
 ENCODED_ROWS = 512
@@ -110,6 +112,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
                 require_psd(kernel, "kslem")
                 return kernel
         return super().parsed_kernel()
+
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches; kernels may be 32 median distances wide, where exemplars are often best."""
+        return {name: _wide(dimension) for name, dimension in super().space.items()}
 
     def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
         """Return landmarks and the spectrum of the negatives; nothing where kernel or landmarks are searched.
@@ -248,6 +255,16 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     def _outside(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return self.kernel_(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64))
+
+
+def _wide(dimension: Range) -> Range:
+    """Return the range with its wide end at 32 median distances or beyond; ranges without such a unit as they are."""
+    if not isinstance(dimension, Real):
+        return dimension
+    if dimension.unit == "*median":
+        return replace(dimension, high=max(dimension.high, WIDEST))
+    narrowest = {"/median": 1 / WIDEST, "/median^2": 1 / WIDEST**2}.get(dimension.unit, dimension.low)
+    return replace(dimension, low=min(dimension.low, narrowest))
 
 
 def _largest(ranks: Any) -> int | None:
