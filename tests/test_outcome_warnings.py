@@ -12,7 +12,7 @@ from test_study_steps import records_of
 
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import OutcomeWarning
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.feature_selection import FeatureSelection
@@ -216,6 +216,7 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
         "share": Real(0, 1),
         "k": Integer(1, 64, log=True),
         "sigma": Real(0.1, 10),
+        "width": Real(0.1, 10, log=True, unit="/median"),
         "kind": Choice(("x", "y")),
         "left_out": Real(0, 1, when={"kind": ("x",)}),
     }
@@ -224,6 +225,7 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
         "share": Parameter("", Real(0, 1)),
         "k": Parameter("", Optional(Integer(1))),
         "sigma": Parameter("", NON_NEGATIVE),
+        "width": Parameter("", Scaled(POSITIVE, "/median")),
         "kind": Parameter("", Choice(("x", "y"))),
     }
 
@@ -233,7 +235,8 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
     assert at_edge(a=1.0, share=0.5, k=8, sigma=5.0, kind="x") == []
     assert at_edge(a=1.2e-3, share=0.0, k=64, sigma=9.9, kind="x") == ["a", "k", "sigma"]
     assert at_edge(a=950.0, share=1.0, k=1, sigma=0.3, kind="y") == ["a"]
-    assert at_edge(a=2e-3, share=1.0, k=1, sigma="0.1*median", kind="y") == ["sigma"]
+    assert at_edge(a=2e-3, share=1.0, k=1, sigma=5.0, width="0.1/median", kind="y") == ["width"]
+    assert at_edge(a=1.0, share=0.5, k=8, sigma=5.0, width="1.0/median", kind="x") == []
 
 
 def test_chance_is_told_from_better_by_the_noise_of_the_folds():

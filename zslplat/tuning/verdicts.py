@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zslplat.space import Integer, Optional, Parameter, Real, Space
+from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import format_value
 from zslplat.tuning.warned import entries_of, in_words
 
@@ -20,26 +19,25 @@ if TYPE_CHECKING:
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05
-_LEADING_NUMBER = re.compile(r"^\s*([-+]?[\d.]+(?:[eE][-+]?\d+)?)\s*\*")
 
 
 def edge_warnings(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> list[str]:
     """Return a line for every value at an end of the range in which it was searched.
 
     At an end is within 2 % of the width of the range (of its logarithm, where that is searched). An end that is the
-    end of the legal values, such as 0 for a share that may be 0, is none: there is nothing beyond it to search. A
-    value may be written relative to the data (``0.7*median``); choices have no ends.
+    end of the legal values, such as 0 for a share that may be 0, is none: there is nothing beyond it to search. Choices
+    have no ends.
     """
     lines = []
     for name, dimension in space.items():
-        value = _number(values.get(name))
-        if value is None or not isinstance(dimension, Real | Integer) or not dimension.low < dimension.high:
+        if isinstance(dimension, Choice) or not dimension.contains(values.get(name)):
             continue
+        value = dimension.number(values[name]) if isinstance(dimension, Real) else float(values[name])
         low, high = float(dimension.low), float(dimension.high)
         scale = math.log if dimension.log else float
-        position = (scale(min(max(value, low), high)) - scale(low)) / (scale(high) - scale(low))
+        position = (scale(value) - scale(low)) / (scale(high) - scale(low)) if low < high else 0.5
         legal = domains[name].legal if name in domains else None
-        legal = legal.inner if isinstance(legal, Optional) else legal
+        legal = legal.inner if isinstance(legal, Optional | Scaled) else legal
         least = legal.low if isinstance(legal, Real | Integer) else -math.inf
         most = legal.high if isinstance(legal, Real | Integer) else math.inf
         end = "low" if position <= EDGE and low > least else "high" if position >= 1 - EDGE and high < most else ""
@@ -134,11 +132,3 @@ def study_warnings(
         *in_words(final, "test"),
         *chance_warning("test", primary.name, scored, [study.recall("test_chance", float)] * len(scored), **sense),
     ]
-
-
-def _number(value: Any) -> float | None:
-    """Return a number, that in front of ``*`` in a text like ``0.7*median``, or None for anything else."""
-    if isinstance(value, str):
-        found = _LEADING_NUMBER.match(value)
-        return float(found[1]) if found else None
-    return None if value is None or isinstance(value, bool) or not isinstance(value, int | float) else float(value)
