@@ -48,7 +48,5 @@ class ChiSquared(Kernel):
         return median_distance(X, _chi_squared) if name == "median" else super().data_scale(name, X)
 
 
-def _chi_squared(a: np.ndarray, b: np.ndarray) -> float:
-    total = a + b
-    used = total > 0
-    return float((((a - b)[used]) ** 2 / total[used]).sum())
+def _chi_squared(X: np.ndarray) -> np.ndarray:
+    return np.asarray(-additive_chi2_kernel(X))

@@ -39,4 +39,8 @@ class L1Laplacian(Kernel):
 
     def data_scale(self, name: str, X: np.ndarray) -> float:
         """Return the median city block distance as ``median``."""
-        return median_distance(X, "cityblock") if name == "median" else super().data_scale(name, X)
+        return median_distance(X, _city_block) if name == "median" else super().data_scale(name, X)
+
+
+def _city_block(X: np.ndarray) -> np.ndarray:
+    return np.asarray(cdist(X, X, metric="cityblock"))

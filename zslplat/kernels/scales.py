@@ -1,31 +1,33 @@
 """Scales of rows, which the parameters of kernels are multiples of: median distance, mean squared length.
 
 Rules, the same for every kernel with a bandwidth ``sigma``: the distance is the kernel's own (Euclidean, city block,
-chi-squared); the median runs over distinct pairs of at most 1000 rows, spread evenly along a fixed direction where
-there are more, so that it does not depend on their order; and the unit of sigma is such that with a factor of 1 a pair
+chi-squared); the median runs over distinct pairs of at most 1000 rows (300 for distances without inner products), spread
+evenly along a fixed direction where there are more, so that it does not depend on their order; and the unit of sigma is such that with a factor of 1 a pair
 at the median distance lies where the kernel bends, k = exp(-1/2) for the Gaussian kernels, 1/2 for the Cauchy kernel,
 exp(-1) for the exponentials of a distance.
 """
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
-from scipy.spatial.distance import pdist
 
 from zslplat.errors import DataError
 
-ROWS = 1000
+ROWS, FEW_ROWS = 1000, 300
+Metric = Callable[[np.ndarray], np.ndarray]
 
 
-def median_distance(X: np.ndarray, metric: Any = "euclidean") -> float:
+def median_distance(X: np.ndarray, metric: Metric | None = None) -> float:
     """Return the median distance over distinct pairs of rows of X (n, d); raises DataError where it is 0.
 
-    ``metric`` is one of :func:`scipy.spatial.distance.pdist`.
+    ``metric`` returns the distances (m, m) between the rows of an array (m, d) in float64; default: Euclidean, from
+    inner products.
     """
-    distances = pdist(np.asarray(spread_rows(X), dtype=np.float64), metric=metric)
-    median = float(np.median(distances)) if len(distances) else 0.0
+    rows = np.asarray(spread_rows(X, ROWS if metric is None else FEW_ROWS), dtype=np.float64)
+    pairs = np.triu_indices(len(rows), 1)
+    median = float(np.median((metric or _euclidean)(rows)[pairs])) if len(rows) > 1 else 0.0
     if not median > 0:
         raise DataError(f"the median distance of {len(X)} rows is {median:g}; give the bandwidth sigma a value")
     return median
@@ -39,11 +41,18 @@ def mean_square(X: np.ndarray) -> float:
     return total
 
 
-def spread_rows(X: np.ndarray) -> np.ndarray:
-    """Return at most 1000 rows of X (n, ...), evenly spread along a fixed direction, whatever the order of the rows."""
-    if len(X) <= ROWS:
+def spread_rows(X: np.ndarray, most: int = ROWS) -> np.ndarray:
+    """Return at most ``most`` rows of X (n, ...), evenly spread along a fixed direction, whatever the order of rows."""
+    if len(X) <= most:
         return X
     flat = X.reshape(len(X), -1)
     places = flat @ np.random.default_rng(0).standard_normal(flat.shape[1]).astype(flat.dtype)
-    ranks = np.linspace(0, len(X) - 1, ROWS).round().astype(np.int64)
+    ranks = np.linspace(0, len(X) - 1, most).round().astype(np.int64)
     return np.asarray(X[np.argsort(places, kind="stable")[ranks]])
+
+
+def _euclidean(X: np.ndarray) -> np.ndarray:
+    # Centred rows: what all rows have in common would cost digits of the differences.
+    X = X - X.mean(axis=0)
+    squares = np.einsum("ij,ij->i", X, X)
+    return np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2 * (X @ X.T), 0))
