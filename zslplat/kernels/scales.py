@@ -3,8 +3,8 @@
 Rules, the same for every kernel with a bandwidth ``sigma``: the distance is the kernel's own (Euclidean, city block,
 chi-squared); the median runs over distinct pairs of at most 1000 rows (300 for distances without inner products),
 spread evenly along a fixed direction where there are more, so that it does not depend on their order; and the unit of
-sigma is such that with a factor of 1 a pair at the median distance lies where the kernel bends, k = exp(-1/2) for the Gaussian
-kernels, 1/2 for the Cauchy kernel, exp(-1) for the exponentials of a distance.
+sigma is such that with a factor of 1 a pair at the median distance lies where the kernel bends, k = exp(-1/2) for the
+Gaussian kernels, 1/2 for the Cauchy kernel, exp(-1) for the exponentials of a distance.
 """
 
 from __future__ import annotations
