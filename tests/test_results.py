@@ -158,12 +158,12 @@ def test_ui_prints_its_address_once_the_server_answers(monkeypatch, call, tmp_pa
     seen = []
 
     def press():
-        # Ctrl-C once the address is out.
+        # An end that every process may be given, once the address is out.
         while not (tmp_path / "listening").exists():
             threading.Event().wait(0.05)
         threading.Event().wait(1)
         seen.append(True)
-        os.kill(os.getpid(), signal.SIGINT)
+        os.kill(os.getpid(), signal.SIGTERM)
 
     before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGHUP)}
     threading.Thread(target=press, daemon=True).start()

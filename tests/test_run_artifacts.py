@@ -40,8 +40,11 @@ def test_test_rows_choose_no_step(call, tmp_path):
 
 
 def test_matrices_are_those_of_the_step_that_is_kept(call, tmp_path):
+    setting = "kernel=gaussian(sigma=1.0)"
     for epochs in (4, 2):
-        done = call("run", "-m", f"zskl(epochs={epochs})", "-q", "--export", tmp_path / str(epochs), "--workers", 1)
+        done = call(
+            "run", "-m", f"zskl(epochs={epochs}, {setting})", "-q", "--export", tmp_path / str(epochs), "--workers", 1
+        )
         assert done.returncode == 0, done.stderr
     by_step = rows_of(tmp_path / "4" / "fold-1" / "by_step.csv")
     scores = [float(row["mean over folds of per_class_accuracy"]) for row in by_step]

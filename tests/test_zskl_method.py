@@ -306,7 +306,7 @@ def test_parameters_that_do_not_fit_are_refused_before_any_data(parameters, mess
 
 
 def test_unknown_names_are_refused():
-    with pytest.raises(UnknownNameError, match="parameter of ZSKLOrt"):
+    with pytest.raises(UnknownNameError, match="parameter of zskl-ort"):
         ZSKLOrt.build({"lambda": 1.0})
     with pytest.raises(UnknownNameError, match="parameter of kernel"):
         ZSKLOrt.build({"kernel.r": 2})

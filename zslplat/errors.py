@@ -42,7 +42,8 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float 
 
     Capitals do not count, nor how words are joined (``MFMR_joint``). A name that differs in nothing else stands alone.
     Otherwise: the same words in another order or shortened to initials (``slem-kernel`` means ``kslem``), then names
-    that begin with what was written (or the reverse), then those that are spelled alike, to a ratio of ``cutoff``.
+    that differ by a slip, then those that begin with what was written (or the reverse), then those that are spelled
+    alike, to a ratio of ``cutoff``.
     """
     folded = {other: "-".join(_words(other)) for other in sorted(known)}
     words = _words(name)
@@ -52,6 +53,11 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float 
         return same[:most]
     squashed = {"".join(text) for text in _shortened(words)}
     near = [other for other, text in folded.items() if text.replace("-", "") in squashed]
+    by_text: dict[str, list[str]] = {}
+    for other, text in folded.items():
+        by_text.setdefault(text, []).append(other)
+    slips = difflib.get_close_matches(wanted, by_text, n=most, cutoff=max(cutoff, 0.85))
+    near += [other for text in slips for other in by_text[text]]
     # One or two letters begin too many names to say anything.
     begun = [
         other
@@ -59,9 +65,6 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float 
         if (len(wanted) > 1 and text.startswith(wanted)) or (len(text) > 2 and wanted.startswith(text))
     ]
     near += sorted(begun, key=lambda other: abs(len(other) - len(name)))
-    by_text: dict[str, list[str]] = {}
-    for other, text in folded.items():
-        by_text.setdefault(text, []).append(other)
     alike = difflib.get_close_matches(wanted, by_text, n=most, cutoff=cutoff)
     return list(dict.fromkeys([*near, *(other for text in alike for other in by_text[text])]))[:most]
 
