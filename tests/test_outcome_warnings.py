@@ -19,7 +19,7 @@ from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval
 from zslplat.tasks.zsl import ZeroShot
-from zslplat.tuning.verdicts import edge_warnings, is_at_chance
+from zslplat.tuning.verdicts import edge_warnings, is_at_chance, last_step_warning
 from zslplat.tuning.warned import collected, entries_of
 
 
@@ -237,6 +237,11 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
     assert at_edge(a=950.0, share=1.0, k=1, sigma=0.3, kind="y") == ["a"]
     assert at_edge(a=2e-3, share=1.0, k=1, sigma=5.0, width="0.1/median", kind="y") == ["width"]
     assert at_edge(a=1.0, share=0.5, k=8, sigma=5.0, width="1.0/median", kind="x") == []
+
+
+def test_a_step_that_is_the_last_allowed_is_told():
+    assert "last of 5 epochs" in last_step_warning("epochs", 5, 5.0)[0]
+    assert last_step_warning("epochs", 5, 4.0) == last_step_warning(None, None, None) == []
 
 
 def test_chance_is_told_from_better_by_the_noise_of_the_folds():

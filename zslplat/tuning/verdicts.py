@@ -72,6 +72,16 @@ def chance_warning(
     return [f"{what} is at chance: {name} {np.mean(values):.4f}, guessing {np.mean(chances):.4f}"]
 
 
+def last_step_warning(parameter: str | None, most: float | None, kept: float | None) -> list[str]:
+    """Return a line where validation chose the last step that was allowed: it may not have stopped to improve."""
+    if not parameter or not most or not kept or kept < most:
+        return []
+    return [
+        f"validation was best at the last of {most:g} {parameter}, so training may have ended too early; "
+        f"give more with --set {parameter}=NUMBER"
+    ]
+
+
 def trial_warnings(records: Sequence[Mapping[str, Any]], winner: int) -> list[str]:
     """Return the warnings of the best trial, and what other trials warned of with how many of them did."""
     best = records[winner].get("warnings", [])
@@ -120,12 +130,14 @@ def study_warnings(
         for entry in test
         for warned in entry.get("warnings", [])
     )
+    step, kept = bench.method_class.step_parameter, record["carry"].get("best_step")
     sense = {"maximise": primary.maximise}
     return [
         *in_words(validation),
         *chance_warning(
             "the best of the search", primary.name, reached, study.recall("chances", list), tried=len(records), **sense
         ),
+        *last_step_warning(step, {**bench.template.get_params(deep=False), **record["parameters"]}.get(step), kept),
         *edge_warnings(bench.experiment.space, record["parameters"], bench.template.domains),
         *trial_warnings(records, winner),
         *in_words([entry for entry in tested if entry not in validation], "test"),
