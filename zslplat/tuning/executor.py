@@ -99,6 +99,7 @@ class Workers:
         executor, self._executor = self._executor, None
         if isinstance(executor, ProcessPoolExecutor):
             processes = list((getattr(executor, "_processes", None) or {}).values())
+            manager = getattr(executor, "_executor_manager_thread", None)
             for process in processes:
                 with contextlib.suppress(Exception):
                     process.kill()
@@ -106,6 +107,9 @@ class Workers:
             for process in processes:
                 with contextlib.suppress(Exception):
                     process.join(2)
+            # It gives semaphores back, which a program that ends in the middle of that would report as leaked.
+            if manager is not None:
+                manager.join(2)
         elif executor is not None:
             executor.shutdown(wait=False, cancel_futures=True)
         if self._client is not None:
