@@ -14,17 +14,17 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.comparison.finals import read_finals
 from zslplat.comparison.paired import Scored, difference, interval
-from zslplat.comparison.plots import render
-from zslplat.comparison.tables import write_table
-from zslplat.experiment import Experiment, searched_space
+from zslplat.drawing import render
+from zslplat.evaluation.experiment import Experiment, searched_space
+from zslplat.figures import Curve
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
 from zslplat.settings import Settings, resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec, format_value
-from zslplat.tasks.base import Curve, Table
-from zslplat.tracking.finals import read_finals
+from zslplat.tables import Table, write_table
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.study import StudyResult, run_study
 from zslplat.tuning.sweep import run_sweep

@@ -117,15 +117,15 @@ def help_seconds(repeats: int) -> list[float]:
 
 def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial by the records."""
-    from zslplat.experiment import Experiment, searched_space
+    from zslplat.evaluation.executor import Workers
+    from zslplat.evaluation.experiment import Experiment, searched_space
+    from zslplat.records.database import OpenStudy
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
     from zslplat.tracking.views import StudyViews
     from zslplat.tuning import study
-    from zslplat.tuning.executor import Workers
     from zslplat.tuning.options import StudyOptions
-    from zslplat.tuning.records import OpenStudy
 
     clock = Clock()
     method = Spec("idle")

@@ -30,8 +30,8 @@ from contextlib import contextmanager
 import numpy as np
 import semfs_curves
 
-from zslplat.selection.mcfs import MCFS
-from zslplat.selection.semfs import SemFS
+from zslplat.methods.selection.mcfs import MCFS
+from zslplat.methods.selection.semfs import SemFS
 
 
 @contextmanager

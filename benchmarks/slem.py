@@ -28,13 +28,13 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
-from zslplat.exemplars.base import ExemplarMethod
-from zslplat.exemplars.cosine import Cosine
-from zslplat.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.exemplars.kslem import KernelSLEM
-from zslplat.exemplars.slem import SLEM
-from zslplat.exemplars.whitening import Whitening
 from zslplat.kernels.scales import median_distance
+from zslplat.methods.exemplars.base import ExemplarMethod
+from zslplat.methods.exemplars.cosine import Cosine
+from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
+from zslplat.methods.exemplars.kslem import KernelSLEM
+from zslplat.methods.exemplars.slem import SLEM
+from zslplat.methods.exemplars.whitening import Whitening
 from zslplat.metrics.resampling import draws as resample
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval

@@ -31,14 +31,14 @@ from rich.console import Console
 from rich.table import Table
 
 from zslplat.cli.options import method_spec
+from zslplat.comparison.finals import read_finals
 from zslplat.comparison.paired import Scored, difference, interval, mean_difference
 from zslplat.config import read_config
 from zslplat.errors import ZslplatError
-from zslplat.experiment import Experiment, searched_space
+from zslplat.evaluation.experiment import Experiment, searched_space
 from zslplat.registry import component
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.tracking.finals import read_finals
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.single import run_setting
 from zslplat.tuning.study import run_study

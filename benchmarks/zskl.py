@@ -22,9 +22,9 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from zslplat.kernels.gaussian import Gaussian
-from zslplat.methods.rmsprop import RMSprop
-from zslplat.methods.zskl_engine import Engine
-from zslplat.methods.zskl_objective import Objective
+from zslplat.methods.zero_shot.zskl.engine import Engine
+from zslplat.methods.zero_shot.zskl.objective import Objective
+from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
 
 N, D, A, C = 40000, 1280, 100, 80
 

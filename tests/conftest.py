@@ -59,9 +59,9 @@ def program_environment(plugin_path):
 @pytest.fixture(scope="session")
 def store_template(tmp_path_factory):
     """A store with the tables of both databases and nothing in them; making them takes longer than a small study."""
+    from zslplat.records.database import Records
     from zslplat.settings import resolve_settings
     from zslplat.tracking.projection import Projection
-    from zslplat.tuning.records import Records
 
     settings = resolve_settings({"store": tmp_path_factory.mktemp("template") / "mlruns"})
     settings.make_store()

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from matplotlib.image import imread
 
-from zslplat.comparison.plots import render
-from zslplat.comparison.tables import write_table
-from zslplat.tasks.base import Curve, MatrixFigure, ScatterFigure, Table
+from zslplat.drawing import render
+from zslplat.figures import Curve, MatrixFigure, ScatterFigure
+from zslplat.tables import Table, write_table
 
 
 def curve(**extra):

@@ -6,11 +6,13 @@ from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError, ZslplatError
-from zslplat.exemplars.base import Encoding, ExemplarMethod
+from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
-from zslplat.methods.base import Diagnostics, Method, ZeroShotMethod, check_fit_inputs
-from zslplat.selection.base import FeatureSelector
+from zslplat.methods.base import Diagnostics, Method
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
+from zslplat.methods.selection.base import FeatureSelector
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import (
     BOOLEAN,
     NON_NEGATIVE,
@@ -24,16 +26,8 @@ from zslplat.space import (
     Space,
     Text,
 )
-from zslplat.tasks.base import (
-    Curve,
-    MatrixFigure,
-    Metric,
-    Outcome,
-    Problem,
-    ScatterFigure,
-    Table,
-    Task,
-)
+from zslplat.tables import Table
+from zslplat.tasks.base import Metric, Outcome, Problem, Task
 
 __all__ = [
     "BOOLEAN",

@@ -42,13 +42,12 @@ def compare(
     from rich.table import Table as Shown
 
     from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.comparison.finals import read_finals
     from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
-    from zslplat.comparison.tables import write_table
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.experiment import build_component
+    from zslplat.evaluation.experiment import build_component
     from zslplat.spec import Spec
-    from zslplat.tasks.base import Table
-    from zslplat.tracking.finals import read_finals
+    from zslplat.tables import Table, write_table
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     primary = build_component("tasks", task_spec).primary

@@ -156,8 +156,8 @@ def run(
     from zslplat.cli.reporting import make_reporter
     from zslplat.config import read_config
     from zslplat.errors import UsageError
+    from zslplat.evaluation.worker import Limits
     from zslplat.tuning.single import run_setting
-    from zslplat.tuning.worker import Limits
 
     if (method is None) == (config is None):
         raise UsageError("give either --method or --config")
@@ -210,8 +210,8 @@ def rerun(
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
     from zslplat.cli.reporting import make_reporter, print_json
     from zslplat.errors import StoreError
-    from zslplat.experiment import open_dataset
-    from zslplat.tracking.rerun import differences, find_run
+    from zslplat.evaluation.experiment import open_dataset
+    from zslplat.tuning.rerun import differences, find_run
     from zslplat.tuning.single import run_setting
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
@@ -279,10 +279,10 @@ def sweep(
     """
     from zslplat.cli.reporting import make_reporter
     from zslplat.errors import UnknownNameError, UsageError
+    from zslplat.evaluation.worker import Limits
     from zslplat.registry import component
     from zslplat.space import parse_range
     from zslplat.tuning.sweep import run_sweep
-    from zslplat.tuning.worker import Limits
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
     experiment = _experiment(method, set_, kernel, dataset, task, features, signatures, seed)
@@ -332,7 +332,7 @@ def _experiment(
     recorded: bool = False,
 ) -> Any:
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.experiment import Experiment, searched_space
+    from zslplat.evaluation.experiment import Experiment, searched_space
     from zslplat.registry import component
     from zslplat.spec import Spec
 

@@ -163,7 +163,7 @@ def worker_count(workers: int | None) -> int:
 
 def memory_limit(gigabytes: float | None, workers: int) -> int:
     """Return the bytes that one worker's child may take."""
-    from zslplat.tuning.memory import machine_bytes
+    from zslplat.evaluation.memory import machine_bytes
 
     if gigabytes is not None:
         return int(gigabytes * 2**30)

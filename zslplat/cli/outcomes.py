@@ -12,7 +12,7 @@ from zslplat.spec import format_value
 
 def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
     """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
-    from zslplat.experiment import knowledge
+    from zslplat.evaluation.experiment import knowledge
 
     knows = knowledge(experiment.method.with_parameters(result.parameters))
     fixed = dict(experiment.method.parameters)

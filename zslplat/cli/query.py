@@ -34,8 +34,8 @@ def query(
 
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.errors import DataError
-    from zslplat.exemplars.index import ExemplarIndex
-    from zslplat.tracking.rerun import artifact_folder
+    from zslplat.methods.exemplars.index import ExemplarIndex
+    from zslplat.tuning.rerun import artifact_folder
 
     folder = Path(run)
     if not (folder / "index.json").is_file():

@@ -21,12 +21,14 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.exemplars.frozen_steps import freeze
+from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
+from zslplat.methods.exemplars.frozen_steps import freeze
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
-from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 from zslplat.tasks.zero_shot import confusion
@@ -222,14 +224,14 @@ class ExemplarRetrieval(Task):
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
-        """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.exemplars.index).
+        """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.methods.exemplars.index).
 
         Of several draws it is the gallery of the first.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
-        new rows, as :func:`zslplat.exemplars.frozen_steps.freeze` returns it.
+        new rows, as :func:`zslplat.methods.exemplars.frozen_steps.freeze` returns it.
         """
-        from zslplat.exemplars.index import ExemplarIndex
+        from zslplat.methods.exemplars.index import ExemplarIndex
 
         truth, names = problem.truth, problem.meta["classes"]
         ExemplarIndex.write(

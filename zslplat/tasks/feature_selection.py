@@ -29,7 +29,11 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
 from zslplat.errors import DataError, OutcomeWarning, UsageError
+from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
+from zslplat.methods.selection.base import drawn_rows
+from zslplat.methods.selection.kmeans import cluster_by_features
+from zslplat.methods.selection.seen_classes import with_drawn_classes, with_seen_pair
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.metrics.clustering import (
     cluster_counts,
@@ -38,12 +42,10 @@ from zslplat.metrics.clustering import (
     matched_classes,
     normalised_mutual_information,
 )
-from zslplat.selection.base import drawn_rows
-from zslplat.selection.kmeans import cluster_by_features
-from zslplat.selection.seen_classes import with_drawn_classes, with_seen_pair
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.spec import Spec
-from zslplat.tasks.base import Arrays, Curve, Metric, Outcome, Problem, Table, Task
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_ranked_features
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.tasks.base import Figure, Problem, ScatterFigure
+from zslplat.figures import Figure, ScatterFigure
+from zslplat.tasks.base import Problem
 
 MAPPED_ROWS = 1000
 

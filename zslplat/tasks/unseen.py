@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.tasks.base import Figure, Problem
+from zslplat.figures import Figure
+from zslplat.tasks.base import Problem
 from zslplat.tasks.projection_maps import projection_maps
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import ZeroShotTask, build_problem, require_classes, with_requests

@@ -24,11 +24,14 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.base import ZeroShotMethod, require_kind
+from zslplat.figures import MatrixFigure
+from zslplat.methods.base import require_kind
+from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.metrics.accuracy import confusion_counts
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
-from zslplat.tasks.base import Arrays, MatrixFigure, Problem, Table, Task
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Problem, Task
 
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]

@@ -10,7 +10,8 @@ import numpy as np
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_class_top_k, sample_accuracy
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, Parameter
-from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Table
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table

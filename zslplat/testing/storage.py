@@ -9,8 +9,8 @@ from pathlib import Path
 
 import numpy as np
 
+from zslplat.evaluation.cache import read_arrays, write_arrays
 from zslplat.methods.base import Arrays
-from zslplat.tuning.cache import read_arrays, write_arrays
 
 
 @contextmanager

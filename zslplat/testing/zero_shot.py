@@ -9,7 +9,8 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.errors import DataError
-from zslplat.methods.base import Method, ZeroShotMethod
+from zslplat.methods.base import Method
+from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.testing.exercise import fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.problems import PLENTY, ClassProblem, class_problem

@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 
 from zslplat.errors import StoreError
+from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tuning.records import file_lock
 
 _SUFFIX = ".pending.json"
 LOCK = "show.lock"

@@ -17,10 +17,10 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
+from zslplat.records.journal import settle, write_ahead
+from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking.announce import announce
-from zslplat.tuning.journal import settle, write_ahead
-from zslplat.tuning.records import file_lock
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 _MOST_TAG, _MOST_PARAM = 5000, 6000

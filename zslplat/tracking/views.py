@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.plots import render
-from zslplat.comparison.tables import write_table
 from zslplat.config import write_config
-from zslplat.experiment import Workbench, knowledge
+from zslplat.drawing import render
+from zslplat.evaluation.experiment import Workbench, knowledge
+from zslplat.evaluation.warned import in_words, warnings_tag
+from zslplat.figures import Curve
+from zslplat.records.environment import environment_record
 from zslplat.settings import Settings
-from zslplat.tasks.base import Curve, Table
-from zslplat.tracking.environment import environment_record
+from zslplat.tables import Table, write_table
 from zslplat.tracking.projection import Projection, RunView
-from zslplat.tuning.warned import in_words, warnings_tag
 
 PARENT = "study"
 

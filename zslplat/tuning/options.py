@@ -6,7 +6,7 @@ import re
 from dataclasses import dataclass
 
 from zslplat.errors import UsageError
-from zslplat.tuning.cache import key_of
+from zslplat.evaluation.cache import key_of
 
 TRIALS = 20
 _MOST_NAME = 200

@@ -9,29 +9,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from zslplat.errors import UsageError
+from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
 from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
 
 SAMPLERS = ("tpe", "random", "grid")
 GRID_POINTS = 7
 # A grid of more points is searched only where that number of trials is asked for.
 MOST_GRID_POINTS = 1000
-
-
-@dataclass(frozen=True)
-class FinishedTrial:
-    """What later proposals may know of a trial; ``value`` is None unless it is complete or pruned."""
-
-    number: int
-    state: str
-    parameters: Mapping[str, Any]
-    value: float | None
-    steps: Mapping[int, float] = field(default_factory=dict)
 
 
 def propose_batch(
@@ -143,27 +132,6 @@ def grid_values(dimension: Range, points: int) -> list[Any]:
     if isinstance(dimension, Integer):
         return sorted({round(v) for v in values})
     return [dimension.value(min(max(float(f"{v:.6g}"), low), high)) for v in values]
-
-
-def optuna_parameters(values: Mapping[str, Any], space: Space) -> dict[str, Any]:
-    """Return parameter values as Optuna knows them: numbers, also where they are multiples of a unit of the data."""
-    ranges = {name: space[name] for name in values}
-    return {name: r.number(values[name]) if isinstance(r, Real) else values[name] for name, r in ranges.items()}
-
-
-def optuna_distributions(space: Space, names: Sequence[str]) -> dict[str, Any]:
-    """Return Optuna's distributions of the named ranges."""
-    return {name: _distribution(space[name]) for name in names}
-
-
-def _distribution(dimension: Range) -> Any:
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    if isinstance(dimension, Real):
-        return FloatDistribution(dimension.low, dimension.high, log=dimension.log)
-    if isinstance(dimension, Integer):
-        return IntDistribution(int(dimension.low), int(dimension.high), log=dimension.log)
-    return CategoricalDistribution(dimension.values)
 
 
 def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from zslplat.tuning.proposals import FinishedTrial
+from zslplat.records.trials import FinishedTrial
 
 _STARTS_AFTER = 8
 

@@ -12,20 +12,21 @@ from typing import Any
 
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UnknownNameError, UsageError, ZslplatError
-from zslplat.experiment import Experiment, Workbench
+from zslplat.evaluation.cache import key_of
+from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.experiment import Experiment, Workbench
+from zslplat.evaluation.jobs import REPLICATES, EvaluateJob
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.warned import in_words, warnings_tag
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.database import Records
+from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking import pending
 from zslplat.tracking.projection import Projection, RunView
 from zslplat.tracking.views import common_tags, dataset_view, experiment_name, knowledge_tag, rerun_tag, rows_tag
-from zslplat.tuning.cache import key_of
-from zslplat.tuning.executor import Workers
-from zslplat.tuning.jobs import REPLICATES, EvaluateJob
-from zslplat.tuning.records import Records, file_lock
-from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.study import repeat_seed
 from zslplat.tuning.verdicts import chance_warning
-from zslplat.tuning.warned import in_words, warnings_tag
-from zslplat.tuning.worker import Answer, Limits
 
 ARTIFACT_SUFFIXES = frozenset({".csv", ".npy", ".npz", ".png", ".json", ".toml"})
 

@@ -13,21 +13,23 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import ZslplatError
-from zslplat.experiment import Experiment, Workbench, defaults_of
+from zslplat.evaluation.cache import key_of
+from zslplat.evaluation.executor import DeadlineReached, Workers
+from zslplat.evaluation.experiment import Experiment, Workbench, defaults_of
+from zslplat.evaluation.jobs import REPLICATES, EvaluateJob
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.database import Records
+from zslplat.records.locks import file_lock
+from zslplat.records.trials import FinishedTrial
 from zslplat.settings import Settings
 from zslplat.tracking.pending import catch_up
 from zslplat.tracking.views import StudyViews
-from zslplat.tuning.cache import key_of
-from zslplat.tuning.executor import DeadlineReached, Workers
-from zslplat.tuning.jobs import REPLICATES, EvaluateJob
 from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
-from zslplat.tuning.proposals import FinishedTrial, check_space, grid_trials, nothing_to_search, propose_batch
+from zslplat.tuning.proposals import check_space, grid_trials, nothing_to_search, propose_batch
 from zslplat.tuning.pruning import pruning_thresholds
-from zslplat.tuning.records import Records, file_lock
-from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.verdicts import remember_test, remember_validation, study_warnings
-from zslplat.tuning.worker import Answer, Limits
 
 STEP_RULE = "best of the mean over folds"
 

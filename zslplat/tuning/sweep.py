@@ -15,27 +15,27 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.plots import render
-from zslplat.comparison.tables import write_table
+from zslplat.drawing import render
 from zslplat.errors import UsageError, ZslplatError
-from zslplat.experiment import Experiment, Workbench
+from zslplat.evaluation.cache import key_of
+from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.experiment import Experiment, Workbench
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.warned import entries_of, in_words, warnings_tag
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.figures import Curve
+from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.space import Choice, Range, Space
 from zslplat.spec import format_value
-from zslplat.tasks.base import Curve, Table
+from zslplat.tables import Table, write_table
 from zslplat.tracking.projection import Projection, RunView
 from zslplat.tracking.views import common_tags, dataset_view, experiment_name
-from zslplat.tuning.cache import key_of
-from zslplat.tuning.executor import Workers
-from zslplat.tuning.jobs import EvaluateJob
 from zslplat.tuning.proposals import grid_values
-from zslplat.tuning.records import Records
-from zslplat.tuning.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.tuning.single import prepare_statistics
 from zslplat.tuning.study import repeat_seed
 from zslplat.tuning.verdicts import chance_warning, edge_warnings
-from zslplat.tuning.warned import entries_of, in_words, warnings_tag
-from zslplat.tuning.worker import Answer, Limits
 
 
 @dataclass

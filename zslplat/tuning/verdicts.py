@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zslplat.evaluation.warned import entries_of, in_words
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import format_value
-from zslplat.tuning.warned import entries_of, in_words
 
 if TYPE_CHECKING:
-    from zslplat.experiment import Workbench
-    from zslplat.tuning.records import OpenStudy
+    from zslplat.evaluation.experiment import Workbench
+    from zslplat.records.database import OpenStudy
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05

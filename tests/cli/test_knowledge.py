@@ -1,0 +1,98 @@
+"""What methods know of the batch that they score: said by each method, and wherever its results are shown."""
+
+import csv
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from zslplat.evaluation.experiment import knowledge
+from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.registry import registry
+from zslplat.spec import Spec
+
+BOTH = "transductive, class balance"
+TABLES = Path(__file__).parents[2] / "benchmarks" / "tables.py"
+DATA = (
+    "synthetic(rows_train=160, rows_test_seen=10, rows_test_unseen=30, dimensions=12, attributes=5, classes_seen=10, "
+    "classes_unseen=3, classes_validation=2)"
+)
+SUITE = """
+trials = 2
+tasks = ["zsl"]
+workers = 1
+differences = [["gfhf", "eszsl, uncentred"]]
+[metrics]
+zsl = ["per_class_accuracy"]
+[[data]]
+name = "tiny"
+dataset = "DATA"
+[[row]]
+name = "eszsl, uncentred"
+method = "eszsl"
+features = "l2"
+[[row]]
+name = "gfhf"
+method = "gfhf(balance=0)"
+[[row]]
+name = "zskl"
+method = "zskl(epochs=3)"
+"""
+
+
+@pytest.mark.parametrize(
+    ("method", "expected"),
+    [
+        ("eszsl", "nothing"),
+        ("mfmr", "nothing"),
+        ("mfmr-joint(balance=1)", BOTH),
+        ("mfmr-joint(balance=0.5)", BOTH),
+        ("mfmr-joint(balance=0)", "transductive"),
+        ("mfmr-joint(variant=paper, balance=0)", BOTH),  # its columns are scaled to equal sums whatever balance is
+        ("gfhf(balance=0)", "transductive"),
+        ("gfhf(balance=1)", BOTH),
+        ("eszsl-smoothed(balance=0)", "transductive"),
+        ("eszsl-smoothed(balance=1)", BOTH),
+    ],
+)
+def test_methods_say_what_they_know(method, expected):
+    assert knowledge(Spec.parse(method)) == expected
+
+
+def test_every_transductive_method_says_so():
+    known = registry()
+    methods = {name: known.entry("methods", name).load() for name in known.entries["methods"]}
+    marked = {n for n, m in methods.items() if issubclass(m, ZeroShotMethod) and "transductive" in m().knows_of_batch}
+    assert marked == {n for n, m in methods.items() if m.transductive} >= {"mfmr-joint", "gfhf", "eszsl-smoothed"}
+
+
+def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
+    assert "knows of the scored batch: transductive" in call("show", "gfhf(balance=0)").stdout
+    assert "knows of the scored batch: nothing" in call("show", "eszsl").stdout
+    # The search may choose whether balance is known: what the winner knows is what counts.
+    tuned = call("tune", "-m", "gfhf", "--space", "balance=0|0.0", "-n", 1, "--workers", 1, "-q")
+    assert "knows of the scored batch: transductive\n" in tuned.stdout, tuned.stderr
+    tested = call("run", "-m", "gfhf(balance=1)", "--test", "-q")
+    assert tested.returncode == 0, tested.stderr
+    rows = json.loads(call("compare", "--json").stdout)["rows"]
+    assert {row["knows"] for row in rows} == {"transductive", BOTH}
+    assert BOTH in call("compare").stdout
+
+
+def test_tables_print_knowledge_and_budgets(tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE.replace("DATA", DATA))
+    command = [sys.executable, str(TABLES), str(tmp_path / "suite.toml"), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
+    assert done.returncode == 0, done.stderr
+    with open(tmp_path / "out" / "budgets.csv", newline="") as file:
+        budgets = {row["row"]: row for row in csv.DictReader(file)}
+    assert [row["trials"] for row in budgets.values()] == ["2", "2", "2"]
+    assert [row["knows_of_batch"] for row in budgets.values()] == ["nothing", "transductive", "nothing"]
+    assert budgets["zskl"]["most_epochs"] == "3"
+    assert 1 <= float(budgets["zskl"]["chosen_epoch"]) <= 3
+    assert budgets["gfhf"]["chosen_epoch"] == ""
+    assert "transductive" in done.stdout
+    with open(tmp_path / "out" / "scores.csv", newline="") as file:
+        assert {row["knows_of_batch"] for row in csv.DictReader(file)} == {"nothing", "transductive"}

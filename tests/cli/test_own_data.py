@@ -1,0 +1,239 @@
+"""Data that people bring: what is wrong with them is recognised and said with what to do."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+from test_data_xlsa17 import toy_arrays, write_folder
+
+from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.catalogue import loader_hint, open_source, parse_dataset
+from zslplat.data.importing import import_arrays
+from zslplat.data.source import DataPlaces
+from zslplat.data.xlsa17 import Xlsa17
+from zslplat.errors import DataError, UsageError
+from zslplat.evaluation.experiment import Experiment, registered_sources
+from zslplat.spec import Spec
+
+README = Path(__file__).parents[2] / "README.md"
+CLASSES, ATTRIBUTES, DIMENSIONS, ROWS = 6, 4, 5, 36
+NAMES = [f"c{i}" for i in range(CLASSES)]
+
+
+def arrays(**changes):
+    generator = np.random.default_rng(0)
+    y = np.repeat(np.arange(CLASSES), ROWS // CLASSES)
+    content = {
+        "X": generator.normal(size=(CLASSES, DIMENSIONS))[y] + 0.1 * generator.normal(size=(ROWS, DIMENSIONS)),
+        "y": y,
+        "S": generator.random((CLASSES, ATTRIBUTES)),
+        "train": np.flatnonzero(y < 4),
+    }
+    return {key: value for key, value in {**content, **changes}.items() if value is not None}
+
+
+def saved(folder, name="mine", **changes):
+    folder.mkdir(exist_ok=True, parents=True)
+    np.savez(folder / f"{name}.npz", **arrays(**changes))
+    return folder / f"{name}.npz"
+
+
+def loaded(path, **options):
+    return NpzSource(file=str(path), **options).load(DataPlaces())
+
+
+def csv_folder(folder, signatures):
+    folder.mkdir(parents=True)
+    content = arrays()
+    np.savetxt(folder / "features.csv", content["X"], delimiter=",", fmt="%.6g")
+    (folder / "labels.csv").write_text("\n".join(NAMES[i] for i in content["y"]) + "\n")
+    (folder / "signatures.csv").write_text("\n".join(",".join(map(str, line)) for line in signatures) + "\n")
+    return CsvSource(folder=str(folder))
+
+
+# Signatures in another form.
+
+
+@pytest.mark.parametrize("attributes", [ATTRIBUTES, CLASSES + 3])
+@pytest.mark.parametrize("names", [None, np.array(NAMES)])
+@pytest.mark.parametrize("base", [0, 1])
+def test_transposed_signatures_are_recognised(tmp_path, attributes, names, base):
+    S = np.random.default_rng(1).random((CLASSES, attributes))
+    labels = arrays()["y"] + base
+    path = saved(tmp_path, S=S.T, y=labels, class_names=names)
+    expected = f"looks transposed: save the transposed matrix, {CLASSES} x {attributes}, one row per class"
+    with pytest.raises(DataError, match=re.escape(expected)):
+        loaded(path, base=base)
+    assert loaded(saved(tmp_path, S=S, y=labels, class_names=names), base=base).signatures["S"].values.shape == S.shape
+
+
+def test_a_matrix_with_as_many_columns_as_classes_is_not_suspected_where_its_rows_fit(tmp_path):
+    square = np.random.default_rng(1).random((CLASSES, CLASSES))
+    assert loaded(saved(tmp_path, S=square)).signatures["S"].values.shape == square.shape
+    # Ten classes, of which six have rows and as many attributes: names say that it is so.
+    S = np.random.default_rng(1).random((10, CLASSES))
+    assert len(loaded(saved(tmp_path, S=S, class_names=np.arange(10).astype(str))).class_names) == 10
+
+
+def test_transposed_features_and_row_signatures_are_recognised(tmp_path):
+    with pytest.raises(DataError, match=r"looks transposed: save the transposed matrix, 36 x 5, one row per sample"):
+        loaded(saved(tmp_path, X=arrays()["X"].T))
+    with pytest.raises(DataError, match="one row per row of X"):
+        loaded(saved(tmp_path, row_signatures=np.ones((ATTRIBUTES, ROWS))))
+
+
+@pytest.mark.parametrize("drop", [(), ("allclasses_names",)])
+def test_transposed_signatures_of_the_xlsa17_layout_are_recognised(tmp_path, drop):
+    S = toy_arrays()[2]
+    write_folder(tmp_path / "RIGHT", drop=drop)
+    assert Xlsa17(folder=str(tmp_path / "RIGHT")).load(DataPlaces()).signatures["att"].values.shape == S.shape
+    write_folder(tmp_path / "TURNED", splits={"att": S}, drop=drop)
+    with pytest.raises(DataError, match=r"8 x 5, which looks transposed; expected attributes x classes, 5 x 8"):
+        Xlsa17(folder=str(tmp_path / "TURNED")).load(DataPlaces())
+
+
+def test_a_class_without_signature_says_what_form_the_file_has(tmp_path):
+    S = arrays()["S"].round(3)
+    bare = csv_folder(tmp_path / "bare", S)
+    with pytest.raises(DataError) as caught:
+        bare.load(DataPlaces())
+    message = str(caught.value)
+    assert "class 'c0' has no signature or name; 6 such classes" in message
+    assert (
+        "signatures.csv has one line per class: its name as in labels.csv, then its attributes, such as c0," in message
+    )
+    assert f"the lines there begin with '{S[0, 0]}'" in message
+    right = csv_folder(tmp_path / "right", [[name, *row] for name, row in zip(NAMES, S.tolist(), strict=True)])
+    assert right.load(DataPlaces()).class_names == tuple(NAMES)
+
+
+@pytest.mark.parametrize("header", [True, False])
+def test_transposed_csv_signatures_are_recognised(tmp_path, header):
+    S = arrays()["S"].round(3).T.tolist()
+    lines = [["", *NAMES], *([f"a{i}", *row] for i, row in enumerate(S))] if header else S
+    with pytest.raises(DataError, match=r"signatures\.csv: looks transposed: 6 classes in columns; write one line per"):
+        csv_folder(tmp_path / "turned", lines).load(DataPlaces())
+
+
+# Paths in place of names.
+
+
+@pytest.mark.parametrize("absolute", [True, False])
+@pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
+def test_the_hint_for_a_path_given_as_a_data_set_works(tmp_path, monkeypatch, kind, absolute):
+    monkeypatch.chdir(tmp_path)
+    if kind == "npz":
+        saved(tmp_path, "mine")
+        text = "mine.npz"
+    elif kind == "csv":
+        csv_folder(tmp_path / "mine", [[name, i, 1] for i, name in enumerate(NAMES)])
+        text = "mine"
+    else:
+        write_folder(tmp_path / "mine")
+        text = "mine"
+    given = str(tmp_path / text) if absolute else text
+    with pytest.raises(UsageError) as caught:
+        open_source(parse_dataset(given), DataPlaces(), registered_sources())
+    (hint,) = re.findall(r"write --dataset '(.*)'", str(caught.value))
+    source = open_source(parse_dataset(hint), DataPlaces(), registered_sources())
+    assert len(source.load(DataPlaces()).X) > 0
+    assert parse_dataset(hint).name == kind
+
+
+def test_other_paths_are_named_as_what_they_are(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "notes.txt").write_text("")
+    with pytest.raises(UsageError, match=r"'\./none\.npz': no such file or folder; write a name, or npz\(file="):
+        parse_dataset("./none.npz")
+    with pytest.raises(UsageError, match=r"is no \.npz file and no folder in a layout that is known"):
+        parse_dataset("./notes.txt")
+    with pytest.raises(UsageError, match="a path must be in quotes"):
+        parse_dataset("npz(file=/data/mine.npz)")
+    assert loader_hint("digit-pairs") == ""
+
+
+def test_a_file_of_the_data_root_is_asked_for_by_its_name(tmp_path):
+    saved(tmp_path)
+    with pytest.raises(UsageError, match="is a file of the data root; write its name, --dataset mine"):
+        open_source(Spec("mine.npz"), DataPlaces(tmp_path), registered_sources())
+
+
+@pytest.mark.parametrize(
+    ("dataset", "title"),
+    [
+        ("npz(file=mine.npz)", "mine"),
+        ('npz(file="/data/some where/mine.npz", X=features)', "mine"),
+        ("npz(file=mine)", "mine"),
+        ("csv(folder=birds)", "birds"),
+        ('xlsa17(folder="/data/AWA2.1")', "AWA2.1"),
+        ("CUB(features=res101)", "CUB"),
+        ("digit-pairs", "digit-pairs"),
+    ],
+)
+def test_names_of_studies_tell_the_file(dataset, title):
+    assert Experiment(Spec("eszsl"), Spec.parse(dataset), Spec("zsl")).dataset_title == title
+
+
+# Importing.
+
+
+@pytest.mark.parametrize(
+    ("changes", "pattern"),
+    [
+        ({"X": np.ones((ROWS, DIMENSIONS))}, "all 5 features are constant: 36 equal rows"),
+        ({"X": np.where(arrays()["y"][:, None] < 4, 1.0, arrays()["X"])}, "constant in the 24 training rows"),
+        ({"S": np.ones((CLASSES, ATTRIBUTES))}, "all 6 signatures 'S' are equal"),
+    ],
+)
+def test_constant_features_and_signatures_are_refused_at_import(tmp_path, changes, pattern):
+    with pytest.raises(DataError, match=pattern):
+        import_arrays(saved(tmp_path, **changes), tmp_path / "root")
+    assert not (tmp_path / "root").exists()
+
+
+def test_single_constant_features_are_told(tmp_path):
+    X = arrays()["X"]
+    X[:, [1, 3]] = 2.0
+    assert import_arrays(saved(tmp_path, X=X), tmp_path / "root").constant == (1, 3)
+    assert import_arrays(saved(tmp_path, "fine"), tmp_path / "root").constant == ()
+
+
+def test_importing_as_the_readme_writes_it_works_and_says_how_to_go_on(call, tmp_path):
+    X = arrays()["X"]
+    X[:, 2] = 0
+    saved(tmp_path, X=X)
+    (written,) = re.findall(r"`zslplat (data import [^`]+)`", README.read_text())
+    words = {"FILE": "mine.npz", "NAME": "own", "DIR": "data"}
+    done = call(*(words.get(word, word) for word in written.split()))
+    assert done.returncode == 0, done.stderr
+    assert "1 of 5 features have the same value in all rows and tell nothing: 2" in done.stderr
+    (options,) = re.findall(r"use it: (.*)", done.stdout)
+    assert options == f"--dataset own --data-root {tmp_path / 'data'}"
+    done = call("data", "info", "own", *options.split()[2:])
+    assert done.returncode == 0, done.stderr
+    done = call("data", "import", "mine.npz", "--set", "base=0", "--set", "base=0", "--data-root", "data")
+    assert done.returncode == 2
+    assert "--set gives base twice" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("root", "said"),
+    [("nowhere", "which is no folder"), ("empty", "which is empty"), ("other", "which holds no data set in a layout")],
+)
+def test_a_data_root_of_nothing_is_told(call, tmp_path, root, said):
+    (tmp_path / "empty").mkdir()
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "notes.txt").write_text("")
+    done = call("data", "list", "--data-root", root)
+    assert done.returncode == 0
+    assert said in done.stdout
+    assert "data import" in done.stdout
+    done = call("data", "list", "--data-root", root, "--json")
+    assert json.loads(done.stdout)
+    assert said.removeprefix("which ") in done.stderr
+    saved(tmp_path / "full")
+    assert "which" not in call("data", "list", "--data-root", "full").stdout.splitlines()[-1]

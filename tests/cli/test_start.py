@@ -1,0 +1,47 @@
+"""What a command loads before it has anything to do, and what processes hold."""
+
+from __future__ import annotations
+
+import mmap
+import re
+import subprocess
+import sys
+
+import numpy as np
+import psutil
+
+from zslplat.evaluation.memory import own_bytes, peak_bytes, reset_peak
+
+HEAVY = ("mlflow", "optuna", "sklearn", "scipy", "pandas", "numpy", "sqlalchemy", "matplotlib", "numba")
+
+
+def loaded_by(*arguments):
+    command = [sys.executable, "-X", "importtime", "-m", "zslplat", *arguments]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    return set(re.findall(r"\|\s+([\w.]+)$", done.stderr, flags=re.MULTILINE))
+
+
+def test_help_loads_no_heavy_library():
+    for arguments in (("--help",), ("tune", "--help"), ("data", "--help")):
+        modules = loaded_by(*arguments)
+        assert "typer" in modules
+        assert not modules.intersection(HEAVY)
+
+
+def test_the_peak_of_memory_is_counted_from_the_last_reset():
+    reset_peak()
+    np.ones(25_000_000).sum()
+    first = peak_bytes()
+    reset_peak()
+    assert first - peak_bytes() > 150e6
+
+
+def test_mapped_files_are_not_a_process_own_memory(tmp_path):
+    path = tmp_path / "big"
+    path.write_bytes(bytes(50_000_000))
+    process = psutil.Process()
+    before = own_bytes(process)
+    with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
+        assert np.frombuffer(mapped, np.uint8).sum() == 0
+        assert own_bytes(process) - before < 25_000_000

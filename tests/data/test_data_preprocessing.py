@@ -1,0 +1,51 @@
+"""Steps of the preprocessing by property."""
+
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from zslplat.cli.app import app
+from zslplat.data.preprocessing import apply_steps
+from zslplat.methods.zero_shot.mfmr.mfmr import MFMR
+from zslplat.methods.zero_shot.mfmr.mfmr_joint import MFMRJoint
+
+
+def test_split_loses_no_negative_value_of_signatures_that_are_not_trained_on():
+    seen, unseen = np.array([[0.0, 2.0], [1.0, 3.0]]), np.array([[-4.0, 1.0]])
+    everything = np.vstack([seen, unseen])
+    split_seen, split_unseen = apply_steps(("split",), seen, unseen, every=everything)
+    np.testing.assert_array_equal(split_seen, np.hstack([seen, np.zeros_like(seen)]))
+    np.testing.assert_array_equal(split_unseen, [[0, 1, 4, 0]])
+    # Rows that are not known beforehand decide nothing.
+    np.testing.assert_array_equal(apply_steps(("split",), seen, unseen)[1], [[0, 1]])
+
+
+@pytest.mark.parametrize("step", ["shift", "lift"])
+def test_making_signatures_non_negative_keeps_their_differences(step):
+    seen, unseen = np.array([[0.0, 2.0], [-1.0, 3.0]]), np.array([[-4.0, 1.0]])
+    done = np.vstack(apply_steps((step,), seen, unseen, every=np.vstack([seen, unseen])))
+    np.testing.assert_array_equal(done - done[0], np.vstack([seen, unseen]) - seen[0])
+    assert done.min(axis=0).tolist() == {"shift": [0, 5], "lift": [0, 1]}[step]
+
+
+def test_printed_mfmr_leaves_non_negative_signatures_as_they_are():
+    rng = np.random.default_rng(0)
+    seen, unseen = rng.uniform(0.2, 0.8, (6, 4)), rng.uniform(0, 3, (5, 4))
+    for method in (MFMR(variant="paper"), MFMRJoint(variant="paper")):
+        steps = method.wanted_preprocessing.signatures
+        done = apply_steps(steps, seen, unseen, every=np.vstack([seen, unseen]))
+        np.testing.assert_array_equal(np.vstack(done), np.vstack([seen, unseen]))
+        signed = apply_steps(steps, seen, unseen - 1, every=np.vstack([seen, unseen - 1]))
+        assert min(values.min() for values in signed) == 0
+        np.testing.assert_allclose(signed[1] - signed[1][0], unseen - unseen[0], atol=1e-15)  # nothing is clipped
+
+
+def test_show_prints_the_preprocessing_of_the_parameters_that_are_given():
+    shown = {
+        name: json.loads(CliRunner().invoke(app, ["show", name, "--json"]).stdout)[0]["preprocessing"]
+        for name in ("mfmr", "mfmr(variant=paper)", "mfmr-joint(variant=paper)")
+    }
+    assert shown["mfmr"] == "features: split, l2; signatures: center, l2, split"
+    assert shown["mfmr(variant=paper)"] == shown["mfmr-joint(variant=paper)"] == "features: split, l2; signatures: lift"

@@ -1,0 +1,136 @@
+"""A saved index answers as the method in memory does, and preprocesses new rows as its gallery was."""
+
+import json
+
+import numpy as np
+import pytest
+
+from zslplat.data.preprocessing import STEPS, apply_steps
+from zslplat.errors import StoreError, UsageError
+from zslplat.methods.exemplars import base, index
+from zslplat.methods.exemplars.cosine import Cosine
+from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
+from zslplat.methods.exemplars.frozen_steps import apply_frozen, freeze
+from zslplat.methods.exemplars.index import ExemplarIndex
+from zslplat.methods.exemplars.kslem import KernelSLEM
+from zslplat.methods.exemplars.slem import SLEM
+from zslplat.methods.exemplars.whitening import Whitening
+
+METHODS = [
+    Cosine(center=True),
+    SLEM(lam=0.1),
+    SLEM(scores="raw"),
+    KernelSLEM("gaussian(sigma=2.0)", rank=10),
+    KernelSLEM("gaussian", rank=None),
+    Whitening(),
+    ExemplarSVM(negatives=20),
+]
+
+
+@pytest.fixture
+def data():
+    rng = np.random.default_rng(0)
+    return rng.normal(size=(50, 6)), rng.normal(size=(40, 6)), rng.normal(size=(7, 6))
+
+
+@pytest.mark.parametrize("method", METHODS, ids=str)
+def test_opened_index_ranks_as_the_method_does(method, data, tmp_path, monkeypatch):
+    negatives, gallery, queries = data
+    monkeypatch.setattr(index, "BLOCK_ROWS", 16)
+    method.fit(negatives)
+    scores = method.similarity(method.encode(queries), method.encode(gallery))
+    ExemplarIndex.write(tmp_path / "index", method, gallery, rows=np.arange(40) + 100)
+    hits = ExemplarIndex.load(tmp_path / "index").query(queries, top=5)
+    best = np.argsort(-scores, axis=1)[:, :5]
+    assert np.array_equal(hits.rows, best + 100)
+    assert np.allclose(hits.scores, np.take_along_axis(scores, best, axis=1), rtol=1e-9, atol=1e-10)
+
+
+@pytest.mark.parametrize("steps", [(), ("l2",), ("center", "l2"), ("standardise",), ("shift", "hellinger")], ids=str)
+def test_queries_are_preprocessed_like_the_gallery(steps, data, tmp_path):
+    negatives, gallery, queries = data
+    prepared, prepared_gallery, prepared_queries = apply_steps(steps, negatives, gallery, queries)
+    method = SLEM(lam=0.1).fit(prepared)
+    frozen = freeze(steps, negatives)
+    opened = ExemplarIndex.write(tmp_path / "index", method, prepared_gallery, steps=frozen)
+    expected = method.similarity(method.encode(prepared_queries), method.encode(prepared_gallery)).max(axis=1)
+    assert np.allclose(opened.query(queries, top=1).scores[:, 0], expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_every_step_can_be_frozen(step, data):
+    negatives, _, queries = data
+    negatives, queries = (np.abs(m) if step == "hellinger" else m for m in (negatives, queries))
+    frozen = apply_frozen(freeze((step,), negatives), queries)
+    assert np.allclose(frozen, apply_steps((step,), negatives, queries)[1], rtol=1e-12, atol=1e-13)
+
+
+def test_float32_rows_stay_float32_on_disk(data, tmp_path):
+    negatives, gallery, _ = data
+    method = KernelSLEM("gaussian", rank=5).fit(negatives)
+    opened = ExemplarIndex.write(tmp_path / "index", method, gallery.astype(np.float32))
+    assert opened.gallery.points.dtype == np.float32
+    assert isinstance(opened.gallery.vectors, np.memmap)
+
+
+def test_hits_make_a_table(data, tmp_path):
+    negatives, gallery, queries = data
+    method = SLEM().fit(negatives)
+    opened = ExemplarIndex.write(tmp_path / "index", method, gallery, labels=[f"c{i % 3}" for i in range(40)])
+    table = opened.query(queries, top=3).columns()
+    assert list(table) == ["query", "rank", "row", "class", "score"]
+    assert table["query"][:4] == [0, 0, 0, 1]
+    assert table["rank"][:4] == [1, 2, 3, 1]
+    assert table["class"][0] == f"c{table['row'][0] % 3}"
+    assert len(opened.query(queries, top=100).rows[0]) == 40
+
+
+def test_broken_or_wrong_indices_are_one_clear_line(data, tmp_path):
+    negatives, gallery, queries = data
+    method = SLEM().fit(negatives)
+    folder = tmp_path / "index"
+    opened = ExemplarIndex.write(folder, method, gallery, steps=freeze(("l2",), negatives))
+    with pytest.raises(UsageError, match="exists"):
+        ExemplarIndex.write(folder, method, gallery)
+    with pytest.raises(UsageError, match=r"\(n, 6\), the width of the index"):
+        opened.query(queries[:, :4])
+    with pytest.raises(UsageError, match="top=0"):
+        opened.query(queries, top=0)
+    with pytest.raises(StoreError, match="holds no whole index"):
+        ExemplarIndex.load(tmp_path / "nothing")
+    (folder / "gallery" / "vectors.npy").unlink()
+    with pytest.raises(StoreError, match=r"vectors\.npy is missing"):
+        ExemplarIndex.load(folder)
+    meta = json.loads((folder / "index.json").read_text())
+    (folder / "index.json").write_text(json.dumps({**meta, "format": 2}))
+    with pytest.raises(StoreError, match="reads format 1"):
+        ExemplarIndex.load(folder)
+
+
+class Unregistered(Cosine):
+    pass
+
+
+def test_a_failed_write_leaves_nothing_behind(data, tmp_path, monkeypatch):
+    negatives, gallery, _ = data
+    with pytest.raises(UsageError, match="no registered method"):
+        ExemplarIndex.write(tmp_path / "index", Unregistered().fit(negatives), gallery)
+
+    def full(*_, **__):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(index.np, "save", full)
+    with pytest.raises(StoreError, match="No space left"):
+        ExemplarIndex.write(tmp_path / "index", Cosine().fit(negatives), gallery)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_encodings_can_be_cut_unless_they_are_grouped(data):
+    negatives, gallery, _ = data
+    method = SLEM().fit(negatives)
+    whole = method.encode(gallery, member=np.arange(40) < 3)
+    part = whole.take(np.array([0, 5]))
+    assert np.allclose(method.similarity(part, whole), method.similarity(whole, whole)[[0, 5]])
+    with pytest.raises(UsageError, match="encode the part"):
+        method.encode(gallery, group=np.arange(40) // 2).take(slice(0, 2))
+    assert base.Encoding(np.zeros((0, 2)), group=np.zeros(0, dtype=int)).exemplars == 0

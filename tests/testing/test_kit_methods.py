@@ -1,0 +1,386 @@
+"""Every check that all methods share, and every one of zero-shot methods, catches a method that breaks its promise."""
+
+import numpy as np
+import pytest
+from scipy import linalg
+from threadpoolctl import threadpool_info
+
+from zslplat.errors import UsageError
+from zslplat.methods.base import Diagnostics
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.space import POSITIVE, Integer, Parameter, Real
+from zslplat.testing import checks_for, run_checks
+
+LAM = Parameter("ridge", POSITIVE, Real(1e-3, 10, log=True))
+SEED = Parameter("seed", Integer(0))
+
+
+class Sound(ZeroShotMethod):
+    """Ridge regression to signatures."""
+
+    summary = "sound"
+    tags = ("stationary", "several-signatures")
+    parameters = {"lam": LAM}
+
+    def __init__(self, lam=0.1):
+        self.lam = lam
+
+    def prepare_fit(self, X, y, S, *, space):
+        check_fit_inputs(X, y, S)
+        X = np.asarray(X, dtype=np.float64)
+        return {"gram": X.T @ X, "cross": X.T @ S[y]}
+
+    def fit(self, X, y, S, *, signature_class=None, statistics=None):
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
+        gram, cross = statistics["gram"], statistics["cross"]
+        self.W_ = linalg.solve(gram + self.lam * np.eye(len(gram)), cross, assume_a="pos")
+        return self
+
+    def decision_function(self, X, S, *, seen=None, signature_class=None, statistics=None):
+        Z = X @ self.W_
+        scores = Z @ S.T - 0.5 * (S * S).sum(axis=1)
+        if signature_class is None:
+            return scores
+        return np.stack([scores[:, signature_class == c].max(axis=1) for c in np.unique(signature_class)], axis=1)
+
+    def objective(self, X, y, S):
+        return float(((X @ self.W_ - S[y]) ** 2).sum() + self.lam * (self.W_**2).sum())
+
+    def matrices(self):
+        return {"W": self.W_}
+
+
+class Plain(Sound):
+    """The same without tags, the base of those that break something."""
+
+    tags = ()
+
+
+class Undocumented(Plain):
+    parameters = {"lam": Parameter(" ", POSITIVE)}
+
+
+class Unreasoned(Plain):
+    tolerance = 0.1
+
+
+class Converts(Plain):
+    def __init__(self, lam=0.1):
+        self.lam = lam + 0.0
+
+
+class BuildsTheDefault(Plain):
+    @classmethod
+    def build(cls, parameters):
+        super().build(parameters)
+        return cls()
+
+
+class BuildsAnything(Plain):
+    @classmethod
+    def build(cls, parameters):
+        return cls(**{k: v for k, v in parameters.items() if k == "lam"})
+
+
+class DefaultOutside(Plain):
+    parameters = {"lam": Parameter("ridge", POSITIVE, Real(1e-6, 1e-5, log=True))}
+
+
+class IllegalRange(Plain):
+    parameters = {"lam": Parameter("ridge", POSITIVE, Real(-1, 1))}
+
+
+def local_method():
+    class Local(Plain):
+        """Defined in a function."""
+
+    return Local()
+
+
+class ReturnsNothing(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S, statistics=statistics)
+
+
+class TunesItself(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        self.lam = 1.0
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class GivesNaN(Plain):
+    def decision_function(self, X, S, **_):
+        return np.full((len(X), len(S)), np.nan)
+
+
+class GlobalRandom(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S) + 1e-3 * np.random.normal(size=(len(X), len(S)))  # noqa: NPY002
+
+
+class OwnRandom(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S) + 1e-3 * np.random.default_rng().normal(size=(len(X), len(S)))
+
+
+class SeedWithoutEffect(Plain):
+    random = True
+    parameters = {"lam": LAM, "seed": SEED}
+
+    def __init__(self, lam=0.1, seed=0):
+        super().__init__(lam)
+        self.seed = seed
+
+
+class PreparesForOneTrial(Plain):
+    """Puts a searched parameter into what all trials share."""
+
+    def prepare_fit(self, X, y, S, *, space):
+        found = super().prepare_fit(X, y, S, space=space)
+        return {**found, "gram": found["gram"] + self.lam * np.eye(len(found["gram"]))}
+
+
+class CountsThreads(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S) * (1 + 1e-3 * sum(info["num_threads"] for info in threadpool_info()))
+
+
+class MatrixOfObjects(Plain):
+    def matrices(self):
+        return {"W": self.W_, "note": np.array({"a": 1}, dtype=object)}
+
+
+class BadDiagnostics(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        self.diagnostics_ = Diagnostics(numbers={"rank": float("nan")})
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class Rises(Plain):
+    tags = ("monotone",)
+
+    def fit(self, X, y, S, *, statistics=None):
+        self.diagnostics_ = Diagnostics(series={"objective": [3.0, 2.0, 2.001, 1.0]})
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class ChangesInput(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        X -= X.mean(axis=0)
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class ChangesStatistics(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
+        if statistics["gram"].flags.writeable:
+            statistics["gram"] += 1e-3 * np.eye(len(statistics["gram"]))
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class NeedsWritable(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        X *= 1.0
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class LooksAround(Plain):
+    """Takes the mean from all rows of the array that its training rows are a slice of: the test rows among them."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        everything = X if X.base is None else X.base
+        self.mean_ = everything.mean(axis=0)
+        return super().fit(X, y, S, statistics=statistics)
+
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X - self.mean_.astype(X.dtype), S)
+
+
+class WarmStart(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        earlier = getattr(self, "W_", 0)
+        super().fit(X, y, S, statistics=statistics)
+        self.W_ = self.W_ + 0.1 * earlier
+        return self
+
+
+class SharesItsState(Plain):
+    learned = {}
+
+    def fit(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S, statistics=statistics)
+        self.learned["W"] = self.W_
+        return self
+
+    def decision_function(self, X, S, **_):
+        self.W_ = self.learned["W"]
+        return super().decision_function(X, S)
+
+
+class LosesAnAxis(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S).squeeze()
+
+
+class FavoursFirstRows(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        return super().fit(X * np.linspace(1, 0.5, len(X))[:, None].astype(X.dtype), y, S)
+
+
+class UsesClassNumbers(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        return super().fit(X, y, S * (1 + 0.1 * np.arange(len(S)))[:, None])
+
+
+class UsesRowNumbers(Plain):
+    """Exploits that test rows often come sorted by class."""
+
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S) + 1e-3 * np.arange(len(X))[:, None] * np.arange(len(S))
+
+
+class FavoursFirstCandidates(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S) - 1e-3 * np.arange(len(S))
+
+
+class StepsFromZero(Plain):
+    def fit_steps(self, X, y, S, *, statistics=None):
+        self.fit(X, y, S)
+        yield 0
+
+
+class StepsElsewhere(Plain):
+    def fit_steps(self, X, y, S, *, statistics=None):
+        self.fit(X, y, S)
+        self.W_ = self.W_ * 1.01
+        yield 1
+
+
+class Guesses(Plain):
+    """The same class for every row."""
+
+    def decision_function(self, X, S, **_):
+        return np.tile(S[:, 0], (len(X), 1))
+
+
+class TakesAnything(Plain):
+    def prepare_fit(self, X, y, S, *, space):
+        X, T = np.nan_to_num(X), np.nan_to_num(S, posinf=0)[np.clip(y, 0, len(S) - 1)][: len(X)]
+        return {"gram": X.T @ X, "cross": X[: len(T)].T @ T}
+
+
+class StandardisesTheBatch(Plain):
+    """Subtracts the batch mean: rows are scored jointly, undeclared."""
+
+    def decision_function(self, X, S, **_):
+        scores = super().decision_function(X, S)
+        return scores - scores.mean(axis=0)
+
+
+class CentresTheCandidates(Plain):
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X, S - S.mean(axis=0))
+
+
+class IgnoresTheOwners(Plain):
+    tags = ("several-signatures",)
+
+    def decision_function(self, X, S, *, seen=None, signature_class=None, statistics=None):
+        return super().decision_function(X, S)
+
+
+class OtherObjective(Plain):
+    tags = ("stationary",)
+
+    def objective(self, X, y, S):
+        return float(((X @ self.W_ - S[y]) ** 2).sum() + 2 * self.lam * (self.W_**2).sum())
+
+
+BROKEN = {
+    "parameters_are_documented": (Undocumented, "no description for lam"),
+    "tolerance_has_a_reason": (Unreasoned, "without tolerance_reason"),
+    "constructor_only_stores": (Converts, "is kept as"),
+    "build_takes_what_get_params_gives": (lambda: BuildsTheDefault(0.5), "has the parameters"),
+    "build_refuses_what_is_not_legal": (BuildsAnything, "build accepts"),
+    "search_ranges_are_legal": (IllegalRange, "searched but not legal"),
+    "class_is_importable": (local_method, "cannot be imported"),
+    "fit_returns_self_and_keeps_parameters": (ReturnsNothing, "fit returns NoneType"),
+    "outputs_are_finite": (GivesNaN, "holds NaN"),
+    "same_seed_gives_the_same_result": (GlobalRandom, "global random state"),
+    "another_seed_gives_another_result": (SeedWithoutEffect, "two seeds give the same"),
+    "prepared_path_equals_direct_path": (PreparesForOneTrial, "with prepared statistics"),
+    "number_of_threads_does_not_matter": (CountsThreads, "with two threads"),
+    "matrices_survive_storage": (MatrixOfObjects, "of type object"),
+    "diagnostics_are_finite_numbers": (BadDiagnostics, "rank=nan"),
+    "objective_never_rises": (Rises, "rises from 2 to 2.001 at iteration 2"),
+    "inputs_are_not_changed": (ChangesInput, "X was changed"),
+    "read_only_memory_maps_are_accepted": (NeedsWritable, "read-only"),
+    "rows_around_the_inputs_are_not_seen": (LooksAround, "other rows around"),
+    "earlier_fits_are_forgotten": (WarmStart, "after a fit on other data"),
+    "other_instances_do_not_interfere": (SharesItsState, "after another instance was fitted"),
+    "scores_have_a_row_per_row_and_a_column_per_class": (LosesAnAxis, "expected \\(1, 12\\)"),
+    "order_of_training_rows_does_not_matter": (FavoursFirstRows, "training rows in another order"),
+    "order_of_training_classes_does_not_matter": (UsesClassNumbers, "training classes in another order"),
+    "scores_follow_the_rows_of_the_batch": (UsesRowNumbers, "of a batch in another order"),
+    "scores_follow_the_order_of_candidates": (FavoursFirstCandidates, "of candidates in another order"),
+    "steps_end_where_fit_ends": (StepsFromZero, "yields \\[0\\]"),
+    "better_than_guessing": (Guesses, "accuracy"),
+    "unusable_data_are_refused": (TakesAnything, "is accepted"),
+    "score_of_a_row_does_not_depend_on_other_rows": (StandardisesTheBatch, "set transductive"),
+    "score_of_a_class_does_not_depend_on_other_candidates": (CentresTheCandidates, "are no candidates"),
+    "one_signature_per_class_is_the_plain_case": (IgnoresTheOwners, "two signatures per class"),
+    "learned_matrices_are_stationary": (OtherObjective, "objective is lower"),
+}
+FURTHER = [
+    ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
+    ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
+    ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
+    ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
+    ("steps_end_where_fit_ends", StepsElsewhere, "not those after fit"),
+]
+
+
+class Everything(SeedWithoutEffect):
+    """Declares all that brings further checks."""
+
+    tags = ("monotone", "stationary", "several-signatures")
+
+
+ALL = {check.__name__: check for check in checks_for(Everything())}
+
+
+def test_every_check_has_a_method_that_breaks_it():
+    assert set(BROKEN) == set(ALL)
+
+
+@pytest.mark.parametrize(("name", "broken", "message"), [(n, *b) for n, b in BROKEN.items()] + FURTHER)
+def test_check_catches_the_method_that_breaks_it(name, broken, message):
+    with pytest.raises((AssertionError, ValueError), match=message):
+        ALL[name](broken())
+
+
+def test_sound_method_passes_every_check():
+    assert [(r.check, r.message) for r in run_checks(Sound()) if r.state != "passed"] == []
+
+
+def test_checks_follow_what_a_method_declares():
+    plain, sound = ({check.__name__ for check in checks_for(m)} for m in (Plain(), Sound()))
+    assert sound - plain == {"learned_matrices_are_stationary", "one_signature_per_class_is_the_plain_case"}
+
+    class Joint(Plain):
+        transductive = True
+
+    joint = {check.__name__ for check in checks_for(Joint())}
+    assert plain - joint == {
+        "score_of_a_row_does_not_depend_on_other_rows",
+        "score_of_a_class_does_not_depend_on_other_candidates",
+    }
+
+
+def test_kind_without_checks_is_refused():
+    class Other(Plain):
+        kind = "juggling"
+
+    with pytest.raises(UsageError, match="juggling"):
+        checks_for(Other())

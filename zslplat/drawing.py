@@ -1,0 +1,179 @@
+"""Figures as PNG files, drawn with matplotlib's object interface: no window, no pyplot, no global state."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure as Canvas
+from matplotlib.ticker import MaxNLocator
+
+from zslplat.figures import Curve, Figure, MatrixFigure, ScatterFigure
+
+# Okabe and Ito's palette, told apart with any colour vision; yellow is left out, too pale on white.
+PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+DASHES = ("-", "--", ":", "-.")
+INK, GRID = "#333333", "#DDDDDD"
+DOTS_PER_INCH = 130
+NAMED_CLASSES = 60  # a longer axis gets no names: they could not be read
+WRITTEN_CELLS = 12  # a matrix of at most 12 x 12 has its values written into the cells
+MARKED_POINTS = 40  # a line of at most 40 points shows them
+LEGEND_INSIDE = 8
+LEGEND_NAMES = 40
+
+
+def render(figure: Figure, path: Path | str) -> None:
+    """Draw a curve, matrix or scatter figure into a PNG file; raises :class:`TypeError` for anything else."""
+    if isinstance(figure, Curve):
+        canvas = _curve(figure)
+    elif isinstance(figure, MatrixFigure):
+        canvas = _matrix(figure)
+    elif isinstance(figure, ScatterFigure):
+        canvas = _scatter(figure)
+    else:
+        raise TypeError(f"no figure: {type(figure).__name__}; expected Curve, MatrixFigure or ScatterFigure")
+    # Without the software's version the same figure is the same file.
+    canvas.savefig(path, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+
+
+def _curve(figure: Curve) -> Canvas:
+    canvas = Canvas(figsize=(6.4, 4.4), layout="constrained", facecolor="white")
+    axes = canvas.add_subplot()
+    for number, (label, (x, y)) in enumerate(figure.lines.items()):
+        colour, dash = PALETTE[number % len(PALETTE)], DASHES[number // len(PALETTE) % len(DASHES)]
+        marker = "o" if len(x) <= MARKED_POINTS else ""
+        axes.plot(x, y, color=colour, linestyle=dash, linewidth=1.6, marker=marker, markersize=3.5, label=label)
+        if label in figure.bands:
+            low, high = figure.bands[label]
+            axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
+    for number, (label, (x_point, y_point)) in enumerate(figure.points.items()):
+        axes.plot(
+            x_point,
+            y_point,
+            linestyle="",
+            marker=MARKERS[(number + 1) % len(MARKERS)],
+            markersize=8,
+            color=PALETTE[(number + len(figure.lines)) % len(PALETTE)],
+            markeredgecolor="white",
+            label=f"{label}: ({x_point:.3f}, {y_point:.3f})",
+            zorder=3,
+        )
+    if figure.logx:
+        axes.set_xscale("log")
+    elif all(isinstance(v, int) for x, _ in figure.lines.values() for v in x):
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.grid(color=GRID, linewidth=0.6)
+    axes.set_axisbelow(True)
+    _describe(axes, figure.xlabel, figure.ylabel, figure.title)
+    entries = len(figure.lines) + len(figure.points)
+    if entries > LEGEND_INSIDE:
+        canvas.legend(loc="outside right upper", frameon=False, fontsize=8, labelcolor=INK, handlelength=3)
+    elif entries > 1 or next(iter(figure.lines), "") not in ("", figure.ylabel):
+        axes.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=8, labelcolor=INK)
+    return canvas
+
+
+def _matrix(figure: MatrixFigure) -> Canvas:
+    values = np.asarray(figure.values, dtype=float)
+    rows, columns = values.shape
+    width, height = (float(np.clip(1.8 + 0.24 * count, 4.2, 11.0)) for count in (columns, rows))
+    canvas = Canvas(figsize=(width + 0.8, height), layout="constrained", facecolor="white")
+    axes = canvas.add_subplot()
+    finite = values[np.isfinite(values)]
+    low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
+    if low < 0:
+        reach = max(-low, high)
+        image = axes.imshow(values, cmap="PuOr", vmin=-reach, vmax=reach, aspect="auto", interpolation="nearest")
+    else:
+        image = axes.imshow(values, cmap="Blues", vmin=0, vmax=high or 1.0, aspect="auto", interpolation="nearest")
+    _name_axis(axes, "x", figure.columns)
+    _name_axis(axes, "y", figure.rows)
+    if max(rows, columns) <= WRITTEN_CELLS:
+        for i, j in np.ndindex(rows, columns):
+            if np.isfinite(values[i, j]) and abs(values[i, j]) >= 0.005:
+                dark = abs(values[i, j]) > 0.6 * max(abs(low), abs(high))
+                text = _cell(float(values[i, j]))
+                axes.text(j, i, text, ha="center", va="center", fontsize=7, color="white" if dark else INK)
+    bar = canvas.colorbar(image, ax=axes, fraction=0.04, pad=0.02)
+    bar.outline.set_visible(False)
+    bar.ax.tick_params(labelsize=8, colors=INK, length=2)
+    _describe(axes, _counted(figure.xlabel, columns), _counted(figure.ylabel, rows), figure.title)
+    axes.tick_params(length=2)
+    return canvas
+
+
+def _scatter(figure: ScatterFigure) -> Canvas:
+    count, names = max(len(figure.panels), 1), list(figure.names)
+    side = 4.2 if count > 1 else 5.0
+    with_legend = len(names) <= LEGEND_NAMES
+    canvas = Canvas(figsize=(side * count + 1.6 * with_legend, side), layout="constrained", facecolor="white")
+    panels = canvas.subplots(1, count, squeeze=False)[0]
+    size = float(np.clip(4000 / max(len(figure.labels), 1), 4, 28))
+    for axes, (label, points) in zip(panels, figure.panels.items(), strict=False):
+        for number, name in enumerate(names):
+            chosen = points[figure.labels == number]
+            axes.scatter(
+                chosen[:, 0],
+                chosen[:, 1],
+                s=size,
+                color=PALETTE[number % len(PALETTE)],
+                marker=MARKERS[number // len(PALETTE) % len(MARKERS)],
+                linewidths=0,
+                alpha=0.8,
+                label=name,
+            )
+        # The axes of an embedding have no unit and no meaning of their own.
+        axes.set_xticks([])
+        axes.set_yticks([])
+        _describe(axes, "", "", label)
+    if figure.title:
+        canvas.suptitle(figure.title, fontsize=11, color=INK)
+    if with_legend and figure.panels:
+        handles, labels = panels[0].get_legend_handles_labels()
+        canvas.legend(
+            handles,
+            [_shortened(label) for label in labels],
+            loc="outside right upper",
+            frameon=False,
+            fontsize=8 if len(names) <= 20 else 6,
+            labelcolor=INK,
+            markerscale=1.4,
+        )
+    return canvas
+
+
+def _name_axis(axes: Any, which: str, names: Sequence[str]) -> None:
+    axis = axes.xaxis if which == "x" else axes.yaxis
+    if len(names) > NAMED_CLASSES:
+        axis.set_major_locator(MaxNLocator(integer=True))
+        return
+    axis.set_ticks(range(len(names)), [_shortened(str(name)) for name in names])
+    size = 8 if len(names) <= 30 else 6
+    upright = which == "x" and max((len(str(name)) for name in names), default=0) > 2
+    axis.set_tick_params(labelsize=size, labelrotation=90 if upright else 0)
+
+
+def _describe(axes: Any, xlabel: str, ylabel: str, title: str) -> None:
+    axes.set_xlabel(xlabel, fontsize=10, color=INK)
+    axes.set_ylabel(ylabel, fontsize=10, color=INK)
+    axes.set_title(title, fontsize=10, color=INK)
+    axes.tick_params(colors=INK, labelcolor=INK)
+    for name, spine in axes.spines.items():
+        spine.set_visible(name in ("left", "bottom"))
+        spine.set_color("#999999")
+
+
+def _counted(label: str, count: int) -> str:
+    return f"{label} ({count}, by number)" if label and count > NAMED_CLASSES else label
+
+
+def _cell(value: float) -> str:
+    text = f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
+    return text.replace("0.", ".", 1) if abs(value) < 1 else text
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= 22 else name[:21] + "…"

@@ -1,0 +1,60 @@
+"""The files that an evaluation leaves: learned matrices, tables, figures, series. No pickle."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.drawing import render
+from zslplat.figures import Curve
+from zslplat.tables import Table, write_table
+from zslplat.tasks.base import Outcome
+
+
+def write_artifacts(
+    folder: Path,
+    matrices: Mapping[str, np.ndarray],
+    series: Mapping[str, Sequence[float]],
+    outcome: Outcome,
+    matrices_bytes: int,
+) -> None:
+    """Write what a fitted method and its outcome have to show.
+
+    ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the rest is named in
+    ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them; every series (of the
+    method's diagnostics) as CSV, and as PNG beside figures.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    _write_matrices(folder / "matrices", matrices, matrices_bytes)
+    for name, table in outcome.tables.items():
+        write_table(table, folder / f"{_file_name(name)}.csv")
+    for name, figure in outcome.figures.items():
+        render(figure, folder / f"{_file_name(name)}.png")
+    for name, values in series.items():
+        steps = list(range(1, len(values) + 1))
+        write_table(Table({"step": steps, name: values}), folder / f"{_file_name(name)}.csv")
+        if outcome.figures and len(values) > 1:
+            curve = Curve({name: (steps, values)}, "iteration", name, f"{name} by iteration")
+            render(curve, folder / f"{_file_name(name)}.png")
+
+
+def _write_matrices(folder: Path, matrices: Mapping[str, np.ndarray], budget: int) -> None:
+    left_out = {}
+    for name, matrix in matrices.items():
+        if matrix.nbytes > budget:
+            left_out[name] = {"shape": list(matrix.shape), "bytes": int(matrix.nbytes)}
+            continue
+        folder.mkdir(parents=True, exist_ok=True)
+        np.save(folder / f"{_file_name(name)}.npy", matrix, allow_pickle=False)
+        budget -= matrix.nbytes
+    if left_out:
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "left_out.json").write_text(json.dumps(left_out, indent=1))
+
+
+def _file_name(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-") or "unnamed"

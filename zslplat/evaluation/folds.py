@@ -1,0 +1,216 @@
+"""The problems of a job: each is fitted and scored, and one step of an iterative method is kept for all of them.
+
+The step that is kept is the best of the mean curve: the mean over the folds of the primary metric after each step. It
+is one number for the whole setting, as it is for the refit, which has no validation rows to choose its own by; the best
+step of each fold apart would be chosen on the very rows that are scored, fold by fold, and favour iterative methods
+over direct ones. A fold whose training ends before that of others stays as it ended: with more steps allowed, it would
+have given the same.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from zslplat.errors import MethodError, StoreError
+from zslplat.evaluation.warned import collected
+from zslplat.figures import Curve, Figure
+from zslplat.metrics.resampling import draws, rows_digest
+from zslplat.tables import Table
+from zslplat.tasks.base import Arrays, Outcome, Problem, Task
+
+if TYPE_CHECKING:
+    from zslplat.evaluation.jobs import EvaluateJob
+
+
+class Fold:
+    """One problem of a job: a method that learns step by step, the metrics after each, and what is kept of it.
+
+    ``by_step`` holds all metrics after each step that was scored, ``kept`` the outcome at the step that is kept,
+    ``prepared`` what preparing its statistics warned of.
+    """
+
+    def __init__(
+        self, task: Task, problem: Problem, method: Any, statistics: Mapping[str, np.ndarray], job: EvaluateJob
+    ) -> None:
+        self.task, self.problem, self.method, self.job = task, problem, method, job
+        self.by_step: list[dict[str, float]] = []
+        self.kept: Outcome | None = None
+        self.step = 0
+        self.seconds = 0.0
+        self.record: dict[str, Any] = {}
+        self.prepared: list[str] = []
+        self._trained: list[str] = []
+        self._latest_scored: list[str] = []
+        self._kept_scored: list[str] = []
+        self._training = task.run(method, problem, statistics)
+        self._latest: Outcome | None = None
+        self._outputs: Arrays = {}
+        self._kept_outputs: Arrays = {}
+        self._learned = _Learned()
+
+    def advance(self) -> bool:
+        """Take one step and score it; False where the training has ended."""
+        start = time.perf_counter()
+        with collected() as warned:
+            found = next(self._training, None)
+        self._trained += warned
+        if found is not None:
+            self._score(found[1])
+        self.seconds += time.perf_counter() - start
+        if not self.by_step:
+            raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
+        return found is not None
+
+    def complete(self) -> None:
+        """Train to the end, score the end alone, and keep it."""
+        start = time.perf_counter()
+        last: tuple[int, Arrays] | None = None
+        with collected() as self._trained:
+            for found in self._training:
+                last = found
+        if last is None:
+            raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
+        self._score(last[1])
+        self.seconds += time.perf_counter() - start
+        self.keep(last[0], copy=False)
+
+    def keep(self, step: int, *, copy: bool = True) -> None:
+        """Keep the latest step, which is number ``step`` of the job; ``copy``: the method goes on to learn in place."""
+        self.step, self.kept, self._kept_scored = step, self._latest, self._latest_scored
+        self._kept_outputs = self._outputs
+        self._learned = _Learned.of(self.method, self.job, copy=copy)
+
+    @property
+    def warned(self) -> list[str]:
+        """What preparing and learning warned of, and the scores that are kept."""
+        return [*self.prepared, *self._trained, *self._kept_scored]
+
+    def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
+        """Make the record and the artifacts of what is kept; the method and its outputs are let go.
+
+        ``mean_by_step``: the mean curve by which the step was chosen, where there was a choice.
+        """
+        assert self.kept is not None
+        outcome, job, task = self.kept, self.job, self.task
+        self.record = {
+            "name": self.problem.name,
+            "metrics": outcome.metrics,
+            "seconds": {"fit_and_score": self.seconds},
+            "numbers": self._learned.numbers,
+            "best_step": self.step,
+        }
+        if mean_by_step:
+            self.record["by_step"] = {
+                name: [m[name] for m in self.by_step]
+                for name in outcome.metrics
+                if all(name in m for m in self.by_step)
+            }
+        if job.full:
+            with collected():  # known from the first time
+                full = task.score(self.problem, self._kept_outputs, job.carried, full=True)
+            outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
+            if len(mean_by_step) > 1:
+                table, figure = self._curves(mean_by_step)
+                outcome.tables["by_step"], outcome.figures["by_step"] = table, figure
+            if job.maps:
+                outcome.figures.update(task.maps(self.method, self.problem))
+            if job.replicates:
+                drawn = _replicates(task, self.problem, self._kept_outputs, job)
+                outcome.tables.update({"replicates": drawn} if drawn is not None else {})
+                self.record["rows"] = rows_digest(task.scored_rows(self.problem))
+        if job.artifacts is not None:
+            several = len(job.problems) > 1
+            self._write(job.artifacts / self.problem.name if several else job.artifacts, outcome)
+        self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
+        return outcome
+
+    def _score(self, outputs: Arrays) -> None:
+        with collected() as self._latest_scored:
+            self._latest = self.task.score(self.problem, outputs, self.job.carried, full=False)
+        # Outputs are large, and only a full account needs them once more.
+        self._outputs = outputs if self.job.full else {}
+        name = self.task.primary.name
+        if not np.isfinite(self._latest.metrics[name]):
+            raise MethodError(f"{name} is not finite on {self.problem.name}, step {len(self.by_step) + 1}")
+        self.by_step.append(self._latest.metrics)
+
+    def _curves(self, mean: Sequence[float]) -> tuple[Table, Figure]:
+        """Return the metrics after each step (an epoch, say) as a table and a figure, the mean over folds beside."""
+        name = self.task.primary.name
+        numbers = list(range(1, len(mean) + 1))
+        # As the mean has it: a fold that ended stays as it was.
+        rows = [self.by_step[min(number, len(self.by_step)) - 1] for number in numbers]
+        columns = {metric: [row[metric] for row in rows] for metric in rows[0]}
+        table = Table({"step": numbers, **columns, f"mean over folds of {name}": list(mean)})
+        lines = {self.problem.name: (numbers, columns[name]), "mean over folds": (numbers, list(mean))}
+        return table, Curve(lines, "step", name, f"{self.problem.name}: {name} by step")
+
+    def _write(self, folder: Path, outcome: Outcome) -> None:
+        from zslplat.evaluation.artifacts import write_artifacts
+
+        try:
+            share = self.job.matrices_bytes // len(self.job.problems)
+            write_artifacts(folder, self._learned.matrices, self.method.diagnostics.series, outcome, share)
+            if self.job.full:
+                self.task.export(self.method, self.problem, folder)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write artifacts to {folder}: {error.strerror or error}; what was recorded is kept; "
+                "free space or permissions and give the same command again"
+            ) from error
+
+
+def advance_together(
+    folds: Sequence[Fold], primary: str, sign: float, thresholds: Mapping[int, float]
+) -> tuple[str, list[float]]:
+    """Train all folds step by step and keep the best step of the mean curve, the first of equals, in each.
+
+    Returns how it ended (``complete``, or ``pruned`` where the best of the mean curve so far falls below the
+    threshold of a step) and the mean curve. ``sign`` is 1 where larger is better, -1 otherwise; ``thresholds`` are of
+    signed values.
+    """
+    curve: list[float] = []
+    best = -np.inf
+    # Each fold takes its step, whichever others have ended.
+    while any([fold.advance() for fold in folds]):
+        curve.append(float(np.mean([fold.by_step[-1][primary] for fold in folds])))
+        if sign * curve[-1] > best:
+            best = sign * curve[-1]
+            for fold in folds:
+                fold.keep(len(curve))
+        if best < thresholds.get(len(curve), -np.inf):
+            return "pruned", curve
+    return "complete", curve
+
+
+@dataclass(frozen=True)
+class _Learned:
+    """What a method had learned at the step that is kept."""
+
+    matrices: Arrays = field(default_factory=dict)
+    figures: dict[str, Figure] = field(default_factory=dict)
+    numbers: dict[str, float] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, method: Any, job: EvaluateJob, *, copy: bool) -> _Learned:
+        """Take what the job asks for; ``copy``: the method goes on to learn in place."""
+        matrices = method.matrices() if job.artifacts is not None else {}
+        if copy:
+            matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
+        return cls(matrices, method.figures() if job.full else {}, dict(method.diagnostics.numbers))
+
+
+def _replicates(task: Task, problem: Problem, outputs: Arrays, job: EvaluateJob) -> Table | None:
+    """Return the metrics of every bootstrap replicate of the scored rows; None where the task has none."""
+    units = task.units(problem)
+    if units is None:
+        return None
+    blocks = [task.resampled(problem, outputs, job.carried, counts) for counts in draws(*units, job.replicates)]
+    columns = {name: np.concatenate([block[name] for block in blocks]).round(6).tolist() for name in blocks[0]}
+    return Table({"replicate": list(range(1, job.replicates + 1)), **columns})

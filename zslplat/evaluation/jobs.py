@@ -1,0 +1,184 @@
+"""What a child process does: prepare statistics for a problem, or evaluate parameters on problems.
+
+A job names files and components, never live objects, so that it runs the same in any process. The child sees the
+problems of the job and nothing else: in a study these are validation problems, which hold no test row.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import MethodError
+from zslplat.evaluation.cache import read_arrays, write_arrays
+from zslplat.evaluation.folds import Fold, advance_together
+from zslplat.evaluation.memory import peak_bytes, reset_peak
+from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
+from zslplat.registry import component
+from zslplat.space import Space
+from zslplat.spec import Spec
+from zslplat.tasks.base import Outcome, Problem, Task
+
+PROBLEM_INPUT, PROBLEM_TRUTH = "input:", "truth:"
+
+
+@dataclass(frozen=True)
+class PrepareJob:
+    """Compute the statistics of a method for one problem and write them as a cache entry."""
+
+    method: str
+    fixed: Mapping[str, Any]
+    space: Space
+    task: str
+    problem: Path
+    target: Path
+
+
+@dataclass(frozen=True)
+class EvaluateJob:
+    """Evaluate one setting on problems; write artifacts into a folder when one is given.
+
+    ``thresholds`` maps step numbers to the value of the mean curve below which the trial is pruned (already signed so
+    that larger is better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
+    take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
+    which rows were scored, too), ``maps`` asks for maps of the scored rows. ``test``: the problems are of the test
+    split, whose rows choose no step of an iterative method.
+    """
+
+    label: str
+    method: str
+    parameters: Mapping[str, Any]
+    seed: int
+    task: str
+    problems: tuple[tuple[Path, Path | None], ...]
+    thresholds: Mapping[int, float] = field(default_factory=dict)
+    carried: Mapping[str, Any] = field(default_factory=dict)
+    full: bool = False
+    artifacts: Path | None = None
+    matrices_bytes: int = 0
+    replicates: int = 0
+    maps: bool = False
+    test: bool = False
+
+
+REPLICATES = 1000
+
+
+def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
+    """Write a problem as a cache entry, with what building it warned of; prefixes tell inputs and truth apart."""
+    arrays = {f"{PROBLEM_INPUT}{k}": v for k, v in problem.inputs.items()}
+    arrays |= {f"{PROBLEM_TRUTH}{k}": v for k, v in problem.truth.items()}
+    write_arrays(folder, arrays, {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned)})
+
+
+def load_problem(folder: Path) -> Problem:
+    """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only."""
+    arrays, entry = read_arrays(folder)
+    inputs = {k.removeprefix(PROBLEM_INPUT): v for k, v in arrays.items() if k.startswith(PROBLEM_INPUT)}
+    truth = {k.removeprefix(PROBLEM_TRUTH): v for k, v in arrays.items() if k.startswith(PROBLEM_TRUTH)}
+    return Problem(entry["name"], inputs, truth, entry["meta"])
+
+
+def make_task(spec: str) -> Task:
+    """Build a task from its spec."""
+    from zslplat.evaluation.experiment import build_component
+
+    task: Task = build_component("tasks", Spec.parse(spec))
+    return task
+
+
+def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+    """Build a method; methods with a ``seed`` parameter that was not fixed get the seed of the job."""
+    method_class = component("methods", name)
+    values = dict(parameters)
+    if "seed" in method_class._get_param_names() and "seed" not in values:
+        values["seed"] = seed
+    return method_class.build(values)
+
+
+def prepare(job: PrepareJob) -> dict[str, Any]:
+    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics."""
+    start = time.perf_counter()
+    method = make_method(job.method, job.fixed, seed=0)
+    # Kept with the statistics: whoever finds them in the cache is told, too.
+    with collected() as warned:
+        arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
+    seconds = time.perf_counter() - start
+    write_arrays(job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
+    return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+
+
+def evaluate(job: EvaluateJob) -> dict[str, Any]:
+    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times).
+
+    ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
+    numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
+    """
+    wall, cpu = time.perf_counter(), time.process_time()
+    reset_peak()
+    task = make_task(job.task)
+    parameters = dict(job.parameters)
+    step_parameter = component("methods", job.method).step_parameter
+    carried_steps = job.carried.get("best_step") if step_parameter else None
+    if carried_steps:
+        parameters[step_parameter] = max(1, round(float(carried_steps)))
+    folds = (_fold(task, job, parameters, *paths) for paths in job.problems)
+    outcomes: list[Outcome] = []
+    done: list[Fold] = []
+    state, curve = "complete", list[float]()
+    # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
+    if step_parameter and not carried_steps and not job.test:
+        done = list(folds)
+        state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
+        outcomes = [fold.finish(curve) for fold in done]
+    else:
+        for fold in folds:  # one after another: a method and its outputs are let go before the next
+            fold.complete()
+            outcomes.append(fold.finish())
+            done.append(fold)
+    record = {
+        "state": state,
+        "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if state == "complete" else None,
+        "metrics": _mean_metrics(outcomes),
+        "folds": [fold.record for fold in done],
+        "carry": {},
+        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
+        "steps": {str(number): value for number, value in enumerate(curve, start=1)},
+        "seconds": time.perf_counter() - wall,
+        "cpu_seconds": time.process_time() - cpu,
+        "peak_bytes": peak_bytes(),
+    }
+    if state == "complete":
+        step = {"best_step": float(max(fold.step for fold in done))} if step_parameter else {}
+        record["carry"] = task.carry(outcomes) | step
+    return _plain(record)
+
+
+def _fold(task: Task, job: EvaluateJob, parameters: Mapping[str, Any], problem: Path, statistics: Path | None) -> Fold:
+    arrays, entry = read_arrays(statistics) if statistics else ({}, {})
+    fold = Fold(task, load_problem(problem), make_method(job.method, parameters, job.seed), arrays, job)
+    fold.prepared = entry.get("warned", [])
+    return fold
+
+
+def _plain(record: dict[str, Any]) -> dict[str, Any]:
+    """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
+
+    def default(value: Any) -> Any:
+        if isinstance(value, np.generic | np.ndarray):
+            return value.tolist()
+        raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
+
+    content: dict[str, Any] = json.loads(json.dumps(record, default=default))
+    return content
+
+
+def _mean_metrics(outcomes: list[Outcome]) -> dict[str, float]:
+    keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
+    return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}

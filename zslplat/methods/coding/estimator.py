@@ -1,0 +1,389 @@
+"""What all kernel coding methods share: kernel values, dictionary, alternation, classification rule.
+
+| paper   | here            | shape  | meaning                                                      |
+|---------|-----------------|--------|--------------------------------------------------------------|
+| x_i     | X               | (M, d) | training samples, or (M, p, p) matrices                      |
+| D       | weights_        | (M, N) | atoms as weighted sums of training samples, one per column   |
+| y_i     | codes_          | (M, N) | training codes, one per row                                  |
+| W, A_j  | classifier_     |        | (c, N) linear (23), (M, c) bilinear (24)                     |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases".
+"""
+
+from __future__ import annotations
+
+import inspect
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
+
+import numpy as np
+
+from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
+from zslplat.kernels.base import Kernel
+from zslplat.kernels.expression import parse_kernel
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.coding.alternation import Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.dictionary import choose_rows, is_drawn
+from zslplat.methods.coding.kernel_rows import (
+    PairValues,
+    Statistics,
+    equivalent_kernel,
+    equivalent_rows,
+    mean_diagonal,
+    prepare_values,
+)
+from zslplat.methods.coding.rules import nearest_scores, residual_scores
+from zslplat.methods.coding.schemes import Scheme, SparseScheme
+from zslplat.methods.coding.sparse import vanishing_gamma
+from zslplat.methods.coding.spectrum import clipped, positive_projection
+from zslplat.methods.coding.supervision import bilinear_scores, fit_bilinear, fit_linear, indicators
+from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
+from zslplat.registry import known_as
+from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.tasks.degenerate import look_at_codes
+
+CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
+
+COMMON: dict[str, Parameter] = {
+    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
+    "dictionary": Parameter(
+        "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
+        "class, nearest to kernel k-means centres, the same per class",
+        Choice(("samples", "class-samples", "k-means", "class-k-means")),
+    ),
+    "atoms": Parameter(
+        "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
+        Optional(Integer(1)),
+    ),
+    "learning": Parameter(
+        "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
+        "bounded norms",
+        Choice(("fixed", "free", "constrained")),
+    ),
+    "iterations": Parameter("rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1)),
+    "learn_kernel": Parameter(
+        "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
+        Choice(("fixed", "bandwidth", "weights", "weights-paper")),
+    ),
+    "include_prior": Parameter("count the prior among the reconstruction error that sets the bandwidth", BOOLEAN),
+    "togetherness": Parameter("how strongly learned kernel weights are held together; large: the average", POSITIVE),
+    "rule": Parameter(
+        "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
+        Choice(("auto", "residual", "nearest", "linear", "bilinear")),
+    ),
+    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE),
+    "code_scaling": Parameter(
+        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2"))
+    ),
+    "scale": Parameter(
+        "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
+        Choice(("mean", "absolute")),
+    ),
+    "indefinite": Parameter(
+        "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
+        Choice(("refuse", "clip")),
+    ),
+    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1)),
+    "seed": Parameter("draws atoms", Integer(0)),
+}
+COMMON_DEFAULTS: dict[str, Any] = {
+    "kernel": "gaussian",
+    "dictionary": "samples",
+    "atoms": None,
+    "learning": "fixed",
+    "iterations": 8,
+    "learn_kernel": "fixed",
+    "include_prior": False,
+    "togetherness": 1.0,
+    "rule": "auto",
+    "rho": 1e-4,
+    "code_scaling": "raw",
+    "scale": "mean",
+    "indefinite": "refuse",
+    "threads": 1,
+    "seed": 0,
+}
+SUPERVISED: dict[str, Parameter] = {
+    **COMMON,
+    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True)),
+    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True)),
+    "recode": Parameter("code the training samples without labels before the last fit of the classifier", BOOLEAN),
+}
+SUPERVISED_DEFAULTS: dict[str, Any] = {
+    **COMMON_DEFAULTS,
+    "dictionary": "class-k-means",
+    "learning": "constrained",
+    "eta": 0.1,
+    "rho": 1e-5,
+    "recode": True,
+}
+GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True))
+NEIGHBOURS = Parameter("number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True))
+EPSILON = Parameter("ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE)
+
+
+class CodingMethod(KernelMethod):
+    """Base of the coding methods: ``fit(X, y)``, ``transform(X)``, ``decision_function(X)``, ``predict(X)``.
+
+    A subclass names its ``supervision`` (none, linear, bilinear) and makes its :class:`Scheme`. Fitting raises
+    :class:`UsageError` for more atoms than samples and for kernels that do not fit, :class:`MethodError` where every
+    code vanishes.
+    """
+
+    kind = "coding"
+    citation = CITATION
+    kernel_psd = False  # decided by ``indefinite``
+    supervision: ClassVar[str] = "none"
+    tolerance: ClassVar[float] = 1e-6
+    tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
+
+    # Constructor parameters with their defaults; a subclass that sets it gets the constructor that goes with it.
+    initial: ClassVar[dict[str, Any]]
+    dictionary: str
+    atoms: int | None
+    learning: str
+    iterations: int
+    learn_kernel: str
+    include_prior: bool
+    togetherness: float
+    rule: str
+    rho: float
+    code_scaling: str
+    scale: str
+    indefinite: str
+    threads: int
+    seed: int
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "initial" in vars(cls):
+            cls.__init__ = constructor(cls.initial)  # type: ignore[method-assign]
+
+    @abstractmethod
+    def scheme(self) -> Scheme:
+        """Return the coding scheme with this instance's parameters."""
+
+    @property
+    def is_random(self) -> bool:
+        """Whether atoms are drawn: not where they are all samples, nor where k-means chooses them."""
+        # Half of the samples, of which the number is not known here, are drawn as any number is.
+        halved = self.learning != "fixed" and self.supervision == "none"
+        return is_drawn(self.dictionary, 1 if halved else self.atoms)
+
+    def check_parameters(self) -> None:
+        """Raise :class:`UsageError` for values outside their domain and for combinations without meaning."""
+        super().check_parameters()
+        if self.rule == "residual" and self.learning != "fixed":
+            raise UsageError("rule=residual needs atoms that are samples: set learning=fixed, or another rule")
+        if self.supervision != "none" and self.rule not in ("auto", self.supervision):
+            raise UsageError(f"{known_as(type(self))} learns a {self.supervision} classifier; leave rule=auto")
+        if str(self.kernel) != ANY and not self.parsed_kernel().psd and self.indefinite == "refuse":
+            raise UsageError(
+                f"{known_as(type(self))}: kernel {self.kernel} is not positive semi-definite; choose another one, or "
+                "set indefinite=clip"
+            )
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
+        """Return kernel values between training rows, or the inner products that they follow from."""
+        return self._prepared(X, None, space)
+
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+        """Return the same between rows X that will be scored and the training rows."""
+        return self._prepared(X, train, space)
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Statistics = None) -> Self:
+        """Fit on rows X (M, d) or (M, p, p) and labels y (M,) in 0..c-1, each class with at least one row.
+
+        Without ``statistics`` the method prepares for itself, with the same result.
+        """
+        self.check_parameters()
+        check_coding_inputs(X, y)
+        self.train_, self.y_ = X, np.asarray(y)
+        self.n_classes_ = int(y.max()) + 1
+        values = _TrainingValues(self.parsed_kernel(), X, None, statistics)
+        kernel = equivalent_kernel(self.parsed_kernel())
+        if not kernel.is_resolved:
+            kernel = kernel.resolved(values.rows)
+        if self.scale == "mean":
+            values.unit = mean_diagonal(values.diagonal(kernel))
+        self.unit_ = values.unit
+        scheme = self.scheme()
+        self.rule_ = self._chosen_rule()
+        K_X = values.gram(kernel)
+        if isinstance(scheme, SparseScheme) and scheme.gamma >= vanishing_gamma(K_X):
+            raise MethodError(
+                f"gamma={scheme.gamma:g}: every code is zero from gamma={vanishing_gamma(K_X):.3g} on; choose less"
+            )
+        rows = choose_rows(self.dictionary, K_X, self.y_, self._atoms(len(y)), self.seed)
+        plan = self._plan(scheme)
+        needs_codes = self.rule_ != "residual"
+        state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
+        self.kernel_, self.state_ = state.kernel, state
+        indefinite = not state.kernel.psd
+        self.projection_ = positive_projection(PairValues.gram(values, state.kernel)) if indefinite else None
+        self._fit_rule(plan, state)
+        self._report(state)
+        return self
+
+    def transform(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
+        """Return the codes (n, N) of rows X (n, ...)."""
+        return self._encode(X, statistics)[0]
+
+    def decision_function(self, X: np.ndarray, *, statistics: Statistics = None) -> np.ndarray:
+        """Return scores (n, c), higher for likelier classes."""
+        codes, K, k = self._encode(X, statistics)
+        look_at_codes(codes)
+        if self.rule_ == "residual":
+            return residual_scores(self.state_.K_D, k, codes, self.y_[self.state_.rows], self.n_classes_)
+        assert self.codes_ is not None
+        codes = self._scaled(codes)
+        if self.classifier_ is None:
+            return nearest_scores(codes, self.codes_, self.y_, self.n_classes_)
+        if self.rule_ == "linear":
+            return np.asarray(codes @ self.classifier_.T)
+        return bilinear_scores(K, codes, self.codes_, self.classifier_)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the class (n,) with the highest score."""
+        return np.asarray(np.argmax(self.decision_function(X), axis=1))
+
+    def matrices(self) -> Arrays:
+        """Return the dictionary (``atom_rows`` or ``weights``), the training codes and the classifier."""
+        state = self.state_
+        found = {"weights": state.A} if state.rows is None else {"atom_rows": state.rows}
+        if self.codes_ is not None:
+            found["codes"] = self.codes_
+        if self.classifier_ is not None:
+            found["classifier"] = self.classifier_
+        return found
+
+    @classmethod
+    def fitting_kernels(cls) -> dict[str, Kernel]:
+        """Return the registered positive semi-definite kernels on vectors."""
+        return {n: k for n, k in super().fitting_kernels().items() if k.psd and k.input == "vectors"}
+
+    @classmethod
+    def _misfit(cls, kernel: Kernel) -> str:
+        return ""
+
+    def _atoms(self, samples: int) -> int | None:
+        """Without labels a dictionary of all samples has nothing to learn; with labels it begins at that of ksc."""
+        if self.atoms is not None or self.learning == "fixed" or self.supervision != "none":
+            return self.atoms
+        return max(1, samples // 2)
+
+    def _chosen_rule(self) -> str:
+        if self.supervision != "none":
+            return self.supervision
+        if self.rule != "auto":
+            return self.rule
+        return "residual" if self.learning == "fixed" else "nearest"
+
+    def _plan(self, scheme: Scheme) -> Plan:
+        return Plan(
+            scheme,
+            learning=self.learning,
+            iterations=self.iterations,
+            supervision=self.supervision,
+            eta=getattr(self, "eta", 1.0),
+            rho=self.rho,
+            kernel_learning=self.learn_kernel,
+            include_prior=self.include_prior,
+            togetherness=self.togetherness,
+        )
+
+    def _fit_rule(self, plan: Plan, state: Learned) -> None:
+        """Code the training samples as new ones will be coded, and fit the classifier on that."""
+        self.codes_: np.ndarray | None = None
+        self.classifier_: np.ndarray | None = None
+        if self.rule_ == "residual":
+            return
+        if self.supervision != "none" and not getattr(self, "recode", True):
+            self.codes_ = state.codes if state.fitted is None else state.fitted
+            self.classifier_ = state.classifier
+            return
+        self.codes_ = self._scaled(state.codes if self.supervision == "none" else plain_codes(plan, state))
+        L = indicators(self.y_, self.n_classes_)
+        if self.rule_ == "linear":
+            self.classifier_ = fit_linear(self.codes_, L, plan.eta, plan.rho)
+        elif self.rule_ == "bilinear":
+            self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho)
+
+    def _scaled(self, codes: np.ndarray) -> np.ndarray:
+        if self.code_scaling == "raw":
+            return codes
+        norms = np.linalg.norm(codes, axis=1, keepdims=True)
+        return codes / np.where(norms > 0, norms, 1.0)
+
+    def _encode(self, X: np.ndarray, statistics: Statistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+        if not np.isfinite(X).all():
+            raise DataError("X holds NaN or infinity")
+        values = PairValues(self.parsed_kernel(), X, self.train_, statistics, self.unit_)
+        K = values.gram(self.kernel_)
+        if self.projection_ is not None:
+            K = K @ self.projection_
+        k = self.state_.towards_atoms(K)
+        return self.scheme().encode(self.state_.K_D, k, values.diagonal(self.kernel_)), K, k
+
+    def _report(self, state: Learned) -> None:
+        numbers = {**state.numbers, "mean k(x, x)": self.unit_, **self.resolved_numbers(state.kernel)}
+        self.diagnostics_ = Diagnostics({"objective": list(state.rounds)} if state.rounds else {}, numbers)
+        if self.codes_ is not None:
+            self.diagnostics_.numbers["nonzeros per code"] = float(np.count_nonzero(self.codes_) / len(self.codes_))
+            self.diagnostics_.numbers["empty codes"] = float((~self.codes_.any(axis=1)).mean())
+
+    def _prepared(self, X: np.ndarray, train: np.ndarray | None, space: Space) -> Arrays:
+        nested = [name for name in space if name == "kernel" or name.startswith(PREFIX)]
+        searched = bool(nested) or self.learn_kernel != "fixed"
+        if "learn_kernel" in space:
+            searched = True
+        given = parse_kernel("linear") if str(self.kernel) == ANY else self.parsed_kernel()
+        rows = equivalent_rows(given, X)
+        train_rows = None if train is None else equivalent_rows(given, train)
+        return prepare_values(equivalent_kernel(given), rows, train_rows, searched=searched)
+
+
+class _TrainingValues(PairValues):
+    """Training values with the negative part of an indefinite kernel taken out."""
+
+    def gram(self, kernel: Kernel) -> np.ndarray:
+        K = super().gram(kernel)
+        return K if kernel.psd else clipped(K)
+
+
+def check_coding_inputs(X: np.ndarray, y: np.ndarray) -> None:
+    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a class has no row."""
+    if X.ndim not in (2, 3) or y.ndim != 1 or len(X) != len(y) or len(y) == 0:
+        raise DataError(f"expected X (n, d) or (n, p, p) and y (n,) with n > 0; got {X.shape} and {y.shape}")
+    if not np.isfinite(X).all():
+        raise DataError("X holds NaN or infinity")
+    if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
+        raise DataError("labels must be integer class ids from 0 on")
+    empty = np.flatnonzero(np.bincount(y) == 0)
+    if len(empty):
+        raise DataError(
+            f"{len(empty)} classes have no training row, first class {empty[0]}; number classes without gaps"
+        )
+
+
+def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
+    """Return an ``__init__`` with these keyword parameters, each stored under its name, as scikit-learn wants it."""
+
+    def __init__(self: Any, **values: Any) -> None:
+        for name in values:
+            if name not in defaults:
+                raise UnknownNameError(f"parameter of {known_as(type(self))}", name, defaults)
+        for name, value in {**defaults, **values}.items():
+            setattr(self, name, value)
+
+    keyword = inspect.Parameter.KEYWORD_ONLY
+    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    parameters = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
+    __init__.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
+    return __init__
+
+
+def in_order(first: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the kernel, then the scheme's own entries, then what all methods share."""
+    return {"kernel": others["kernel"], **first, **{name: v for name, v in others.items() if name not in first}}

@@ -1,0 +1,38 @@
+"""Kernel bag of words, (4) to (6): hard or soft assignment to the atoms."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, CodingMethod, in_order
+from zslplat.methods.coding.schemes import BagScheme, Scheme
+from zslplat.space import POSITIVE, Choice, Parameter, Real
+
+
+class KernelBagOfWords(CodingMethod):
+    """Codes are memberships of the atoms, by distance in the Hilbert space."""
+
+    summary = "kernel bag of words"
+    tags = ("kernel", "baseline")
+    parameters = in_order(
+        {
+            "assignment": Parameter("to all atoms by distance, or to the nearest", Choice(("soft", "hard"))),
+            "sigma": Parameter("how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True)),
+        },
+        COMMON,
+    )
+    initial: ClassVar[dict[str, Any]] = in_order({"assignment": "soft", "sigma": 10.0}, COMMON_DEFAULTS)
+    assignment: str
+    sigma: float
+
+    @property
+    def space(self) -> dict[str, Any]:
+        """The bandwidth of soft assignments, and the kernel's ranges."""
+        space = super().space
+        if self.assignment == "hard":
+            space.pop("sigma", None)
+        return space
+
+    def scheme(self) -> Scheme:
+        """Return soft or hard assignment."""
+        return BagScheme(self.sigma if self.assignment == "soft" else None)

@@ -1,0 +1,59 @@
+"""Locality-constrained kernel coding, (9) to (13), and its linear form, which is the same with the linear kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, EPSILON, NEIGHBOURS, CodingMethod, in_order
+from zslplat.methods.coding.locality import EPSILON as RIDGE
+from zslplat.methods.coding.schemes import FullLocalScheme, LocalScheme, Scheme
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real
+
+
+class KernelLLC(CodingMethod):
+    """Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full)."""
+
+    summary = "locality-constrained kernel coding"
+    tags = ("kernel",)
+    parameters = in_order(
+        {
+            "variant": Parameter("nearest atoms only, or all with a price", Choice(("approximate", "full"))),
+            "neighbours": NEIGHBOURS,
+            "epsilon": EPSILON,
+            "gamma": Parameter("weight of the price, full variant", POSITIVE),
+            "sigma": Parameter("growth of the price with distance, full variant", NON_NEGATIVE),
+        },
+        COMMON,
+    )
+    initial: ClassVar[dict[str, Any]] = in_order(
+        {"variant": "approximate", "neighbours": 30, "epsilon": RIDGE, "gamma": 1e-4, "sigma": 2.0}, COMMON_DEFAULTS
+    )
+    variant: str
+    neighbours: int
+    epsilon: float
+    gamma: float
+    sigma: float
+
+    @property
+    def space(self) -> dict[str, Any]:
+        """The number of neighbours, or weight and growth of the price; and the kernel's ranges."""
+        space = super().space
+        if self.variant == "full":
+            space.pop("neighbours", None)
+            space |= {"gamma": Real(1e-6, 0.1, log=True), "sigma": Real(0.1, 10, log=True)}
+        return space
+
+    def scheme(self) -> Scheme:
+        """Return the scheme of the chosen variant."""
+        if self.variant == "full":
+            return FullLocalScheme(self.gamma, self.sigma)
+        return LocalScheme(self.neighbours, self.epsilon)
+
+
+class LLC(KernelLLC):
+    """Locality-constrained linear coding: the kernel form with the linear kernel."""
+
+    summary = "locality-constrained linear coding"
+    tags = ("baseline",)
+    citation = "Wang et al., Locality-constrained Linear Coding for Image Classification (CVPR 2010)"
+    initial = {**KernelLLC.initial, "kernel": "linear"}

@@ -1,0 +1,30 @@
+"""Kernel sparse coding, problem (8), and linear sparse coding, which is the same with the linear kernel."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.schemes import Scheme, SparseScheme
+
+
+class KernelSparseCoding(CodingMethod):
+    """min_y |phi(x) - Phi(D) y|^2 + gamma |y|_1, exact; classes by residual, by nearest code, or by a classifier."""
+
+    summary = "kernel sparse coding"
+    tags = ("kernel",)
+    parameters = in_order({"gamma": GAMMA}, COMMON)
+    initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, COMMON_DEFAULTS)
+    gamma: float
+
+    def scheme(self) -> Scheme:
+        """Return the sparse scheme."""
+        return SparseScheme(self.gamma, self.threads)
+
+
+class SparseCoding(KernelSparseCoding):
+    """Sparse coding in feature space: kernel sparse coding with the linear kernel."""
+
+    summary = "linear sparse coding"
+    tags = ("baseline",)
+    initial = {**KernelSparseCoding.initial, "kernel": "linear"}

@@ -1,0 +1,177 @@
+"""Label-consistent K-SVD: a dictionary for sparse codes that tell the classes apart, with a linear classifier.
+
+| paper        | here              | shape        | meaning                                                        |
+|--------------|-------------------|--------------|----------------------------------------------------------------|
+| Y            | X                 | (M, d)       | training samples                                               |
+| D            | dictionary_       | (N, d)       | atoms of unit length                                           |
+| X            | codes_            | (M, N)       | codes with at most T non-zeros                                 |
+| Q            | Q                 | (M, N)       | 1 where atom and sample are of one class                       |
+| H            | L                 | (M, c)       | class indicators                                               |
+| A            | transform_        | (N, N)       | codes to Q                                                     |
+| W            | classifier_       | (c, N)       | codes to H                                                     |
+| alpha, beta  | alpha, beta       |              | weights of |Q - A X|^2 and |H - W X|^2                          |
+
+Jiang, Lin, Davis, "Label Consistent K-SVD: Learning a Discriminative Dictionary for Recognition". The three terms are
+one K-SVD on [X, sqrt(alpha) Q, sqrt(beta) H]; atoms are then split, and scaled to unit length in feature space.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from zslplat.errors import DataError
+from zslplat.kernels.scales import mean_square
+from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.methods.coding.dictionary import choose_rows
+from zslplat.methods.coding.estimator import check_coding_inputs
+from zslplat.methods.coding.matching_pursuit import pursuit_codes
+from zslplat.methods.coding.supervision import fit_linear, indicators
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
+from zslplat.tasks.degenerate import look_at_codes
+
+
+class LCKSVD(Method):
+    """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier."""
+
+    kind = "coding"
+    summary = "label-consistent K-SVD"
+    citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"
+    tags = ("baseline", "supervised")
+    tolerance = 1e-4
+    tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1))),
+        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True)),
+        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True)),
+        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True)),
+        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE),
+        "scale": Parameter(
+            "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
+            Choice(("mean", "absolute")),
+        ),
+        "iterations": Parameter("rounds of K-SVD", Integer(0)),
+        "seed": Parameter("draws the first atoms", Integer(0)),
+    }
+
+    def __init__(
+        self,
+        atoms: int | None = None,
+        nonzeros: int = 30,
+        alpha: float = 0.1,
+        beta: float = 0.1,
+        rho: float = 1e-4,
+        scale: str = "mean",
+        iterations: int = 10,
+        seed: int = 0,
+    ) -> None:
+        self.atoms = atoms
+        self.nonzeros = nonzeros
+        self.alpha = alpha
+        self.beta = beta
+        self.rho = rho
+        self.scale = scale
+        self.iterations = iterations
+        self.seed = seed
+
+    @property
+    def is_random(self) -> bool:
+        """The first atoms are drawn, unless they are all samples."""
+        return self.atoms is not None
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
+        """Return nothing: every step needs the dictionary of the trial."""
+        return {}
+
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+        """Return nothing."""
+        return {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+        """Fit on rows X (M, d) and labels y (M,) in 0..c-1."""
+        check_coding_inputs(X, y)
+        self.unit_ = np.sqrt(mean_square(_vectors(X))) if self.scale == "mean" else 1.0
+        X = _vectors(X) / self.unit_
+        L = indicators(y, int(y.max()) + 1)
+        rows = choose_rows("class-samples", np.zeros((len(y), len(y))), y, self.atoms, self.seed)
+        D = _unit(X[rows])
+        Y = pursuit_codes(D @ D.T, X @ D.T, self.nonzeros)
+        Q = (y[:, None] == y[rows][None, :]).astype(np.float64)
+        A, W = fit_linear(Y, Q, 1.0, self.rho), fit_linear(Y, L, 1.0, self.rho)
+        a, b = np.sqrt(self.alpha), np.sqrt(self.beta)
+        target = np.hstack([X, a * Q, b * L])
+        stacked = _unit(np.hstack([D, a * A.T, b * W.T]))
+        objective = []
+        for _ in range(self.iterations):
+            Y = pursuit_codes(stacked @ stacked.T, target @ stacked.T, self.nonzeros)
+            stacked, Y = _update_atoms(stacked, Y, target)
+            objective.append(float(((target - Y @ stacked) ** 2).sum() / len(y)))
+        d = X.shape[1]
+        lengths = np.maximum(np.linalg.norm(stacked[:, :d], axis=1, keepdims=True), np.finfo(np.float64).tiny)
+        self.dictionary_ = stacked[:, :d] / lengths
+        self.transform_ = (stacked[:, d : d + len(rows)] / (lengths * a)).T if a > 0 else A
+        self.classifier_ = (stacked[:, d + len(rows) :] / (lengths * b)).T if b > 0 else W
+        self.codes_ = self._encode(X)
+        self.diagnostics_ = Diagnostics({"objective": objective}, {"root mean square length": float(self.unit_)})
+        return self
+
+    def transform(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Return the codes (n, N) of rows X (n, d)."""
+        return self._encode(_vectors(X) / self.unit_)
+
+    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Return scores (n, c), higher for likelier classes."""
+        if not np.isfinite(X).all():
+            raise DataError("X holds NaN or infinity")
+        codes = self.transform(X)
+        look_at_codes(codes)
+        return np.asarray(codes @ self.classifier_.T)
+
+    def predict(self, X: np.ndarray) -> np.ndarray:
+        """Return the class (n,) with the highest score."""
+        return np.asarray(np.argmax(self.decision_function(X), axis=1))
+
+    def matrices(self) -> Arrays:
+        """Return dictionary, training codes, label-consistent transform and classifier."""
+        return {
+            "dictionary": self.dictionary_,
+            "codes": self.codes_,
+            "transform": self.transform_,
+            "classifier": self.classifier_,
+        }
+
+    def _encode(self, X: np.ndarray) -> np.ndarray:
+        D = self.dictionary_
+        return pursuit_codes(D @ D.T, X @ D.T, self.nonzeros)
+
+
+def _update_atoms(D: np.ndarray, Y: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """One sweep of approximate K-SVD: each atom and its codes by one power step on the error of its own rows."""
+    D, Y = D.copy(), Y.copy()
+    for j in range(len(D)):
+        rows = np.flatnonzero(Y[:, j])
+        if not len(rows):
+            worst = int(np.argmax(((target - Y @ D) ** 2).sum(axis=1)))
+            D[j] = target[worst] / max(float(np.linalg.norm(target[worst])), np.finfo(np.float64).tiny)
+            continue
+        codes = Y[rows]
+        y = codes[:, j]
+        # Error of these rows without atom j, times y: E'y.
+        atom = target[rows].T @ y - D.T @ (codes.T @ y) + D[j] * (y @ y)
+        length = float(np.linalg.norm(atom))
+        if length == 0:
+            continue
+        atom /= length
+        Y[rows, j] = target[rows] @ atom - codes @ (D @ atom) + y * float(D[j] @ atom)
+        D[j] = atom
+    return D, Y
+
+
+def _unit(D: np.ndarray) -> np.ndarray:
+    return np.asarray(D / np.maximum(np.linalg.norm(D, axis=1, keepdims=True), np.finfo(np.float64).tiny))
+
+
+def _vectors(X: np.ndarray) -> np.ndarray:
+    return np.asarray(X, dtype=np.float64).reshape(len(X), -1)

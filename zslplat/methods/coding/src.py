@@ -1,0 +1,32 @@
+"""Sparse representation-based classification: linear sparse codes over training samples of unit length."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.schemes import Scheme, SparseScheme
+
+OPTIONS = ("kernel", "dictionary", "atoms", "threads", "seed")
+
+
+class SRC(CodingMethod):
+    """Sparse codes over samples of unit length, class of the smallest residual (27)."""
+
+    summary = "sparse representation-based classification"
+    citation = "Wright et al., Robust Face Recognition via Sparse Representation (PAMI 2009)"
+    tags = ("baseline",)
+    parameters = in_order({"gamma": GAMMA}, {name: COMMON[name] for name in OPTIONS})
+    initial: ClassVar[dict[str, Any]] = in_order(
+        {"gamma": 1e-2},
+        {**{name: COMMON_DEFAULTS[name] for name in OPTIONS}, "kernel": "normalised(linear)"},
+    )
+    gamma: float
+    # What SRC does not leave open.
+    learning, learn_kernel, rule, indefinite = "fixed", "fixed", "residual", "refuse"
+    code_scaling, scale = "raw", "mean"
+    iterations, rho, include_prior, togetherness = 1, 1.0, False, 1.0
+
+    def scheme(self) -> Scheme:
+        """Return the sparse scheme."""
+        return SparseScheme(self.gamma, self.threads)

@@ -1,0 +1,66 @@
+"""Supervised kernel coding: codes, dictionary and classifier learned together, (23) and (24)."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from zslplat.methods.coding.estimator import (
+    EPSILON,
+    GAMMA,
+    NEIGHBOURS,
+    SUPERVISED,
+    SUPERVISED_DEFAULTS,
+    CodingMethod,
+    in_order,
+)
+from zslplat.methods.coding.locality import EPSILON as RIDGE
+from zslplat.methods.coding.schemes import LocalScheme, Scheme, SparseScheme
+
+
+class LinearSupervisedSparseCoding(CodingMethod):
+    """Kernel sparse coding with a linear classifier on the codes, (23)."""
+
+    summary = "supervised kernel sparse coding, linear classifier"
+    tags = ("kernel", "supervised", "monotone")
+    supervision = "linear"
+    parameters = in_order({"gamma": GAMMA}, SUPERVISED)
+    initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, SUPERVISED_DEFAULTS)
+    gamma: float
+
+    def scheme(self) -> Scheme:
+        """Return the sparse scheme."""
+        return SparseScheme(self.gamma, self.threads)
+
+
+class LinearSupervisedLLC(CodingMethod):
+    """Locality-constrained kernel coding with a linear classifier on the codes, (23)."""
+
+    summary = "supervised locality-constrained kernel coding, linear classifier"
+    tags = ("kernel", "supervised", "monotone")
+    supervision = "linear"
+    parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, SUPERVISED)
+    initial: ClassVar[dict[str, Any]] = in_order(
+        {"neighbours": 30, "epsilon": RIDGE}, {**SUPERVISED_DEFAULTS, "learning": "free"}
+    )
+    neighbours: int
+    epsilon: float
+
+    def scheme(self) -> Scheme:
+        """Return the approximate local scheme."""
+        return LocalScheme(self.neighbours, self.epsilon)
+
+
+class BilinearSupervisedSparseCoding(LinearSupervisedSparseCoding):
+    """Kernel sparse coding with a classifier that is bilinear in sample and code, (24)."""
+
+    summary = "supervised kernel sparse coding, bilinear classifier"
+    supervision = "bilinear"
+    initial = dict(LinearSupervisedSparseCoding.initial)
+
+
+class BilinearSupervisedLLC(LinearSupervisedLLC):
+    """Locality-constrained kernel coding with a classifier that is bilinear in sample and code, (24)."""
+
+    summary = "supervised locality-constrained kernel coding, bilinear classifier"
+    supervision = "bilinear"
+    initial = dict(LinearSupervisedLLC.initial)

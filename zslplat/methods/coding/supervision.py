@@ -1,0 +1,105 @@
+"""Classifiers on codes, and what they add to the coding problem: linear (23) and bilinear (24).
+
+| paper | here    | shape  | meaning                                                              |
+|-------|---------|--------|----------------------------------------------------------------------|
+| l_i   | L       | (M, c) | 0/1 class indicators, one row per training sample                    |
+| Y     | Y       | (M, N) | training codes, one per row (the paper's are columns)                |
+| W     | W       | (c, N) | linear classifier, l = W y                                           |
+| A_j   | C       | (M, c) | A_j = diag(c_j) Y: one column of C per class                         |
+| K     | K_X     | (M, M) | Gram matrix of the training samples                                  |
+| eta   | eta     |        | weight of the classification loss against reconstruction            |
+| rho   | rho     |        | ridge                                                                |
+| S     | c       |        | number of classes                                                    |
+
+Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (23) to (26). The bilinear problem over
+matrices A_j (M, N) has its minimum at A_j = diag(c_j) Y, and is kernel ridge regression with the product kernel
+K_X o (Y Y'): one M x M factorisation for all classes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.sparse import csc_array, csr_array
+
+from zslplat.methods.coding.schemes import Extra
+
+# Above this share of non-zeros a dense product is faster.
+DENSE = 0.1
+
+
+def indicators(y: np.ndarray, c: int) -> np.ndarray:
+    """Return L (M, c) with 1 at the class of each row."""
+    L = np.zeros((len(y), c))
+    L[np.arange(len(y)), y] = 1.0
+    return L
+
+
+def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+    """Return W = eta L'Y (eta Y'Y + M rho I)^-1 (c, N), the minimum of (23) over W."""
+    G = eta * (Y.T @ Y)
+    G[np.diag_indices_from(G)] += len(Y) * rho
+    return np.asarray(cho_solve(cho_factor(G, lower=True), eta * (Y.T @ L)).T)
+
+
+def linear_extra(W: np.ndarray, L: np.ndarray, eta: float) -> Extra:
+    """Return the quadratic eta |l_i - W y|^2 as (T, t): eta W'W (N, N) and eta L W (M, N)."""
+    return eta * (W.T @ W), eta * (L @ W)
+
+
+def linear_loss(W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> float:
+    """Return eta / M sum_i |l_i - W y_i|^2 + rho |W|_F^2, the second and third term of (23)."""
+    return float(eta / len(Y) * ((L - Y @ W.T) ** 2).sum() + rho * (W**2).sum())
+
+
+def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
+    """Return codes Y' (n, M), leaving out the zeros of ``codes`` where most of them are."""
+    if np.count_nonzero(codes) > DENSE * codes.size:
+        return np.asarray(codes @ Y.T)
+    return np.asarray(csr_array(codes) @ np.ascontiguousarray(Y.T))
+
+
+def fit_bilinear(K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+    """Return C (M, c): (K_X o YY' + M rho / (eta c) I) C = L, the minimum of (24) over the A_j."""
+    G = K_X * code_products(Y, Y)
+    G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
+    return np.asarray(cho_solve(cho_factor(G, lower=True), L))
+
+
+def bilinear_scores(K_XT: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
+    """Return l_j(x) = sum_i c_ij k(x, x_i) y_i'y (n, c), equation (26); ``K_XT`` (n, M) holds k(x, x_i)."""
+    return np.asarray((K_XT * code_products(codes, Y)) @ C)
+
+
+class BilinearTerm:
+    """eta |l_i - Q_i y|^2 with Q_i = C' diag(k(x_i, X)) Y (c, N) for every training sample i, parts of it on demand.
+
+    No Q_i is made as a whole, let alone Q_i'Q_i (N, N): codes use few atoms, and Y is nearly empty.
+    """
+
+    def __init__(self, K_X: np.ndarray, L: np.ndarray, Y: np.ndarray, C: np.ndarray, eta: float) -> None:
+        self.K_X, self.L, self.C, self.eta = K_X, L, C, eta
+        self.Y = csc_array(Y)
+
+    def block(self, i: int, atoms: np.ndarray) -> Extra:
+        """Return the quadratic on some atoms B (N_B,) as (T, t): eta Q_B'Q_B (N_B, N_B) and eta Q_B'l_i (N_B,)."""
+        Q_B = self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None])
+        return self.eta * (Q_B @ Q_B.T), self.eta * (Q_B @ self.L[i])
+
+    def slope(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return eta Q_i'(l_i - Q_i y) (N,), minus half the gradient at code y (N,)."""
+        error = self.L[i] - (self.K_X[i] * (self.Y @ y)) @ self.C
+        return np.asarray(self.eta * (self.Y.T @ (self.K_X[i] * (self.C @ error))))
+
+
+def bilinear_loss(
+    K_X: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray, L: np.ndarray, eta: float, rho: float
+) -> float:
+    """Return eta / M sum_ij ([l_i]_j - l_j(x_i))^2 + rho / c sum_j |W_j|_F^2, the second and third term of (24).
+
+    ``codes`` (M, N) are those that are classified, ``Y`` (M, N) those that the classifier was fitted with.
+    """
+    scores = bilinear_scores(K_X, codes, Y, C)
+    error = L - scores
+    norm = np.einsum("ij,ij->", C, scores if codes is Y else bilinear_scores(K_X, Y, Y, C))
+    return float(eta / len(Y) * (error**2).sum() + rho / L.shape[1] * norm)

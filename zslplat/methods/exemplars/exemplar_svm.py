@@ -1,0 +1,107 @@
+"""Exemplar SVMs: one linear support vector machine per row against all negatives, by scikit-learn.
+
+Malisiewicz, Gupta and Efros, "Ensemble of exemplar-SVMs for object detection and beyond", ICCV 2011; as encodings of
+images, compared by cosine: Zepeda and Perez, "Exemplar SVMs as visual feature encoders", CVPR 2015.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from typing import Self
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.svm import LinearSVC
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, count_rows, unit_rows
+from zslplat.methods.exemplars.landmarks import gather
+from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real
+
+
+class ExemplarSVM(ExemplarMethod):
+    """One linear SVM per row against the negatives; rows are compared by the cosine between their weight vectors.
+
+    ``C`` is the penalty of a negative, ``C * positive_weight`` that of the positive; ``loss`` is ``hinge`` or
+    ``squared_hinge``. ``negatives`` keeps a drawn part of the pool, as every row costs a fit on all of it. Rows are
+    measured in units of the root of the negatives' mean squared length, so that a range of C serves features of any
+    length. Learned: ``pool_`` (n, d), ``unit_``.
+    """
+
+    summary = "one linear SVM per row against the negatives; the slow rival of slem"
+    citation = "Malisiewicz, Gupta, Efros: Ensemble of exemplar-SVMs for object detection and beyond. ICCV 2011"
+    tags = ("linear", "baseline", "slow")
+    preprocessing = Preprocessing(features=("l2",))
+    tolerance = 1e-2
+    tolerance_reason = "the solver stops at its own tolerance and visits rows in a drawn order"
+    parameters = {
+        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True)),
+        "positive_weight": Parameter("penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True)),
+        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge"))),
+        "negatives": Parameter("number of negatives that are drawn from the pool; none: all", Optional(Integer(1))),
+        "iterations": Parameter("passes of the solver at most", Integer(1)),
+        "seed": Parameter("draws negatives and the solver's order", Integer(0)),
+    }
+
+    def __init__(
+        self,
+        C: float = 1.0,
+        positive_weight: float = 10.0,
+        loss: str = "squared_hinge",
+        negatives: int | None = None,
+        iterations: int = 1000,
+        seed: int = 0,
+    ) -> None:
+        self.C = C
+        self.positive_weight = positive_weight
+        self.loss = loss
+        self.negatives = negatives
+        self.iterations = iterations
+        self.seed = seed
+
+    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
+        """Keep the negatives (n, d), or as many of them as are wanted."""
+        self.check_parameters()
+        count = count_rows(negatives)
+        kept = min(count, self.negatives or count)
+        drawn = np.sort(np.random.default_rng(self.seed).permutation(count)[:kept])
+        self.pool_ = check_matrix(gather(negatives, drawn, count))
+        self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+        """Fit one machine per row of X (n, d) and return the unit weight vectors."""
+        X = check_matrix(X, self.pool_.shape[1])
+        rows = np.vstack([np.zeros((1, X.shape[1])), self.pool_ / self.unit_])
+        y = np.append(1, -np.ones(len(self.pool_), dtype=np.int64))
+        weights = np.empty_like(X)
+        unfinished = 0
+        for i, row in enumerate(X):
+            rows[0] = row / self.unit_
+            solver = LinearSVC(
+                C=self.C,
+                loss=self.loss,
+                class_weight={1: self.positive_weight},
+                max_iter=self.iterations,
+                random_state=self.seed,
+            )
+            with warnings.catch_warnings(record=True) as caught:
+                warnings.simplefilter("always", ConvergenceWarning)
+                weights[i] = solver.fit(rows, y).coef_[0]
+            unfinished += bool(caught)
+        self.diagnostics_ = Diagnostics(numbers={"negatives": len(self.pool_), "not_converged": unfinished})
+        return Encoding(unit_rows(weights))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return inner products (n_a, n_b) of unit weight vectors."""
+        return np.asarray(A.vectors @ B.vectors.T)
+
+    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+        """Set what :meth:`state` returned; a state without ``unit_`` is older than units."""
+        return super().restore({"unit_": np.array(1.0), **state})
+
+    def matrices(self) -> Arrays:
+        """Return nothing: the pool is data, and no more is learned before a row is encoded."""
+        return {}

@@ -1,0 +1,198 @@
+"""A gallery of encoded rows on disk that answers queries: a fitted method, its encodings, and how to treat new rows.
+
+The folder holds ``index.json`` and one ``.npy`` file per array, no pickle:
+
+    state/<name>.npy       what the method learned
+    gallery/<name>.npy     the encoding of the gallery, memory-mapped when it is searched
+    steps/<number>.npy     stand-in rows of the preprocessing, in its order
+    rows.npy, labels.npy   what to call the rows of the gallery: data set rows, and class names where they are known
+
+Both writing and searching go through the gallery in blocks, so that memory does not grow with it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat import registry
+from zslplat.errors import DataError, StoreError, UsageError
+from zslplat.methods.base import Arrays
+from zslplat.methods.exemplars.base import BLOCK_ROWS, Encoding, ExemplarMethod
+from zslplat.methods.exemplars.frozen_steps import apply_frozen
+
+FORMAT = 1
+
+
+@dataclass(frozen=True)
+class Hits:
+    """The best rows for each of q queries, best first: places in the gallery, their names, labels and similarity."""
+
+    places: np.ndarray
+    rows: np.ndarray
+    scores: np.ndarray
+    labels: np.ndarray | None = None
+
+    def columns(self) -> dict[str, list[Any]]:
+        """Return a table: query, rank, row, name of its class where it is known, score."""
+        queries, top = self.rows.shape
+        table: dict[str, list[Any]] = {
+            "query": np.repeat(np.arange(queries), top).tolist(),
+            "rank": np.tile(np.arange(1, top + 1), queries).tolist(),
+            "row": self.rows.ravel().tolist(),
+        }
+        if self.labels is not None:
+            table["class"] = self.labels.ravel().tolist()
+        return {**table, "score": self.scores.ravel().tolist()}
+
+
+@dataclass(frozen=True)
+class ExemplarIndex:
+    """A fitted method and the encoding of a gallery.
+
+    ``rows`` (g,) names the rows, ``labels`` (g,) their classes where they are known; ``steps`` is the preprocessing of
+    new rows, as :func:`zslplat.methods.exemplars.frozen_steps.freeze` returns it.
+    """
+
+    method: ExemplarMethod
+    gallery: Encoding
+    rows: np.ndarray
+    labels: np.ndarray | None = None
+    steps: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+    def query(self, X: np.ndarray, top: int = 10) -> Hits:
+        """Return the ``top`` best rows of the gallery for each row of X (q, d), unprocessed as data sets hold them.
+
+        Equal scores go to the row that comes first in the gallery. Raises UsageError for rows of another width.
+        """
+        if top < 1:
+            raise UsageError(f"top={top} is out of range; expected 1 or more")
+        encoded = self.method.encode(apply_frozen(self.steps, np.asarray(X)))
+        best_scores = np.empty((len(encoded), 0))
+        best = np.empty((len(encoded), 0), dtype=np.int64)
+        for start in range(0, len(self.gallery), BLOCK_ROWS):
+            part = self.gallery.take(slice(start, start + BLOCK_ROWS))
+            scores = np.hstack([best_scores, self.method.similarity(encoded, part)])
+            places = np.hstack([best, np.broadcast_to(np.arange(start, start + len(part)), (len(encoded), len(part)))])
+            order = np.argsort(-scores, axis=1, kind="stable")[:, :top]
+            best_scores = np.take_along_axis(scores, order, axis=1)
+            best = np.take_along_axis(places, order, axis=1)
+        labels = None if self.labels is None else np.asarray(self.labels)[best]
+        return Hits(best, np.asarray(self.rows)[best], best_scores, labels)
+
+    @classmethod
+    def write(
+        cls,
+        folder: Path,
+        method: ExemplarMethod,
+        X: np.ndarray,
+        *,
+        rows: np.ndarray | None = None,
+        labels: Sequence[str] | None = None,
+        steps: Mapping[str, np.ndarray] | None = None,
+    ) -> ExemplarIndex:
+        """Encode the gallery X (g, ...), preprocessed, with a fitted method, write the index and open it.
+
+        The folder appears whole or not at all. Raises UsageError where it exists or the method is not registered,
+        StoreError where it cannot be written.
+        """
+        if folder.exists():
+            raise UsageError(f"{folder} exists; remove it or choose another folder for the index")
+        if len(X) == 0:
+            raise DataError("an index needs at least one row")
+        name = registered_name(method)
+        try:
+            folder.parent.mkdir(parents=True, exist_ok=True)
+            temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+        except OSError as error:
+            raise StoreError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from error
+        try:
+            numbered = {f"{i:02d}": array for i, (_, array) in enumerate(sorted((steps or {}).items()))}
+            meta = {
+                "format": FORMAT,
+                "method": name,
+                "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
+                "state": _save(temporary / "state", method.state()),
+                "steps": [key.partition(":")[2] for key in sorted(steps or {})],
+                "gallery": _encode_into(temporary / "gallery", method, X),
+                "labels": labels is not None,
+            }
+            _save(temporary / "steps", numbered)
+            named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
+            _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
+            (temporary / "index.json").write_text(json.dumps(meta, indent=1))
+            os.rename(temporary, folder)
+        except OSError as error:
+            raise StoreError(f"cannot write {folder}: {error.strerror or error}; free space and try again") from error
+        finally:
+            shutil.rmtree(temporary, ignore_errors=True)
+        return cls.load(folder)
+
+    @classmethod
+    def load(cls, folder: Path) -> ExemplarIndex:
+        """Open an index; its gallery is memory-mapped. Raises StoreError where it is missing, broken or too new."""
+        try:
+            meta = json.loads((folder / "index.json").read_text())
+            if meta["format"] != FORMAT:
+                raise StoreError(f"{folder} has index format {meta['format']}; this version reads format {FORMAT}")
+            method = registry.component("methods", meta["method"]).build(meta["parameters"])
+            method.restore({name: np.load(folder / "state" / f"{name}.npy") for name in meta["state"]})
+            gallery = {n: np.load(folder / "gallery" / f"{n}.npy", mmap_mode="r") for n in meta["gallery"]}
+            steps = {f"{i:02d}:{s}": np.load(folder / "steps" / f"{i:02d}.npy") for i, s in enumerate(meta["steps"])}
+            rows = np.load(folder / "rows.npy")
+            labels = np.load(folder / "labels.npy") if meta["labels"] else None
+        except FileNotFoundError as error:
+            raise StoreError(f"{folder} holds no whole index: {error.filename} is missing; write it again") from error
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            raise StoreError(f"the index {folder} cannot be read: {error}; write it again") from error
+        return cls(method, Encoding(**gallery), rows, labels, steps)
+
+
+def registered_name(method: ExemplarMethod) -> str:
+    """Return the name under which a method's class is registered; raises UsageError where it is not."""
+    name = registry.registered_name(type(method), "methods")
+    if name is None:
+        target = f"{type(method).__module__}:{type(method).__qualname__}"
+        raise UsageError(f"{target} is no registered method, so that an index of it could not be opened again")
+    return name
+
+
+def _encode_into(folder: Path, method: ExemplarMethod, X: np.ndarray) -> list[str]:
+    """Encode X block by block into memory-mapped files; return the names of the arrays."""
+    folder.mkdir()
+    files: dict[str, np.memmap] = {}
+    for start in range(0, len(X), BLOCK_ROWS):
+        arrays: Arrays = method.encode(X[start : start + BLOCK_ROWS]).arrays()
+        for name, array in arrays.items():
+            if start == 0:
+                shape = (len(X), *array.shape[1:])
+                files[name] = np.lib.format.open_memmap(
+                    folder / f"{name}.npy", mode="w+", dtype=array.dtype, shape=shape
+                )
+            files[name][start : start + len(array)] = array
+    for file in files.values():
+        file.flush()
+    return list(files)
+
+
+def _save(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[str]:
+    folder.mkdir(exist_ok=True)
+    for name, array in arrays.items():
+        np.save(folder / f"{name}.npy", np.asarray(array), allow_pickle=False)
+    return list(arrays)
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value if isinstance(value, int | float) else _text(value)
+
+
+def _text(value: Any) -> str | None:
+    return None if value is None else str(value)

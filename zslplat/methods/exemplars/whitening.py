@@ -1,0 +1,106 @@
+"""Whitening and linear discriminants: the same covariance as SLEM's, used the two usual ways.
+
+Hariharan, Malik and Ramanan, "Discriminative decorrelation for clustering and classification", ECCV 2012 (exemplar
+LDA); Jegou and Chum, "Negative evidences and co-occurences in image retrieval", ECCV 2012 (whitening).
+
+========  =============  =========  ================================================================================
+paper     here           shape      meaning
+========  =============  =========  ================================================================================
+mu_0      mean_          (d,)       mean of the negatives
+Sigma     values_, w     (d,)       eigenvalues of their covariance, largest first, with eigenvectors E (d, d)
+          shrinkage, s   scalar     w becomes (1 - s) w + s mean(w)
+          components     scalar     keep the first of the directions only
+========  =============  =========  ================================================================================
+
+Rows become (x - mu) E w^-p, compared by cosine: p = 1/2 whitens, p = 1 gives the discriminant directions.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.errors import MethodError
+from zslplat.methods.base import Arrays
+from zslplat.methods.exemplars import moments
+from zslplat.methods.exemplars.base import (
+    BLOCK_ROWS,
+    Encoding,
+    ExemplarMethod,
+    Rows,
+    check_matrix,
+    row_blocks,
+    unit_rows,
+)
+from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space
+
+
+class Whitening(ExemplarMethod):
+    """Cosine after whitening (``form="whiten"``) or between exemplar discriminants (``form="lda"``).
+
+    ``shrinkage`` draws the eigenvalues towards their mean; ``components`` keeps the leading directions (none: all).
+    The eigensystem is prepared, so that tuning costs the scores alone. Learned: ``mean_`` (d,), ``map_`` (d, r).
+    """
+
+    summary = "cosine after whitening by the negatives, or between exemplar discriminants (LDA)"
+    citation = "Hariharan, Malik, Ramanan: Discriminative decorrelation for clustering and classification. ECCV 2012"
+    tags = ("linear", "baseline")
+    preprocessing = Preprocessing(features=("l2",))
+    tolerance = 1e-6
+    tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
+    parameters = {
+        "form": Parameter("whiten (power 1/2) or lda (power 1)", Choice(("whiten", "lda")), Choice(("whiten", "lda"))),
+        "shrinkage": Parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True)),
+        "components": Parameter("leading directions that are kept; none: all", Optional(Integer(1))),
+    }
+
+    def __init__(self, form: str = "whiten", shrinkage: float = 0.01, components: int | None = None) -> None:
+        self.form = form
+        self.shrinkage = shrinkage
+        self.components = components
+
+    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+        """Return mean and eigensystem of the negatives."""
+        pool = moments.accumulate(row_blocks(negatives))
+        values, directions = moments.eigensystem(pool.covariance)
+        return {"mean": pool.mean, "values": values, "directions": directions}
+
+    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+        """Return the rows X (n, d) in the basis of the eigenvectors."""
+        X = check_matrix(X, len(statistics["mean"]))
+        return {"rotated": (X - statistics["mean"]) @ statistics["directions"]}
+
+    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Whitening:
+        """Fit on negatives (n, d); raises :class:`MethodError` where an eigenvalue that is divided by is 0."""
+        self.check_parameters()
+        found = self.prepare_fit(negatives, space={}) if statistics is None else statistics
+        values = np.asarray(found["values"])
+        kept = (1 - self.shrinkage) * values + self.shrinkage * values.mean()
+        kept = kept[: self.components]
+        if not kept[-1] > len(values) * np.finfo(float).eps * kept[0]:
+            raise MethodError(
+                f"the covariance of the negatives is singular in {len(kept)} directions; "
+                "raise shrinkage above 0, or keep fewer components"
+            )
+        self.mean_ = np.asarray(found["mean"])
+        self.scale_ = kept ** (-0.5 if self.form == "whiten" else -1.0)
+        self.map_ = np.asarray(found["directions"])[:, : len(kept)] * self.scale_
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+        """Return unit rows (n, r)."""
+        if statistics:
+            return Encoding(unit_rows(np.asarray(statistics["rotated"])[:, : len(self.scale_)] * self.scale_))
+        X = check_matrix(X, len(self.mean_))
+        blocks = [(X[i : i + BLOCK_ROWS] - self.mean_) @ self.map_ for i in range(0, len(X), BLOCK_ROWS)]
+        return Encoding(unit_rows(np.vstack(blocks) if blocks else np.empty((0, len(self.scale_)))))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return inner products (n_a, n_b) of unit rows."""
+        return np.asarray(A.vectors @ B.vectors.T)
+
+    def matrices(self) -> Arrays:
+        """Return mean and map."""
+        return {"mean": self.mean_, "map": self.map_}

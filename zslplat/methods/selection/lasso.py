@@ -1,0 +1,142 @@
+"""LASSO on class labels or signatures, from the Gram matrix alone.
+
+Tibshirani, "Regression Shrinkage and Selection via the Lasso", JRSS B 1996, for several targets at once:
+
+    min_W,b   (1 / 2n) |Y - 1 b' - X W|^2 + lambda sum_ij |W_ij|
+
+=========  ==================  ========  ==============================================================================
+symbol     here                shape     meaning
+=========  ==================  ========  ==============================================================================
+X, Y                           (n, ..)   features; one-hot labels, or the signature of each row
+G          gram                (d, d)    centred X'X / n
+q          correlations        (m, d)    centred Y'X / n
+W          W_                  (d, m)    weights
+lambda     strength * largest            ``strength`` is relative to the smallest lambda that gives W = 0
+=========  ==================  ========  ==============================================================================
+
+Column by column this is  min_w w'G w - 2 q'w + 2 lambda |w|_1, the problem of sparse coding with G as the Gram matrix
+of the atoms, and solved exactly by the same active-set solver.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.coding.sparse import sparse_codes
+from zslplat.methods.selection.base import (
+    TARGET,
+    FeatureSelector,
+    check_selection_inputs,
+    class_targets,
+    relative_pull,
+    with_pull,
+)
+from zslplat.methods.selection.statistics import has_gram, regression_statistics
+from zslplat.space import Choice, Parameter, Real, Space
+
+# Relative rounding of a Gram matrix of float32 products; without it, a singular one may have negative pivots.
+SINGLE_PRECISION = 1e-6
+
+
+def centred_products(statistics: Mapping[str, np.ndarray], phi: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return G (d, d) and q (m, d), both centred and divided by n; row signatures take the place of phi (c, m)."""
+    counts, means = statistics["counts"], statistics["means"]
+    n = counts.sum()
+    by_row = "cross" in statistics
+    targets = statistics["class_signatures"] if by_row else phi
+    centre, target_mean = counts @ means / n, counts @ targets / n
+    gram = np.array(statistics["gram"] if has_gram(statistics) else statistics["rows"].T @ statistics["rows"])
+    gram /= n
+    gram -= np.outer(centre, centre)
+    cross = statistics["cross"] if by_row else means.T @ (counts[:, None] * targets)
+    return gram, np.ascontiguousarray((cross / n - np.outer(centre, target_mean)).T)
+
+
+class LassoLabels(FeatureSelector):
+    """LASSO on one-hot class labels (``target="labels"``) or signatures (``target="attributes"``).
+
+    ``strength`` in (0, 1]: the weight of the l1 norm, relative to the smallest at which all weights are zero.
+    ``score``: length of a feature's weights over the targets, or their largest size. Features with zero weights
+    follow below zero, by the length of their correlation with the residual. Learned: ``W_`` (d, m).
+    """
+
+    summary = "LASSO on one-hot class labels"
+    citation = "Tibshirani: Regression Shrinkage and Selection via the Lasso. JRSS B 1996"
+    tags: ClassVar[tuple[str, ...]] = ("baseline", "supervised", "linear")
+    tolerance: ClassVar[float] = 1e-4
+    tolerance_reason: ClassVar[str] = (
+        "float32 rows are multiplied in single precision, and their order rounds otherwise"
+    )
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        "strength": Parameter(
+            "weight of the l1 norm, relative to the smallest that gives no features",
+            Real(0, 1, open_low=True),
+            Real(0.03, 0.9, log=True),
+        ),
+        "target": TARGET,
+        "score": Parameter("what ranks a feature with several weights", Choice(("length", "largest"))),
+    }
+
+    def __init__(self, *, strength: float = 0.1, target: str = "labels", score: str = "length") -> None:
+        self.strength = strength
+        self.target = target
+        self.score = score
+
+    def prepare_fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        space: Space,
+    ) -> Arrays:
+        """Return the centred products G and q."""
+        check_selection_inputs(X, y, S, row_signatures)
+        if self.target == "labels":
+            row_signatures = None
+        statistics = regression_statistics(X, y, len(S), row_signatures)
+        gram, correlations = centred_products(statistics, class_targets(self.target, S))
+        if X.dtype == np.float32:
+            gram[np.diag_indices_from(gram)] += SINGLE_PRECISION * np.trace(gram) / len(gram)
+        return {"gram": gram, "correlations": correlations}
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Self:
+        """Score the features by their weights; with ``statistics`` the rows are not read."""
+        if statistics is None:
+            statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
+        gram, correlations = np.asarray(statistics["gram"]), np.asarray(statistics["correlations"])
+        largest = float(np.abs(correlations).max(initial=0.0))
+        weight = self.strength * largest
+        W = sparse_codes(gram, correlations, 2 * weight).T if weight > 0 else np.zeros(correlations.T.shape)
+        scores = np.linalg.norm(W, axis=1) if self.score == "length" else np.abs(W).max(axis=1)
+        pulls = np.linalg.norm(correlations.T - gram @ W, axis=1)
+        self.W_ = W
+        self.diagnostics_ = Diagnostics(numbers={"active_features": float((scores > 0).sum()), "weight": weight})
+        return self._rank(with_pull(scores, relative_pull(pulls, scores > 0)))
+
+    def matrices(self) -> Arrays:
+        """Return scores, ranking and weights."""
+        return {**super().matrices(), "W": self.W_}
+
+
+class LassoAttributes(LassoLabels):
+    """LASSO on class or row signatures; see :class:`LassoLabels`."""
+
+    summary = "LASSO on class or row signatures"
+    tags = ("baseline", "supervised", "signatures", "linear")
+
+    def __init__(self, *, strength: float = 0.1, target: str = "attributes", score: str = "length") -> None:
+        super().__init__(strength=strength, target=target, score=score)

@@ -1,0 +1,37 @@
+"""Features in random order: what any selector must beat."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Self
+
+import numpy as np
+
+from zslplat.methods.selection.base import SEED, FeatureSelector, check_selection_inputs
+from zslplat.space import Parameter
+
+
+class RandomFeatures(FeatureSelector):
+    """Rank the features in an order drawn with ``seed``; repeats with other seeds show the spread."""
+
+    summary = "features in random order"
+    tags = ("baseline", "unsupervised")
+    random = True
+    expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
+    parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED}
+
+    def __init__(self, *, seed: int = 0) -> None:
+        self.seed = seed
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Self:
+        """Draw a score for every feature; the data matter through d alone."""
+        check_selection_inputs(X, y, S, row_signatures)
+        return self._rank(np.random.default_rng([self.seed, 4]).random(size=(X.shape[1],)))

@@ -1,0 +1,1 @@
+"""Methods that score rows against class signatures."""

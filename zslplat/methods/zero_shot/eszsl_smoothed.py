@@ -1,0 +1,90 @@
+"""ESZSL with its scores smoothed over the graph of the batch: what the graph alone is worth.
+
+========  ===========  ========  ===========================================================================
+symbol    here         shape     meaning
+========  ===========  ========  ===========================================================================
+P         P            (n, c)    ESZSL's scores as probabilities: softmax of scores over their spread
+W, D      W            (n, n)    cosine graph of the batch, k nearest, the same as MFMR's
+F         return       (n, c)    minimiser of |F - P|^2 + smoothing tr(F'(D - W)F) / mean degree
+========  ===========  ========  ===========================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.zero_shot.eszsl import ESZSL
+from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities, smooth
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Space
+
+
+class SmoothedESZSL(ESZSL):
+    """ESZSL followed by graph smoothing: the control that tells a joint method's own gain from its graph's.
+
+    ``smoothing`` weighs the graph against 1 for a row's own scores; ``temperature`` is in units of the spread of
+    scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a).
+    """
+
+    summary = "ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)"
+    tags = ("transductive", "graph", "control")
+    transductive = True
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
+    tolerance = 1e-2
+    tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
+    parameters = {
+        **ESZSL.parameters,
+        "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True)),
+        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
+        "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+    }
+
+    def __init__(
+        self,
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        labels: str = "binary",
+        scale: str = "mean",
+        smoothing: float = 10.0,
+        k: int = 10,
+        temperature: float = 0.5,
+        balance: float = 0.75,
+    ) -> None:
+        super().__init__(alpha, gamma, labels, scale)
+        self.smoothing = smoothing
+        self.k = k
+        self.temperature = temperature
+        self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return for every row of the batch its nearest others for the largest k that is searched."""
+        index, cosine = nearest(X, largest_k(space, "k", self.k))
+        return {"row_neighbours": index, "row_cosines": cosine}
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
+        if statistics is None:
+            statistics = self.prepare_score(X, S, space={})
+        scores = super().decision_function(X, S).astype(np.float64)
+        spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
+        P = probabilities(scores, self.temperature * max(spread, 1e-30))
+        W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
+        F = balanced(np.maximum(smooth(P, W, self.smoothing), 0), self.balance)
+        return log_shares(F)

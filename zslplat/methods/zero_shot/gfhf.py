@@ -1,0 +1,127 @@
+"""GFHF: harmonic label propagation from the signatures through the graph of the scored batch.
+
+Zhu, Ghahramani and Lafferty, "Semi-supervised learning using Gaussian fields and harmonic functions", ICML 2003. The
+labelled nodes are the classes themselves: each is placed in feature space by ridge regression from signatures.
+
+========  ==================  ==========  =====================================================================
+paper     here                shape       meaning
+========  ==================  ==========  =====================================================================
+          M                   (a, d)      ridge regression from signatures to (centred) features
+W_uu      W                   (n, n)      cosine graph of the batch, k nearest
+W_ul      joined              (n, c)      cosine of each class's promised vector with its nearest rows
+f_u       scores              (n, c)      (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class
+========  ==================  ==========  =====================================================================
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import linalg
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.zero_shot import spectral
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.feature_metric import unit_rows
+from zslplat.methods.zero_shot.graph_smoothing import balanced, harmonic, log_shares
+from zslplat.space import POSITIVE, Integer, Parameter, Real, Space
+
+FLOOR = 1e-3
+
+
+class GFHF(ZeroShotMethod):
+    """Label propagation from promised class vectors through the graph of the batch (Zhu et al., 2003).
+
+    ``alpha`` is the ridge of the regression in units of the mean curvature; ``k`` the neighbours in the graph of the
+    rows, the same graph as MFMR's; ``anchors`` the number of rows that each class's vector is joined to; ``balance``
+    divides each class's column by its mass to this power, class mass normalisation with equal masses at 1 (see
+    :func:`zslplat.methods.zero_shot.graph_smoothing.balanced` for its default).
+    Learned: ``M_`` (a, d), ``mean_`` (d,).
+    """
+
+    summary = "label propagation from the signatures through the graph of the scored batch"
+    citation = (
+        "Zhu, Ghahramani, Lafferty: Semi-supervised learning using Gaussian fields and harmonic functions. ICML 2003"
+    )
+    tags = ("transductive", "graph")
+    transductive = True
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
+    tolerance = 1e-2
+    tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
+    parameters = {
+        "alpha": Parameter("ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True)),
+        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
+        "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True)),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+    }
+
+    def __init__(self, alpha: float = 1.0, k: int = 10, anchors: int = 50, balance: float = 0.75) -> None:
+        self.alpha = alpha
+        self.k = k
+        self.anchors = anchors
+        self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return class sums and counts."""
+        check_fit_inputs(X, y, S)
+        return {
+            "class_sums": spectral.class_sums(X, y, len(S)),
+            "class_counts": spectral.class_counts(y, len(S)),
+        }
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return for every row of the batch its nearest others for the largest k that is searched."""
+        index, cosine = nearest(X, largest_k(space, "k", self.k))
+        return {"row_neighbours": index, "row_cosines": cosine}
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> GFHF:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
+        if statistics is None:
+            statistics = self.prepare_fit(X, y, S, space={})
+        S = np.asarray(S, dtype=np.float64)
+        sums, counts = np.asarray(statistics["class_sums"]), statistics["class_counts"]
+        self.mean_ = sums.sum(axis=0) / counts.sum()
+        gram = (S.T * counts) @ S
+        gram[np.diag_indices_from(gram)] += self.alpha * np.trace(gram) / len(gram)
+        centred = sums - counts[:, None] * self.mean_
+        self.M_ = linalg.solve(gram, S.T @ centred, assume_a="pos")
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the log-probabilities (n, c) of the batch X (n, d) for signatures S (c, a), from harmonic scores."""
+        if statistics is None:
+            statistics = self.prepare_score(X, S, space={})
+        W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
+        promised = np.asarray(S, dtype=np.float64) @ self.M_
+        cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(promised).T.astype(X.dtype)
+        F = balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
+        return log_shares(F)
+
+    def matrices(self) -> Arrays:
+        """Return M (a, d)."""
+        return {"M": self.M_}
+
+
+def _joined(cosines: np.ndarray, count: int) -> np.ndarray:
+    """Keep the ``count`` largest cosines of every column where they are positive; 0 elsewhere."""
+    if count < len(cosines):
+        least = np.partition(cosines, len(cosines) - count, axis=0)[len(cosines) - count]
+        cosines = np.where(cosines >= least, cosines, 0)
+    return np.maximum(cosines, 0).astype(np.float64)

@@ -1,0 +1,174 @@
+"""Kernel ESZSL: the bilinear compatibility of ESZSL in the feature space of any positive semidefinite kernel.
+
+Romera-Paredes and Torr, An embarrassingly simple approach to zero-shot learning, ICML 2015, section 3.2.
+
+| paper | here | shape | meaning |
+|---|---|---|---|
+| K | K | (n, n) | Gram matrix of the training rows |
+| Y | Y | (n, c) | labels, {0, 1} or {-1, 1} |
+| S' | S | (c, a) | signatures of the seen classes |
+| A | | (n, a) | coefficients: score of x against s is k(x) A s' |
+| gamma, lambda | alpha, gamma | | ridges on the feature and on the signature side |
+
+A = (K K + alpha K)^-1 K Y S (S'S + gamma I)^-1, which is (K + alpha I)^-1 Y S (S'S + gamma I)^-1 where K is
+invertible, and scores the same where it is not. With K = U diag(w) U' and S'S = R diag(t) R' every pair of ridges is
+a division:
+
+    score = phi(x) C [ (T S R) / ((w + alpha) (t + gamma)') ] R' s'
+
+with phi(x) = k(x, X), C = U, T = U'Y. Beyond ``exact_rows`` rows the kernel is replaced by low-rank features B
+(pivoted incomplete Cholesky), B'B = Q diag(w) Q', phi(x) the coordinates of x, C = Q, T = Q'B'Y: the same formula.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.kernels.base import Kernel
+from zslplat.kernels.low_rank import incomplete_cholesky
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.kernel_parameter import KernelMethod
+from zslplat.methods.row_order import row_keys
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space, Text
+
+# Candidates per block of pivots: matrix products instead of vector ones.
+_PIVOT_BLOCK = 64
+
+
+def solve(
+    values: np.ndarray, directions: np.ndarray, sums: np.ndarray, S: np.ndarray, alpha: float, gamma: float
+) -> np.ndarray:
+    """Return the coefficients (p, a), so that a score is phi(x) @ coefficients @ s'; float64.
+
+    ``values`` w (r,), ``directions`` C (p, r), ``sums`` T (r, c), ``S`` (c, a), absolute ridges.
+    """
+    t, R = linalg.eigh(S.T @ S)
+    inner = (sums @ (S @ R)) / ((values + alpha)[:, None] * (np.maximum(t, 0) + gamma))
+    return np.asarray((directions @ inner) @ R.T)
+
+
+class KernelESZSL(KernelMethod, ZeroShotMethod):
+    """ESZSL with a kernel on the features, in closed form.
+
+    ``alpha`` and ``gamma`` are in units of the mean non-zero eigenvalue of K and the mean eigenvalue of S'S
+    (``scale="mean"``) or absolute. Up to ``exact_rows`` training rows the Gram matrix is used as it is, beyond that
+    ``rank`` low-rank features. The decomposition is prepared once where the kernel is not searched. Learned:
+    ``coefficients_`` (n or rank, a) and ``kernel_``. Everything in float64.
+    """
+
+    summary = "ESZSL with any positive semidefinite kernel, closed form"
+    citation = "Romera-Paredes, Torr: An embarrassingly simple approach to zero-shot learning. ICML 2015"
+    tags = ("inductive", "kernel", "closed form")
+    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
+    tolerance = 1e-5
+    tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
+    parameters = {
+        "kernel": Parameter("kernel expression, or any (tuned over all that fit)", Text()),
+        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True)),
+        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True)),
+        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary"))),
+        "scale": Parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute"))),
+        "rank": Parameter("number of low-rank features beyond exact_rows", Integer(1)),
+        "exact_rows": Parameter("most training rows for which the whole Gram matrix is decomposed", Integer(0)),
+    }
+
+    def __init__(
+        self,
+        kernel: Any = "gaussian(sigma=0.7*median)",
+        alpha: float = 1.0,
+        gamma: float = 1.0,
+        labels: str = "binary",
+        scale: str = "mean",
+        rank: int = 500,
+        exact_rows: int = 3000,
+    ) -> None:
+        self.kernel = kernel
+        self.alpha = alpha
+        self.gamma = gamma
+        self.labels = labels
+        self.scale = scale
+        self.rank = rank
+        self.exact_rows = exact_rows
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return the eigendecomposition of K (or of B'B), unless the kernel itself is searched."""
+        if any(name == "kernel" or name.startswith("kernel.") for name in space):
+            return {}
+        check_fit_inputs(X, y, S)
+        kernel = self.parsed_kernel().resolved(X)
+        Y = np.zeros((len(X), len(S)))
+        Y[np.arange(len(y)), y] = 1.0
+        arrays: Arrays = {}
+        if len(X) <= self.exact_rows:
+            landmarks, C_of, Z = X, None, kernel(np.asarray(X, dtype=np.float64))
+        else:
+            # Many kernels have a constant diagonal: the first pivots go by the place of the rows.
+            order = np.argsort(row_keys("X", X), kind="stable")
+            X, Y = X[order], Y[order]
+            features = incomplete_cholesky(kernel, X, rank=self.rank, block=_PIVOT_BLOCK)
+            landmarks, C_of, Z = features.landmarks, features.features, features.features.T @ features.features
+            arrays |= {"factor": features.factor, "residual": np.asarray(features.residual)}
+        values, directions = linalg.eigh(Z, driver="evd", check_finite=False)
+        kept = values > 1e-10 * values[-1]
+        directions = directions[:, kept]
+        rows = directions if C_of is None else C_of @ directions
+        return arrays | {
+            "landmarks": np.asarray(landmarks),
+            "values": values[kept],
+            "directions": directions,
+            "sums": rows.T @ Y,
+            "totals": rows.sum(axis=0),
+        }
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> KernelESZSL:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
+        if not statistics:
+            statistics = self.prepare_fit(X, y, S, space={})
+        self.kernel_: Kernel = self.parsed_kernel().resolved(X)
+        self.landmarks_ = np.asarray(statistics["landmarks"])
+        self.factor_ = statistics.get("factor")
+        values, S = np.asarray(statistics["values"]), np.asarray(S, dtype=np.float64)
+        sums = np.asarray(statistics["sums"])
+        if self.labels == "signed":
+            sums = 2 * sums - np.asarray(statistics["totals"])[:, None]
+        alpha, gamma = self.alpha, self.gamma
+        if self.scale == "mean":
+            alpha *= float(values.mean())
+            gamma *= float(np.einsum("ij,ij->", S, S)) / S.shape[1]
+        self.coefficients_ = solve(values, np.asarray(statistics["directions"]), sums, S, alpha, gamma)
+        numbers = {"rank": float(len(values)), "alpha_absolute": alpha, "gamma_absolute": gamma}
+        if "residual" in statistics:
+            numbers["residual"] = float(statistics["residual"])
+        self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the scores (n, c) of rows X (n, d) against signatures S (c, a)."""
+        weights = self.coefficients_ @ np.asarray(S, dtype=np.float64).T
+        scores = np.empty((len(X), len(S)))
+        landmarks = np.asarray(self.landmarks_, dtype=np.float64)
+        if self.factor_ is not None:
+            weights = linalg.solve_triangular(self.factor_, weights, lower=True, trans="T")
+        for rows, K in self.kernel_.blocks(X, landmarks):
+            scores[rows] = K @ weights
+        return scores
+
+    def matrices(self) -> Arrays:
+        """Return the coefficients and the rows that they belong to."""
+        found = {"coefficients": self.coefficients_, "landmarks": self.landmarks_}
+        return found if self.factor_ is None else {**found, "factor": np.asarray(self.factor_)}

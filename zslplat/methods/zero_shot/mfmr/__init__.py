@@ -1,0 +1,1 @@
+"""Matrix tri-factorization with manifold regularizations."""

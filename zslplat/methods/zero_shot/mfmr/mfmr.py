@@ -1,0 +1,386 @@
+"""MFMR: learn a non-negative projection by tri-factorisation, and compare rows with what it promises.
+
+Xu, Shen, Yang, Zhang, Shen and Song, "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
+Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
+
+========  ===========  ==========  ============================================================================
+paper     here         shape       meaning
+========  ===========  ==========  ============================================================================
+X_s'      X            (n, d)      features of seen classes, non-negative, rows of unit length
+A_s'      S            (c, a)      signatures of seen classes, non-negative
+Y_s       Y            (n, c)      labels, one-hot; enters only through class sums and counts
+U         U            (d, a)      projection: U s is the feature vector that signature s promises
+W^F       W            (d, d)      graph of the features (columns of X), k nearest by cosine
+lambda    lam          scalar      weight of the feature graph
+========  ===========  ==========  ============================================================================
+
+An update of U touches (d, a) and (a, a) matrices and the sparse graph: X enters through Y'X, the counts and |X|^2.
+
+**What differs from the printed form** (``variant="paper"`` keeps it), and why. Only the second point corrects an
+error; the others are additions, whose worth without the factorisation
+:mod:`~zslplat.methods.zero_shot.ridge_prototypes` shows:
+
+* Signatures are centred and split into positive and negative parts: the presence and the absence of an attribute
+  each get a non-negative column of U. Shifted to be positive, all classes share most of their signature.
+* U is not normalised after each update, so that the objective never rises; the scale that the normalisation fixes is
+  fixed by the data and, where signatures are nearly collinear, by a ridge on U (``ridge``).
+* The start is the same for every column and proportional to the mean row: nothing is random, and where the solution
+  is not unique (more attributes than classes) the updates keep close to that start.
+* Classes are compared in feature space, in the metric of the within-class residual (``feature_metric``). Eq. 10's
+  pseudo-inverse of U multiplies noise where columns of U are nearly collinear.
+* A row's cosines are reported relative to each other: less ``temperature`` times the log of the sum of
+  exp(cosine / temperature) over classes, the log-probability of each class up to scale. Rows that are close to every
+  class no longer lead every class's list in retrieval; inside a row nothing changes.
+* ``lam`` and ``ridge`` are in units of the mean curvature of the data term, so that their ranges fit any data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.errors import MethodError
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.neighbours import affinity, degrees, largest_k, nearest
+from zslplat.methods.zero_shot import feature_metric, spectral
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric, unit_rows
+from zslplat.methods.zero_shot.mfmr.factorisation import Factorisation, factorise
+from zslplat.methods.zero_shot.mfmr.trifactorisation import learn_both
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
+
+
+def learn_projection(
+    statistics: Mapping[str, np.ndarray],
+    S: np.ndarray,
+    *,
+    lam: float,
+    ridge: float,
+    k: int,
+    iterations: int,
+    tolerance: float,
+) -> Factorisation:
+    """Minimise Eq. 7 plus a ridge over U (d, a), with Eq. 9 without its root; objective never rises.
+
+    ``statistics`` as :meth:`MFMR.prepare_fit` gives them; ``lam`` and ``ridge`` in units of the mean curvature.
+    """
+    linear = statistics["class_sums"].T @ S  # X'Y S
+    gram = (S.T * statistics["class_counts"]) @ S  # S'Y'Y S
+    curvature = np.trace(gram) / len(gram)
+    gram[np.diag_indices_from(gram)] += ridge * curvature
+    W = affinity(statistics["feature_neighbours"], statistics["feature_cosines"], k)
+    start = np.repeat(statistics["class_sums"].sum(axis=0)[:, None], S.shape[1], axis=1)
+    start += 1e-3 * start.mean() + np.finfo(float).tiny
+    start *= np.vdot(linear, start) / max(float(np.vdot(start @ gram, start)), np.finfo(float).tiny)
+    return factorise(
+        start,
+        linear,
+        gram,
+        W,
+        lam * curvature / max(float(degrees(W).mean()), np.finfo(float).tiny),
+        float(statistics["squared_length"]),
+        iterations=iterations,
+        tolerance=tolerance,
+    )
+
+
+def learn_projection_as_printed(
+    statistics: Mapping[str, np.ndarray],
+    S: np.ndarray,
+    *,
+    lam: float,
+    k: int,
+    seed: int,
+    iterations: int,
+    tolerance: float,
+) -> Factorisation:
+    """Algorithm 1: random positive start, Eq. 9, columns of U (d, a) scaled to sum 1 after each update."""
+    class_sums = statistics["class_sums"]
+    return factorise(
+        np.random.default_rng([seed, 0]).uniform(0.1, 1.0, (class_sums.shape[1], S.shape[1])),
+        class_sums.T @ S,
+        (S.T * statistics["class_counts"]) @ S,
+        affinity(statistics["feature_neighbours"], statistics["feature_cosines"], k),
+        lam,
+        float(statistics["squared_length"]),
+        iterations=iterations,
+        tolerance=tolerance,
+        normalise=True,
+    )
+
+
+class MFMR(ZeroShotMethod):
+    """Matrix tri-factorisation with manifold regularisation, common prediction scheme (Xu et al., 2017).
+
+    ``compare`` says how a row meets a class: ``residual`` (default) by cosine in feature space, centred, in the
+    metric of the within-class residual with ``shrinkage``; ``features`` by plain cosine in feature space; ``inverse``
+    by cosine in signature space after Eq. 10's projection, with a regularised inverse: ``shrinkage`` times the mean
+    eigenvalue of U'U is added to U'U.
+
+    ``variant="paper"`` follows Algorithm 1 throughout: random positive start, columns of U scaled to sum 1 after each
+    update, pseudo-inverse, plain cosines; ``ridge``, ``compare``, ``shrinkage`` and ``temperature`` are not used.
+
+    ``labels="free"`` goes on from Eq. 7's solution to Eq. 6, whose V_s is free: ``gamma_fit`` weighs the graph of the
+    training rows, ``label_anchor`` holds V_s to the labels. It keeps ``V_seen_`` (n, c).
+
+    Learned: ``U_`` (d, a), ``mean_`` (d,), ``promised_mean_`` (d,); ``diagnostics_`` holds the objective by update.
+    Raises :class:`MethodError` for negative features or signatures.
+    """
+
+    summary = "non-negative tri-factorisation with a feature graph, common prediction scheme"
+    citation = (
+        "Xu, Shen, Yang, Zhang, Shen, Song: Matrix tri-factorization with manifold regularizations for zero-shot "
+        "learning. CVPR 2017"
+    )
+    tags = ("inductive", "linear", "non-negative", "graph")
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
+    random = True
+    tolerance = 1e-2
+    tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
+    parameters = {
+        "lam": Parameter("weight of the feature graph", NON_NEGATIVE, Real(1e-3, 1e1, log=True)),
+        "k": Parameter("neighbours in both graphs", Integer(1), Integer(3, 40, log=True)),
+        "k_features": Parameter("neighbours in the feature graph, instead of k", Optional(Integer(1))),
+        "k_instances": Parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1))),
+        "ridge": Parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True)),
+        "compare": Parameter("where rows and classes are compared", Choice(("residual", "features", "inverse"))),
+        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True)),
+        "temperature": Parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE),
+        "labels": Parameter(
+            "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free"))
+        ),
+        "gamma_fit": Parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE),
+        "label_anchor": Parameter("how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE),
+        "rounds": Parameter("alternations between U and V_s, with free labels", Integer(1)),
+        "iterations": Parameter("largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1))),
+        "converged_at": Parameter(
+            "stop when an update changes the objective by this fraction of its range; none: 3e-4, or 0 as printed",
+            Optional(NON_NEGATIVE),
+        ),
+        "variant": Parameter("best: as improved here; paper: as printed", Choice(("best", "paper"))),
+        "seed": Parameter("seed of the random start of the printed form", Integer(0)),
+    }
+
+    def __init__(
+        self,
+        lam: float = 0.1,
+        k: int = 10,
+        k_features: int | None = None,
+        k_instances: int | None = None,
+        ridge: float = 0.3,
+        compare: str = "residual",
+        shrinkage: float = 5.0,
+        temperature: float = 0.05,
+        labels: str = "fixed",
+        gamma_fit: float = 1.0,
+        label_anchor: float = 0.0,
+        rounds: int = 5,
+        iterations: int | None = None,
+        converged_at: float | None = None,
+        variant: str = "best",
+        seed: int = 0,
+    ) -> None:
+        self.lam = lam
+        self.k = k
+        self.k_features = k_features
+        self.k_instances = k_instances
+        self.ridge = ridge
+        self.compare = compare
+        self.shrinkage = shrinkage
+        self.temperature = temperature
+        self.labels = labels
+        self.gamma_fit = gamma_fit
+        self.label_anchor = label_anchor
+        self.rounds = rounds
+        self.iterations = iterations
+        self.converged_at = converged_at
+        self.variant = variant
+        self.seed = seed
+
+    @property
+    def is_random(self) -> bool:
+        """Only the printed form draws its start."""
+        return self.variant == "paper"
+
+    @property
+    def wanted_preprocessing(self) -> Preprocessing:
+        """The printed form takes signatures as they are; columns with negative values are lifted to 0."""
+        return Preprocessing(("split", "l2"), ("lift",)) if self.variant == "paper" else self.preprocessing
+
+    @property
+    def space(self) -> Space:
+        """The ranges to search; those of the improvements only where they are used."""
+        space = super().space
+        if self.variant == "paper":
+            for name in self._improvements:
+                space.pop(name, None)
+            for name in {"lam", "gamma"} & set(space):
+                space[name] = Real(1e-3, 1e3, log=True)  # in the data's own units, which nobody knows beforehand
+        return space
+
+    _improvements: tuple[str, ...] = ("ridge", "shrinkage")
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return class sums, the residual metric, and every feature's nearest for the largest k that is searched."""
+        check_fit_inputs(X, y, S)
+        require_non_negative("features", X)
+        require_non_negative("signatures", S)
+        index, cosine = nearest(X, self._most_neighbours(space, "k_features"), axis=1)
+        sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
+        statistics: Arrays = {
+            "class_sums": sums,
+            "class_counts": counts,
+            "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
+            "feature_neighbours": index,
+            "feature_cosines": cosine,
+        }
+        if self._uses_residual:
+            statistics.update(feature_metric.prepare(X, y, sums, counts))
+        if self.labels == "free":
+            index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))
+            statistics.update(training_neighbours=index, training_cosines=cosine)
+        return statistics
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> MFMR:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a), all non-negative."""
+        if statistics is None:
+            statistics = self.prepare_fit(X, y, S, space={})
+        S = np.asarray(S, dtype=np.float64)
+        k, (steps, tolerance) = self.k_features or self.k, self._stopping
+        if self.variant == "paper":
+            solution = learn_projection_as_printed(
+                statistics, S, lam=self.lam, k=k, seed=self.seed, iterations=steps, tolerance=tolerance
+            )
+        else:
+            solution = learn_projection(
+                statistics, S, lam=self.lam, ridge=self.ridge, k=k, iterations=steps, tolerance=tolerance
+            )
+        if self.labels == "free":
+            solution = self._free_labels(X, y, S, solution, statistics)
+        self.U_ = solution.factor
+        weights = statistics["class_counts"] / statistics["class_counts"].sum()
+        self.mean_ = statistics["class_sums"].sum(axis=0) / statistics["class_counts"].sum()
+        self.promised_mean_ = (weights @ S) @ self.U_.T
+        self.metric_ = ResidualMetric(statistics, self.shrinkage) if self._uses_residual else EuclideanMetric()
+        self.diagnostics_ = Diagnostics(
+            series={"objective": solution.objective},
+            numbers={"converged": float(solution.converged), "updates": float(len(solution.objective) - 1)},
+        )
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the cosine of every row of X (n, d) with every signature of S (c, a), as ``compare`` says.
+
+        Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
+        """
+        cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
+        return cosines if self.variant == "paper" else feature_metric.relative(cosines, self.temperature)
+
+    def project(self, X: np.ndarray) -> np.ndarray:
+        """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""
+        if self.variant == "paper":
+            inverse = np.linalg.pinv(self.U_)
+        else:
+            gram = self.U_.T @ self.U_
+            gram[np.diag_indices_from(gram)] += self.shrinkage * np.trace(gram) / len(gram)
+            inverse = np.linalg.solve(gram, self.U_.T)
+        return np.asarray(X @ inverse.T.astype(X.dtype))
+
+    def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
+        """Return the rows of X (n, d) in signature space (n, a), for maps."""
+        return {"common scheme": self.project(X)}
+
+    def matrices(self) -> Arrays:
+        """Return U (d, a) and, with free labels, V_s (n, c) as V_seen."""
+        return {"U": self.U_, **({"V_seen": self.V_seen_} if self.labels == "free" else {})}
+
+    def _free_labels(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        start: Factorisation,
+        statistics: Mapping[str, np.ndarray],
+    ) -> Factorisation:
+        """Go on from Eq. 7's solution to Eq. 6 with V_s free; keeps V_s as ``V_seen_``."""
+        printed = self.variant == "paper"
+        W_features = affinity(
+            statistics["feature_neighbours"], statistics["feature_cosines"], self.k_features or self.k
+        )
+        W_rows = affinity(statistics["training_neighbours"], statistics["training_cosines"], self.k_instances or self.k)
+        curvature_U = float(np.einsum("c,ca,ca->", statistics["class_counts"], S, S)) / S.shape[1]
+        curvature_V = float(np.mean(np.sum((S @ start.factor.T) ** 2, axis=1)))
+        per_degree = [
+            1.0 if printed else unit / max(float(degrees(W).mean()), np.finfo(float).tiny)
+            for unit, W in ((curvature_U, W_features), (curvature_V, W_rows))
+        ]
+        solution, self.V_seen_ = learn_both(
+            X,
+            y,
+            S,
+            start.factor,
+            W_features,
+            W_rows,
+            lam=self.lam * per_degree[0],
+            ridge=0.0 if printed else self.ridge * curvature_U,
+            gamma=self.gamma_fit * per_degree[1],
+            anchor=self.label_anchor * curvature_V,
+            rounds=self.rounds,
+            updates=max(1, self._stopping[0] // 10),
+            normalise=printed,
+        )
+        return solution
+
+    @property
+    def _stopping(self) -> tuple[int, float]:
+        """Return the largest number of updates, and the relative change of the objective that ends them.
+
+        The printed form starts from random numbers and scales its columns after each update: its objective does not
+        settle, and accuracy still rises after hundreds of updates.
+        """
+        iterations, converged_at = (1000, 0.0) if self.variant == "paper" else (100, 3e-4)
+        return self.iterations or iterations, converged_at if self.converged_at is None else self.converged_at
+
+    @property
+    def _uses_residual(self) -> bool:
+        return self.variant != "paper" and self.compare == "residual"
+
+    def _common_scores(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
+        if self.variant == "paper" or self.compare == "inverse":
+            return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(X.dtype))
+        rows, promised = self._placed(X, S)
+        return self.metric_.cosines(rows, promised)
+
+    def _placed(self, X: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """Return rows (n, d) and promised vectors S U' (c, d), centred where the residual metric is used."""
+        promised = S @ self.U_.T
+        if self._uses_residual:
+            return X - self.mean_.astype(X.dtype), promised - self.promised_mean_
+        return X, promised
+
+    def _most_neighbours(self, space: Space, own: str) -> int:
+        """Return the largest k that trials can ask of one graph: of its own parameter, else of ``k``."""
+        asked = largest_k(space, own, getattr(self, own))
+        if asked is None or (own in space and None in getattr(space[own], "values", ())):
+            asked = max(asked or 0, largest_k(space, "k", self.k) or 0)
+        return asked
+
+
+def require_non_negative(what: str, values: np.ndarray) -> None:
+    """Raise :class:`MethodError` where a matrix that is to be factorised has a negative entry."""
+    low = float(values.min()) if values.size else 0.0
+    if low < 0:
+        raise MethodError(
+            f"{what} reach down to {low:.3g} but must be non-negative; preprocess them with shift or split"
+        )

@@ -1,0 +1,209 @@
+"""MFMR with the joint prediction scheme: the labels of a batch are one non-negative factor over its own graph.
+
+Xu et al., "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning", CVPR 2017: Eqs. 11 to 14
+and Algorithm 2. Rows are samples here; U is learned as in :mod:`zslplat.methods.zero_shot.mfmr.mfmr`.
+
+========  ===========  ==========  ============================================================================
+paper     here         shape       meaning
+========  ===========  ==========  ============================================================================
+X_u'      X            (n, d)      features of the batch that is scored, non-negative, rows of unit length
+A_u'      S            (c, a)      signatures that the batch may belong to
+V_u       V            (n, c)      scores: row i belongs to the class of its largest entry
+W^I       W            (n, n)      graph of the rows of the batch, k nearest by cosine
+gamma     gamma        scalar      weight of the row graph, against 1 for a row's own evidence
+========  ===========  ==========  ============================================================================
+
+The form used by default minimises over V >= 0, by Eq. 13 in its form for signed data,
+
+    (1 - anchor) [ |X/scale - V B|^2 + |V 1 - 1|^2 ] + anchor |V - P|^2 + gamma tr(V'(Q - W)V) / mean degree
+
+* X and B (the promised vectors U A_u) are centred and scaled to unit length in the metric of the residual, so that
+  neither drowns the other; ``scale`` says how long rows are against promised vectors. A row that should be one class
+  rather than a mixture of several wants short promises, hence ``scale`` < 1.
+* Rows of V tend to sum 1, instead of Algorithm 2's columns after each update, which would void the guarantee that the
+  objective never rises. Columns are balanced once, at the end: divided by their sums to the power ``balance``
+  (1: every class gets the same mass, the constraint of Eq. 11, which is to know that the classes of the batch are
+  equally frequent; 0: not at all). The default takes them to be roughly so: see :func:`graph_smoothing.balanced`.
+* Scores are log-probabilities of V (:func:`log_shares`), not V: the same classes, better rankings of rows.
+* P holds the common scheme's scores, as probabilities (softmax of cosines over ``temperature``). The updates start
+  from P, and stay near it as ``anchor`` says: 0 is Eq. 11's own data term, 1 only smooths P over the graph.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import sparse
+
+from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.neighbours import affinity, degrees, nearest
+from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
+from zslplat.methods.zero_shot.mfmr.factorisation import TINY, Factorisation, factorise
+from zslplat.methods.zero_shot.mfmr.mfmr import MFMR, require_non_negative
+from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
+
+
+class MFMRJoint(MFMR):
+    """Matrix tri-factorisation with manifold regularisation, joint prediction scheme (Xu et al., 2017).
+
+    The rows of a batch are scored together; see the head of this module for the objective. ``gamma=0`` leaves the row
+    graph out, ``lam=0`` the feature graph. ``variant="paper"`` follows Algorithms 1 and 2: random positive starts,
+    columns of U and V scaled to sum 1 after each update, gamma and lam absolute; ``anchor``, ``scale``,
+    ``temperature`` and ``balance`` are not used. Learned: ``U_`` (d, a); ``V_`` (n, c) of the last scored batch.
+    """
+
+    summary = "non-negative tri-factorisation with graphs over features and over the scored batch"
+    tags = ("transductive", "linear", "non-negative", "graph")
+    transductive = True
+    parameters = {
+        **MFMR.parameters,
+        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True)),
+        "anchor": Parameter("weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1)),
+        "scale": Parameter("length of promised vectors against rows", POSITIVE),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+    }
+    _improvements = (*MFMR._improvements, "anchor")
+
+    def __init__(
+        self,
+        lam: float = 0.1,
+        k: int = 10,
+        k_features: int | None = None,
+        k_instances: int | None = None,
+        ridge: float = 0.3,
+        compare: str = "residual",
+        shrinkage: float = 5.0,
+        temperature: float = 0.05,
+        labels: str = "fixed",
+        gamma_fit: float = 1.0,
+        label_anchor: float = 0.0,
+        rounds: int = 5,
+        gamma: float = 5.0,
+        anchor: float = 0.75,
+        scale: float = 0.3,
+        balance: float = 0.75,
+        iterations: int | None = None,
+        converged_at: float | None = None,
+        variant: str = "best",
+        seed: int = 0,
+    ) -> None:
+        super().__init__(
+            lam=lam,
+            k=k,
+            k_features=k_features,
+            k_instances=k_instances,
+            ridge=ridge,
+            compare=compare,
+            shrinkage=shrinkage,
+            temperature=temperature,
+            labels=labels,
+            gamma_fit=gamma_fit,
+            label_anchor=label_anchor,
+            rounds=rounds,
+            iterations=iterations,
+            converged_at=converged_at,
+            variant=variant,
+            seed=seed,
+        )
+        self.gamma = gamma
+        self.anchor = anchor
+        self.scale = scale
+        self.balance = balance
+
+    @property
+    def knows_of_batch(self) -> tuple[str, ...]:
+        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent.
+
+        The printed form scales every class's column to sum 1 after each update, which is to know it, too.
+        """
+        knows_balance = self.variant == "paper" or self.balance > 0
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if knows_balance else ()))
+
+    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return for every row of the batch its nearest others for the largest k that is searched."""
+        require_non_negative("features", X)
+        index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))
+        return {
+            "row_neighbours": index,
+            "row_cosines": cosine,
+            "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
+        }
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return log-probabilities (n, c) for the batch X (n, d) and signatures S (c, a); keeps V (n, c) as ``V_``.
+
+        ``variant="paper"`` returns V itself.
+        """
+        if statistics is None:
+            statistics = self.prepare_score(X, S, space={})
+        W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
+        S = np.asarray(S, dtype=np.float64)
+        if self.variant == "paper":
+            solution = self._factorise_as_printed(X, S, W, float(statistics["squared_length"]))
+            self.V_ = scores = solution.factor
+        else:
+            solution = self._factorise_batch(X, S, W)
+            self.V_ = balanced(solution.factor, self.balance)
+            scores = log_shares(self.V_)
+        self.diagnostics_.series["objective_joint"] = solution.objective
+        self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
+        return scores
+
+    def project_jointly(self, S: np.ndarray) -> np.ndarray:
+        """Return the rows of the last batch in signature space (n, a): the mixture of S (c, a) that V says."""
+        V = self.V_ / (self.V_.sum(axis=1, keepdims=True) + TINY)
+        return np.asarray(V @ S)
+
+    def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
+        """Return the rows of the last batch, X (n, d), in signature space (n, a) by either scheme, for maps."""
+        return {"common scheme": self.project(X), "joint scheme": self.project_jointly(S)}
+
+    def matrices(self) -> Arrays:
+        """Return U (d, a) and, after scoring, V (n, c) of the last batch."""
+        return {**super().matrices(), **({"V": self.V_} if hasattr(self, "V_") else {})}
+
+    def _factorise_batch(self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array) -> Factorisation:
+        rows, B = self._placed(X, S)
+        cosines = self.metric_.cosines(rows, B).astype(np.float64)
+        between = np.clip(self.metric_.cosines(B, B), -1, 1)
+        P = cosines if self.compare != "inverse" else self._common_scores(X, S).astype(np.float64)
+        P = probabilities(P, self.temperature)
+        own = 1 - self.anchor
+        linear = own * (cosines / self.scale + 1) + self.anchor * P
+        gram = own * (between + 1) + self.anchor * np.eye(len(B))
+        constant = own * len(X) * (1 / self.scale**2 + 1) + self.anchor * float(np.vdot(P, P))
+        return factorise(
+            P + 1e-3,  # an entry that starts at 0 would stay there
+            linear,
+            gram,
+            W,
+            self.gamma / max(float(degrees(W).mean()), TINY),
+            constant,
+            iterations=self._stopping[0],
+            tolerance=self._stopping[1],
+        )
+
+    def _factorise_as_printed(
+        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, constant: float
+    ) -> Factorisation:
+        """Algorithm 2: random positive start, Eq. 13, columns of V (n, c) scaled to sum 1 after each update."""
+        B = S @ self.U_.T  # (U A_u)', one row per class
+        return factorise(
+            np.random.default_rng([self.seed, 1]).uniform(0.1, 1.0, (len(X), len(S))),
+            X @ B.T.astype(X.dtype),
+            B @ B.T,
+            W,
+            self.gamma,
+            constant,
+            iterations=self._stopping[0],
+            tolerance=self._stopping[1],
+            normalise=True,
+        )

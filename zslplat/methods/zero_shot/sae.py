@@ -1,0 +1,107 @@
+"""SAE: a linear autoencoder whose code is the signature, from one Sylvester equation.
+
+Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017. Rows are samples here.
+
+========  ===========  ========  ==============================================================================
+paper     here         shape     meaning
+========  ===========  ========  ==============================================================================
+X'        X            (n, d)    features
+S'        Y S          (n, a)    the signature of each row's class
+W         W            (a, d)    encoder; W' decodes
+lambda    lam          scalar    weight of the encoder's error against the decoder's
+========  ===========  ========  ==============================================================================
+
+The minimiser of |X' - W'S|^2 + lam |W X - S|^2 (in the paper's columns) solves A W + lam W B = (1 + lam) C with
+A = S'Y'Y S (a, a), B = X'X (d, d), C = S'Y'X (a, d). With A = R diag(t) R' and B = Q diag(f) Q',
+
+    W = R [ (1 + lam) (R' C Q) / (t_i + lam f_j) ] Q',
+
+so that every lam costs one elementwise division.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+from scipy import linalg
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.base import Arrays
+from zslplat.methods.zero_shot import spectral
+from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
+
+
+def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> np.ndarray:
+    """Return W (a, d) in float64; ``statistics`` as :func:`spectral.prepare` gives them."""
+    t, R = linalg.eigh((S.T * statistics["class_counts"]) @ S, check_finite=False)
+    Q, f = statistics["feature_directions"], statistics["feature_values"]
+    right = (S @ R).T @ (np.asarray(statistics["class_sums"]) @ Q)
+    divisor = np.maximum(t, 0)[:, None] + lam * f
+    # A direction that neither side knows has a zero right-hand side as well: its solution of least norm is 0.
+    known = (t > 1e-12 * t[-1])[:, None] | (f > 1e-12 * f[-1])
+    inner = np.where(known, (1 + lam) * right / np.where(known, divisor, 1), 0)
+    return np.asarray(R @ inner @ Q.T)
+
+
+class SAE(ZeroShotMethod):
+    """Semantic autoencoder (Kodirov et al., 2017), by the two eigendecompositions of its Sylvester equation.
+
+    ``direction``: ``s->f`` decodes every signature and compares by cosine in feature space, ``f->s`` encodes every
+    row and compares by cosine in signature space. The rows of W are scaled to unit length before either, as in the
+    authors' demonstration code. Learned: ``W_`` (a, d). Scores are cosines.
+    """
+
+    summary = "semantic autoencoder, closed form; both directions of comparison"
+    citation = "Kodirov, Xiang, Gong: Semantic autoencoder for zero-shot learning. CVPR 2017"
+    tags = ("inductive", "linear", "closed form")
+    preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
+    tolerance = 1e-4
+    tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
+    parameters = {
+        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True)),
+        "direction": Parameter("compare in feature space or in signature space", Choice(("s->f", "f->s"))),
+    }
+
+    def __init__(self, lam: float = 1.0, direction: str = "s->f") -> None:
+        self.lam = lam
+        self.direction = direction
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return class sums and the eigendecomposition of X'X (or XX')."""
+        check_fit_inputs(X, y, S)
+        return spectral.prepare(X, y, len(S))
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> SAE:
+        """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
+        if statistics is None:
+            statistics = self.prepare_fit(X, y, S, space={})
+        self.W_ = solve(statistics, np.asarray(S, dtype=np.float64), self.lam)
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
+        W = _unit_rows(self.W_)
+        S = np.asarray(S, dtype=np.float64)
+        if self.direction == "s->f":
+            return np.asarray(_unit_rows(X) @ _unit_rows(_unit_rows(S) @ W).astype(X.dtype).T)
+        return np.asarray(_unit_rows(X @ W.T.astype(X.dtype)) @ _unit_rows(S).astype(X.dtype).T)
+
+    def matrices(self) -> Arrays:
+        """Return W (a, d)."""
+        return {"W": self.W_}
+
+
+def _unit_rows(M: np.ndarray) -> np.ndarray:
+    length = np.linalg.norm(M, axis=1, keepdims=True)
+    return np.asarray(M / np.where(length > 0, length, 1))

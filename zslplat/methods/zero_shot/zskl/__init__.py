@@ -1,0 +1,1 @@
+"""Zero-shot kernel learning: the objective, its training, and the fast path."""

@@ -1,0 +1,1 @@
+"""What is recorded for good: studies, evaluations, their outcomes per row."""
