@@ -8,7 +8,6 @@ hold no study yet, copied from one that is made once.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import multiprocessing
 import os
@@ -17,27 +16,15 @@ import signal
 import subprocess
 import sys
 import time
-import types
 from multiprocessing import resource_tracker
 from pathlib import Path
-from typing import NamedTuple
 
 import psutil
 import pytest
+from support import REFERENCE, Done, blank_main, install_distribution
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
 HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
-
-
-def install_distribution(folder, name, module, source, group="zslplat", version="1.2.3"):
-    """Lay out a distribution with one entry point in ``folder``, which then only has to be on the path."""
-    folder.mkdir(parents=True, exist_ok=True)
-    (folder / f"{module}.py").write_text(source)
-    info = folder / f"{name.replace('-', '_')}-{version}.dist-info"
-    info.mkdir(exist_ok=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-    (info / "entry_points.txt").write_text(f"[{group}]\n{module} = {module}\n")
-    return folder
 
 
 @pytest.fixture(scope="session")
@@ -87,28 +74,6 @@ def new_store(store_template, tmp_path):
         return store
 
     return copy
-
-
-class Done(NamedTuple):
-    """What a command left: exit code, standard output and standard error."""
-
-    returncode: int
-    stdout: str
-    stderr: str
-
-
-@contextlib.contextmanager
-def blank_main():
-    """Keep spawned processes from importing pytest, which a spawned process takes for the main program."""
-    main = sys.modules["__main__"]
-    sys.modules["__main__"] = types.ModuleType("__main__")
-    try:
-        yield
-    finally:
-        sys.modules["__main__"] = main
-
-
-REFERENCE = ("tune", "--method", "plain", "--dataset", "marked", "--json")
 
 
 @pytest.fixture(scope="session")

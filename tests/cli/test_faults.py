@@ -13,23 +13,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from conftest import install_distribution
 from scipy.io import savemat
-from test_study import evaluations_of, runs_of, trials_of
+from support import evaluations_of, install_distribution, one_line, runs_of, trials_of
 
 TUNE = ("tune", "--method", "plain", "--dataset", "marked", "--workers", 1, "--repeats", 1)
 SMALL = (*TUNE, "--trials", 2)
-
-
-def one_line(done, code, *patterns):
-    """Check the exit code, and that one line of standard error is an error that says what it should."""
-    lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]
-    assert done.returncode == code, done.stderr
-    assert len(lines) == 1, done.stderr
-    assert done.stderr.splitlines()[-1] == lines[0]
-    assert "Traceback" not in done.stderr + done.stdout
-    for pattern in patterns:
-        assert re.search(pattern, lines[0]), lines[0]
 
 
 # What is wrong with a method.

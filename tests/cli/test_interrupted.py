@@ -8,7 +8,7 @@ import sys
 import time
 
 import pytest
-from test_study import evaluations_of, runs_of, trials_of
+from support import evaluations_of, runs_of, trials_of
 
 COMMAND = ("tune", "--method", "plain", "--dataset", "marked", "--trials", 6, "--workers", 1, "--repeats", 2)
 # Where the command lingers, and what it has printed when it is stopped there.

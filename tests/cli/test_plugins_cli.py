@@ -5,7 +5,7 @@ import os
 from pathlib import Path
 
 import pytest
-from test_scaffold import lay_out, run
+from support import lay_out, run
 
 ARCCOS = Path(__file__).parents[2] / "plugins" / "zslplat-arccos"
 PROMISE_BREAKER = '''

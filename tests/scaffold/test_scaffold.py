@@ -1,35 +1,17 @@
 """Packages that ``plugins new`` writes: they register, pass their own tests, and are refused where they would harm."""
 
 import importlib.util
-import os
 import subprocess
 import sys
-import tomllib
 
 import pytest
+from support import lay_out, run
 
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import registry
 from zslplat.scaffold import KINDS, write_package
 
 NAMES = {"kernel": "foo", "method": "my-ridge", "dataset": "toy-set"}
-
-
-def lay_out(package, folder):
-    """Give a package the metadata of an installed one, in ``folder``; return the paths that make it visible."""
-    project = tomllib.loads((package / "pyproject.toml").read_text())["project"]
-    info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
-    info.mkdir(parents=True)
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = [f"{name} = {target}" for name, target in project["entry-points"]["zslplat"].items()]
-    (info / "entry_points.txt").write_text("[zslplat]\n" + "\n".join(lines) + "\n")
-    return os.pathsep.join([str(folder), str(package)])
-
-
-def run(arguments, path, cwd):
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
-    command = [sys.executable, "-m", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=250)
 
 
 @pytest.fixture(params=NAMES)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.stats import hmean
 from sklearn.metrics import average_precision_score, balanced_accuracy_score
-from test_tasks_zero_shot import (
+from zero_shot_toys import (
     Bilinear,
     Joint,
     Prepared,

@@ -8,7 +8,7 @@ import warnings
 
 import numpy as np
 import pytest
-from test_study_steps import records_of
+from support import records_of
 
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import OutcomeWarning

@@ -12,7 +12,7 @@ import subprocess
 import threading
 
 import pytest
-from test_study import evaluations_of, trials_of
+from support import evaluations_of, trials_of
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records

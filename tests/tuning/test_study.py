@@ -6,47 +6,9 @@ import json
 import sqlite3
 
 import pytest
-from conftest import REFERENCE
+from support import REFERENCE, runs_of, trials_of
 
 COMMON = (*REFERENCE, "--workers", 1)
-
-
-def trials_of(store):
-    """Return (number, state, parameters, value) of every recorded trial, by the database alone."""
-    connection = sqlite3.connect(store / "optuna.db")
-    rows = connection.execute(
-        "select t.number, t.state, a.value_json from trials t join trial_user_attributes a on a.trial_id = t.trial_id "
-        "where a.key = 'record' order by t.number"
-    ).fetchall()
-    result = []
-    for number, state, text in rows:
-        record = json.loads(json.loads(text))
-        folds = [fold["metrics"] for fold in record["folds"]]
-        result.append((number, state, record["parameters"], record["value"], folds))
-    return result
-
-
-def evaluations_of(store):
-    """Return {key: metrics} of every recorded test evaluation."""
-    connection = sqlite3.connect(store / "optuna.db")
-    rows = connection.execute("select key, content from zslplat_evaluations order by id").fetchall()
-    return {key: json.loads(content)["metrics"] for key, content in rows}
-
-
-def runs_of(store):
-    """Return {key: (status, metrics)} of MLflow's runs; a key that occurs twice is an error."""
-    connection = sqlite3.connect(store / "mlflow.db")
-    runs = {}
-    query = (
-        "select r.run_uuid, r.status, t.value from runs r join tags t on t.run_uuid = r.run_uuid "
-        "where t.key = 'zslplat.key'"
-    )
-    for run, status, key in connection.execute(query).fetchall():
-        assert key not in runs, f"run {key} is there twice"
-        found = connection.execute("select key, value from latest_metrics where run_uuid = ?", (run,)).fetchall()
-        timed = ("seconds", "cpu_seconds", "peak_memory_bytes", "looks_at_test")
-        runs[key] = (status, {k: v for k, v in found if k not in timed})
-    return runs
 
 
 def test_the_result_is_above_chance_and_its_runs_are_nested(reference):

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import json
 
-from test_faults import one_line
-from test_study import evaluations_of, trials_of
+from support import evaluations_of, one_line, trials_of
 
 
 def test_a_grid_never_has_more_trials_than_asked_for(call, new_store):

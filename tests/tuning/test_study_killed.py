@@ -8,8 +8,7 @@ import signal
 import time
 
 import pytest
-from conftest import REFERENCE
-from test_study import evaluations_of, runs_of, trials_of
+from support import REFERENCE, evaluations_of, runs_of, trials_of
 
 TRIALS = ("--trials", 12)
 # Where the leader is killed: after this many lines of progress have been seen, and this many seconds more.

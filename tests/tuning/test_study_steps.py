@@ -9,19 +9,9 @@ import tomllib
 
 import numpy as np
 import pytest
-from test_study import trials_of
+from support import records_of, trials_of
 
 STEPWISE = ("tune", "--method", "stepwise", "--dataset", "marked", "--json", "--repeats", 1)
-
-
-def records_of(store):
-    """Return the records of all trials, in order."""
-    connection = sqlite3.connect(store / "optuna.db")
-    query = (
-        "select a.value_json from trials t join trial_user_attributes a on a.trial_id = t.trial_id "
-        "where a.key = 'record' order by t.number"
-    )
-    return [json.loads(json.loads(text)) for (text,) in connection.execute(query)]
 
 
 def curves_in(folder):
