@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from test_data_xlsa17 import toy_arrays, write_folder
+from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.arrays import CsvSource, NpzSource
 from zslplat.data.catalogue import loader_hint, open_source, parse_dataset

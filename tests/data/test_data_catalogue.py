@@ -7,7 +7,7 @@ import json
 import numpy as np
 import pytest
 from test_data_arrays import save, toy, write_csv
-from test_data_xlsa17 import toy_arrays, write_folder
+from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.arrays import CsvSource, NpzSource
 from zslplat.data.catalogue import available, describe, open_source

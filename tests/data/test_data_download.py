@@ -13,7 +13,7 @@ import zipfile
 
 import numpy as np
 import pytest
-from test_data_xlsa17 import write_folder
+from xlsa17_toys import write_folder
 
 from zslplat.data.download import fetch, prepare_archive
 from zslplat.data.source import DataPlaces

@@ -2,53 +2,15 @@
 
 from __future__ import annotations
 
-import h5py
 import numpy as np
 import pytest
 import scipy.io
 import scipy.sparse
+from xlsa17_toys import WRITERS, write_v5
 
 from zslplat.data.matlab import MatlabFile
 from zslplat.errors import DataError
 
-
-def write_v73(path, variables):
-    """Write a file as MATLAB 7.3 does: HDF5 behind a header of 512 bytes, matrices transposed, cells as references."""
-    with h5py.File(path, "w", userblock_size=512) as file:
-        for name, value in variables.items():
-            if isinstance(value, list):
-                references = np.empty((1, len(value)), dtype=h5py.ref_dtype)
-                for number, text in enumerate(value):
-                    if text:
-                        codes = np.array([[ord(character)] for character in text], dtype=np.uint16)
-                        cell = file.create_dataset(f"#refs#/{name}{number}", data=codes)
-                    else:
-                        cell = file.create_dataset(f"#refs#/{name}{number}", data=np.zeros(2, dtype=np.uint64))
-                        cell.attrs["MATLAB_empty"] = np.uint8(1)
-                    cell.attrs["MATLAB_class"] = np.bytes_("char")
-                    references[0, number] = cell.ref
-                file.create_dataset(name, data=references, dtype=h5py.ref_dtype)
-                file[name].attrs["MATLAB_class"] = np.bytes_("cell")
-            elif scipy.sparse.issparse(value):
-                columns = scipy.sparse.csc_matrix(value)
-                group = file.create_group(name)
-                group.attrs["MATLAB_sparse"] = np.uint64(columns.shape[0])
-                group["data"], group["ir"], group["jc"] = columns.data, columns.indices, columns.indptr
-            else:
-                file.create_dataset(name, data=np.asarray(value).T)
-                file[name].attrs["MATLAB_class"] = np.bytes_(str(np.asarray(value).dtype))
-    with path.open("r+b") as file:
-        file.write(b"MATLAB 7.3 MAT-file, Platform: GLNXA64".ljust(128))
-
-
-def write_v5(path, variables):
-    cells = {
-        k: np.array([[text] for text in v], dtype=object) if isinstance(v, list) else v for k, v in variables.items()
-    }
-    scipy.io.savemat(path, cells, do_compression=True)
-
-
-WRITERS = {"v5": write_v5, "v7.3": write_v73}
 VARIABLES = {
     "features": np.arange(12, dtype=np.uint16).reshape(3, 4),
     "column": np.array([[3.0], [1.0], [2.0]]),

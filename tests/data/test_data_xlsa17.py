@@ -8,57 +8,13 @@ import shutil
 
 import numpy as np
 import pytest
-from test_data_matlab import WRITERS
+from xlsa17_toys import LISTS, NAMES, SEEN, UNSEEN, WRITERS, toy_arrays, write_folder
 
 from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
-NAMES = ["ox", "mole", "ant", "bat", "cow", "dog", "elk", "fox"]  # not sorted, on purpose
 SEEN, UNSEEN = [0, 1, 2, 4, 5, 7], [3, 6]
-LISTS = {
-    "trainclasses1.txt": ["ox", "mole", "ant", "cow"],
-    "valclasses1.txt": ["dog", "fox"],
-    "trainclasses2.txt": ["dog", "fox", "ant", "cow"],
-    "valclasses2.txt": ["ox", "mole"],
-}
-
-
-def toy_arrays():
-    """Eight classes of ten rows each, shuffled; six seen classes with 7 training and 3 test rows each."""
-    rng = np.random.default_rng(5)
-    y = rng.permutation(np.repeat(np.arange(8), 10))
-    X = rng.integers(0, 200, (80, 6))
-    parts = {"trainval_loc": [], "test_seen_loc": [], "test_unseen_loc": []}
-    for label in range(8):
-        rows = np.flatnonzero(y == label) + 1
-        if label in UNSEEN:
-            parts["test_unseen_loc"] += rows.tolist()
-        else:
-            parts["trainval_loc"] += rows[:7].tolist()
-            parts["test_seen_loc"] += rows[7:].tolist()
-    return X, y, rng.random((8, 5)), {key: np.array([rows]).T for key, rows in parts.items()}
-
-
-def write_folder(
-    folder, *, kind="v5", index_type=np.uint16, label_type=np.uint8, lists=LISTS, features=None, splits=None, drop=()
-):
-    """Write a toy data set; ``features`` and ``splits`` replace variables, ``drop`` leaves some out."""
-    X, y, S, parts = toy_arrays()
-    folder.mkdir(parents=True, exist_ok=True)
-    content = {"features": X.T.astype(np.uint8), "labels": (y[:, None] + 1).astype(label_type), **(features or {})}
-    WRITERS[kind](folder / "res101.mat", content)
-    content = {
-        "att": S.T,
-        "original_att": 100 * S.T,
-        "allclasses_names": NAMES,
-        **{key: rows.astype(index_type) for key, rows in parts.items()},
-        **(splits or {}),
-    }
-    WRITERS[kind](folder / "att_splits.mat", {k: v for k, v in content.items() if k not in drop})
-    for name, classes in lists.items():
-        (folder / name).write_text("\n".join(classes) + "\n")
-    return DataPlaces(folder.parent, folder.parent / "cache")
 
 
 @pytest.mark.parametrize("kind", WRITERS)
