@@ -49,6 +49,7 @@ def write_v5(path, variables):
 WRITERS = {"v5": write_v5, "v7.3": write_v73}
 
 
+SEEN, UNSEEN = [0, 1, 2, 4, 5, 7], [3, 6]
 NAMES = ["ox", "mole", "ant", "bat", "cow", "dog", "elk", "fox"]  # not sorted, on purpose
 
 

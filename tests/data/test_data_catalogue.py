@@ -6,7 +6,7 @@ import json
 
 import numpy as np
 import pytest
-from test_data_arrays import save, toy, write_csv
+from array_toys import save, toy, write_csv
 from xlsa17_toys import toy_arrays, write_folder
 
 from zslplat.data.arrays import CsvSource, NpzSource
