@@ -19,9 +19,8 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.figures import MatrixFigure
 from zslplat.methods.base import require_kind
-from zslplat.metrics.accuracy import class_accuracies, confusion_counts, per_class_accuracy, sample_accuracy
+from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
@@ -29,6 +28,7 @@ from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, ch
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
 
 
@@ -154,23 +154,17 @@ class Coding(Task):
         predicted = np.concatenate([outputs[f"scores{s}"].argmax(axis=1) for s in suffixes])
         accuracies, counts = class_accuracies(y, predicted, len(names))
         outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        outcome.tables["predictions"] = _predictions(problem, outputs, suffixes)
+        rows = np.concatenate([problem.truth[f"row_pool{s}"] for s in suffixes])
+        score = np.concatenate([outputs[f"scores{s}"].max(axis=1) for s in suffixes])
+        split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"y_pool{s}"]) for s in suffixes])
+        more = {"split": split} if len(suffixes) > 1 else {}
+        outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, score, **more)
         if len(by_split) > 1:
             numbers = [self.split + i for i in range(len(suffixes))]
             columns = {name: [m[name] for m in by_split] for name in by_split[0]}
             outcome.tables["splits"] = Table({"split": numbers, **columns})
-        confusion = confusion_counts(y, predicted, len(names))
-        true, guess = np.nonzero(confusion)
-        outcome.tables["confusion"] = Table(
-            {
-                "true": [names[i] for i in true],
-                "predicted": [names[j] for j in guess],
-                "rows": confusion[true, guess].tolist(),
-            }
-        )
-        shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
         title = f"{problem.meta['dataset']}, {problem.name}"
-        outcome.figures["confusion"] = MatrixFigure(shares, names, names, "predicted class", "true class", title)
+        outcome.tables["confusion"], outcome.figures["confusion"] = confusion(y, predicted, names, title)
         return outcome
 
     def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
@@ -247,22 +241,6 @@ def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str
     if len(names) < 2:
         raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
     return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts)})
-
-
-def _predictions(problem: Problem, outputs: Arrays, suffixes: list[str]) -> Table:
-    """Return (row, true, predicted, score) in the order of the data set's rows, with the split where there are more."""
-    names = problem.meta["classes"]
-    columns: dict[str, list[Any]] = {"row": [], "true": [], "predicted": [], "score": []}
-    split: list[int] = []
-    for number, suffix in enumerate(suffixes, start=1):
-        scores, rows = outputs[f"scores{suffix}"], problem.truth[f"row_pool{suffix}"]
-        order = np.argsort(rows)
-        columns["row"] += rows[order].tolist()
-        columns["true"] += [names[i] for i in problem.truth[f"y_pool{suffix}"][order]]
-        columns["predicted"] += [names[i] for i in scores.argmax(axis=1)[order]]
-        columns["score"] += [float(v) for v in scores.max(axis=1)[order]]
-        split += [number] * len(rows)
-    return Table({**columns, "split": split} if len(suffixes) > 1 else columns)
 
 
 def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:

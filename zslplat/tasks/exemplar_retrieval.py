@@ -30,8 +30,8 @@ from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_similarities
+from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
-from zslplat.tasks.zero_shot import confusion
 
 SCORES = "similarity"
 
@@ -335,15 +335,9 @@ class ExemplarRetrieval(Task):
             }
         )
         draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
-        order = np.lexsort((np.concatenate(rows), draw))
-        columns: dict[str, list[Any]] = {
-            "row": np.concatenate(rows)[order].tolist(),
-            "true": [names[c] for c in own[order]],
-            "predicted": [names[c] for c in predicted[order]],
-            "score": np.concatenate([a.score for a in answers])[order].tolist(),
-            "average_precision": precision[order].tolist(),
-        }
-        outcome.tables["predictions"] = Table(columns | ({"draw": draw[order].tolist()} if several else {}))
+        score = np.concatenate([a.score for a in answers])
+        more = {"average_precision": precision} | ({"draw": draw} if several else {})
+        outcome.tables["predictions"] = predictions_table(names, np.concatenate(rows), own, predicted, score, **more)
         title = f"{problem.meta['dataset']}, {problem.name}"
         table, figure = confusion(own, predicted, names, f"{title}: class of the nearest row")
         outcome.tables["confusion"], outcome.figures["confusion"] = table, figure

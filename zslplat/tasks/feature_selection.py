@@ -47,6 +47,7 @@ from zslplat.spec import Spec
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_ranked_features
+from zslplat.tasks.predictions import predictions_table
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
@@ -237,7 +238,8 @@ class FeatureSelection(Task):
                 curve["zero_shot_accuracy"] = recognised
             outcome.tables["curve"] = Table(curve)
             outcome.tables["features"] = _features_table(outputs)
-            outcome.tables["predictions"] = _predictions_table(problem, clusters)
+            rows, names = problem.truth["row_unseen"], problem.meta["classes"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, *_voted(clusters, y, classes))
             outcome.figures["curve"] = _figure(problem, curve)
         return outcome
 
@@ -363,25 +365,16 @@ def _features_table(outputs: Arrays) -> Table:
     )
 
 
-def _predictions_table(problem: Problem, clusters: np.ndarray) -> Table:
-    """Each row's class by vote: of all clusterings, each matched to the classes; ``score`` is the share of votes."""
-    y, names = problem.truth["y_unseen"], problem.meta["classes"]
-    votes = np.zeros((len(y), len(names) + 1))
+def _voted(clusters: np.ndarray, y: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return each row's class (m,) by vote of all clusterings, each matched to the classes, and its share of votes."""
+    votes = np.zeros((len(y), classes + 1))
     rows = np.arange(len(y))
     for found in clusters.reshape(-1, len(y)):
         # A cluster without a class votes for the last column, which is left out.
-        votes[rows, matched_classes(cluster_counts(y, found, len(names)))[found]] += 1
+        votes[rows, matched_classes(cluster_counts(y, found, classes))[found]] += 1
     shares = votes[:, :-1] / votes.sum(axis=1, keepdims=True)
     predicted = np.argmax(shares, axis=1)
-    order = np.argsort(problem.truth["row_unseen"], kind="stable")
-    return Table(
-        {
-            "row": problem.truth["row_unseen"][order].tolist(),
-            "true": [names[i] for i in y[order]],
-            "predicted": [names[i] for i in predicted[order]],
-            "score": shares[order, predicted[order]].tolist(),
-        }
-    )
+    return predicted, shares[rows, predicted]
 
 
 def _figure(problem: Problem, curve: Mapping[str, Any]) -> Curve:

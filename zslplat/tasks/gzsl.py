@@ -33,13 +33,12 @@ from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
     COMMON_PARAMETERS,
     ZeroShotTask,
     build_problem,
-    confusion,
-    predictions_table,
     require_classes,
     with_requests,
 )
@@ -214,7 +213,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         predicted = calibrated_predictions(scores, seen, used)
         value = np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0] - np.where(seen[predicted], used, 0.0)
         outcome.tables["per_class"] = _per_class_table(problem, scores, own, bias)
-        outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, value)
+        outcome.tables["predictions"] = predictions_table(names, problem.truth["row_pool"], y, predicted, value)
         outcome.tables["seen_unseen_curve"] = Table(
             {
                 "bias": [float("-inf"), *curve.biases.tolist()],

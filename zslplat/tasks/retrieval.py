@@ -14,8 +14,9 @@ from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_rankings
+from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
 RANKS_SHOWN = 200
 
@@ -63,7 +64,8 @@ class Retrieval(UnseenTask):
                 }
             )
             predicted = np.argmax(scores, axis=1)
-            outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, scores.max(axis=1))
+            rows = problem.truth["row_pool"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, scores.max(axis=1))
             outcome.tables["confusion"], outcome.figures["confusion"] = confusion(
                 y, predicted, names, f"{title}: best query of each row"
             )

@@ -24,13 +24,10 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.figures import MatrixFigure
 from zslplat.methods.base import require_kind
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.metrics.accuracy import confusion_counts
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
-from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Problem, Task
 
 SEVERAL = "several-signatures"
@@ -150,43 +147,6 @@ def require_classes(dataset: Dataset, what: str, classes: np.ndarray) -> None:
     """Raise :class:`DataError` where fewer than two classes are left to tell apart."""
     if len(classes) < 2:
         raise DataError(f"{dataset.name}: {what} holds {len(classes)} class; at least two are needed")
-
-
-def predictions_table(problem: Problem, rows: np.ndarray, predicted: np.ndarray, score: np.ndarray) -> Table:
-    """Return (row, true, predicted, score) in the order of the data set's rows; ``rows`` index the pool."""
-    names = problem.meta["classes"]
-    data_rows = problem.truth["row_pool"][rows]
-    order = np.argsort(data_rows)
-    true = problem.truth["y_pool"][rows]
-    return Table(
-        {
-            "row": data_rows[order].tolist(),
-            "true": [names[i] for i in true[order]],
-            "predicted": [names[i] for i in predicted[order]],
-            "score": [float(v) for v in score[order]],
-        }
-    )
-
-
-def confusion(y: np.ndarray, predicted: np.ndarray, names: list[str], title: str) -> tuple[Table, MatrixFigure]:
-    """Return the non-zero cells as a table (true, predicted, rows, share) and the row-wise shares as a figure.
-
-    Classes without a row are left out of the rows of the figure; all stay among its columns.
-    """
-    counts = confusion_counts(y, predicted, len(names))
-    present = np.flatnonzero(counts.sum(axis=1))
-    shares = counts[present] / counts[present].sum(axis=1, keepdims=True)
-    true, guess = np.nonzero(counts[present])
-    table = Table(
-        {
-            "true": [names[present[i]] for i in true],
-            "predicted": [names[j] for j in guess],
-            "rows": counts[present][true, guess].tolist(),
-            "share": shares[true, guess].tolist(),
-        }
-    )
-    figure = MatrixFigure(shares, [names[i] for i in present], names, "predicted class", "true class", title)
-    return table, figure
 
 
 def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str) -> Arrays:

@@ -13,8 +13,9 @@ from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
 
 class ZeroShot(UnseenTask):
@@ -54,7 +55,8 @@ class ZeroShot(UnseenTask):
             outcome.tables["per_class"] = Table(
                 {"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()}
             )
-            outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, scores.max(axis=1))
+            rows = problem.truth["row_pool"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, scores.max(axis=1))
             table, figure = confusion(y, predicted, names, f"{problem.meta['dataset']}, {problem.name}: {REQUEST}")
             outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
         return outcome
