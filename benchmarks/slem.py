@@ -28,6 +28,7 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
+from zslplat.evaluation.outcomes import resampled
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
 from zslplat.methods.exemplars.cosine import Cosine
@@ -35,7 +36,6 @@ from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Whitening
-from zslplat.metrics.resampling import draws as resample
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -216,9 +216,9 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
     scored = {}
     for name, draws in found.items():
         outputs = {SCORES + _suffix(i): scores for i, (_, scores) in enumerate(draws)}
-        blocks = [task.resampled(joined, outputs, {}, counts)["mAP"] for counts in resample(*task.units(joined), 1000)]
+        replicates = resampled(task, task.outcomes(joined, outputs, {}))["mAP"]
         values = {"mAP": [task.score(joined, outputs, {}, full=False).metrics["mAP"]]}
-        scored[name] = Scored(name, name, name, values, {"mAP": np.concatenate(blocks)[None]}, {})
+        scored[name] = Scored(name, name, name, values, {"mAP": replicates[None]}, {})
     print(f"{'':<16} {'mAP':>6}  {'95% interval':<14}  {'from slem':>9}  95% interval")
     for name, entry in scored.items():
         own, gap = interval(entry, "mAP"), difference(entry, scored["slem"], "mAP")

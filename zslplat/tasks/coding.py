@@ -5,6 +5,7 @@
 | X, y | ``X``, ``y`` | (n, d) or (n, p, p), (n,) | training rows, classes 0..c-1 |
 | | ``X_pool`` | (m, d) or (m, p, p) | rows to be scored, in a seeded random order |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: class and data set row of each row of ``X_pool`` |
+| | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
 Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
 """
@@ -29,6 +30,7 @@ from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
 
 
@@ -150,13 +152,11 @@ class Coding(Task):
         outcome = Outcome(metrics)
         if not full:
             return outcome
-        y = np.concatenate([problem.truth[f"y_pool{s}"] for s in suffixes])
-        predicted = np.concatenate([outputs[f"scores{s}"].argmax(axis=1) for s in suffixes])
+        y = _joined(problem.truth, "y_pool", suffixes)
+        predicted, score, split = _predicted(problem, outputs, suffixes)
         accuracies, counts = class_accuracies(y, predicted, len(names))
         outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        rows = np.concatenate([problem.truth[f"row_pool{s}"] for s in suffixes])
-        score = np.concatenate([outputs[f"scores{s}"].max(axis=1) for s in suffixes])
-        split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"y_pool{s}"]) for s in suffixes])
+        rows = _joined(problem.truth, "row_pool", suffixes)
         more = {"split": split} if len(suffixes) > 1 else {}
         outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, score, **more)
         if len(by_split) > 1:
@@ -167,26 +167,36 @@ class Coding(Task):
         outcome.tables["confusion"], outcome.figures["confusion"] = confusion(y, predicted, names, title)
         return outcome
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes, apart for every split."""
-        truth, suffixes = problem.truth, self._suffixes(problem.meta["splits"])
-        rows = np.concatenate([truth[f"row_pool{s}"] for s in suffixes])
-        strata = [truth[f"y_pool{s}"] + i * len(problem.meta["classes"]) for i, s in enumerate(suffixes)]
-        return rows, np.concatenate(strata)
+        suffixes, classes = self._suffixes(problem.meta["splits"]), len(problem.meta["classes"])
+        strata = [problem.truth[f"y_pool{s}"] + i * classes for i, s in enumerate(suffixes)]
+        return {"id": _joined(problem.truth, "row_pool", suffixes), "stratum": np.concatenate(strata)}
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns and ``split`` (int32, from 1 on), split by split: at most 28 bytes a row."""
+        suffixes, truth = self._suffixes(problem.meta["splits"]), problem.truth
+        predicted, score, split = _predicted(problem, outputs, suffixes)
+        row, true = (_joined(truth, name, suffixes) for name in ("row_pool", "y_pool"))
+        group = _joined(truth, "group_pool", suffixes) if "group_pool" in truth else None
+        columns = common_columns(row, true, predicted, score, group)
+        meta = {"classes": list(problem.meta["classes"]), "splits": len(suffixes)}
+        return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes, apart for every split."""
+        row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
+        return row, true + (split - 1) * len(outcomes.meta["classes"])
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return accuracy and mean per-class accuracy (b,) of each draw, as means over the splits."""
+        true, split = outcomes.columns["true"], outcomes.columns["split"]
+        correct = outcomes.columns["predicted"] == true
         metrics: dict[str, list[np.ndarray]] = {"accuracy": [], "per_class_accuracy": []}
-        first = 0
-        for suffix in self._suffixes(problem.meta["splits"]):
-            y = problem.truth[f"y_pool{suffix}"]
-            drawn = counts[:, first : first + len(y)]
-            first += len(y)
-            correct = outputs[f"scores{suffix}"].argmax(axis=1) == y
-            metrics["accuracy"].append(resampled_means(drawn, correct))
-            metrics["per_class_accuracy"].append(resampled_means(drawn, correct, y))
+        for number in range(1, outcomes.meta["splits"] + 1):
+            own = split == number
+            metrics["accuracy"].append(resampled_means(counts[:, own], correct[own]))
+            metrics["per_class_accuracy"].append(resampled_means(counts[:, own], correct[own], true[own]))
         return {name: np.mean(values, axis=0) for name, values in metrics.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
@@ -231,7 +241,8 @@ def _arrays(
         "y": np.searchsorted(classes, dataset.y[train]),
         "X_pool": np.array(dataset.X[pool]),
     }
-    return inputs, {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
+    truth = {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
+    return inputs, truth | groups_of(dataset, pool, "group_pool")
 
 
 def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
@@ -241,6 +252,18 @@ def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str
     if len(names) < 2:
         raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
     return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts)})
+
+
+def _joined(truth: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
+    """Return an array of the truth for the rows of all splits, split by split."""
+    return np.concatenate([truth[name + suffix] for suffix in suffixes])
+
+
+def _predicted(problem: Problem, outputs: Arrays, suffixes: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the predicted class, its score and the number of the split of every row, split by split."""
+    scores = [outputs[f"scores{s}"] for s in suffixes]
+    predicted, best = (np.concatenate([of(s, axis=1) for s in scores]) for of in (np.argmax, np.max))
+    return predicted, best, np.repeat(np.arange(1, len(suffixes) + 1), [len(s) for s in scores])
 
 
 def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:

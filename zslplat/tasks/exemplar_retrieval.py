@@ -7,6 +7,7 @@
 | | ``queries`` | (q,) | which rows of the gallery are queries; a query is left out of its own ranking |
 | y | ``y`` | (g,) | truth: class of each gallery row, an index into ``meta["classes"]`` |
 | | ``row`` | (g,) | truth: data set row of each gallery row |
+| | ``group`` | (g,) | truth: group of each gallery row, where the data set has groups |
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 """
@@ -31,6 +32,7 @@ from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 
 SCORES = "similarity"
@@ -165,31 +167,61 @@ class ExemplarRetrieval(Task):
                 outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the queries of every draw, each class apart, and after them the draws themselves."""
-        ids, strata = [], []
-        suffixes, classes = _suffixes(problem.meta["draws"]), len(problem.meta["classes"])
-        for number, suffix in enumerate(suffixes):
-            queries = problem.inputs[f"queries{suffix}"]
-            ids.append(problem.truth[f"row{suffix}"][queries])
-            strata.append(problem.truth[f"y{suffix}"][queries] + number * classes)
-        ids.append(np.arange(len(suffixes)))
-        strata.append(np.full(len(suffixes), len(suffixes) * classes))
-        return np.concatenate(ids), np.concatenate(strata)
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return, for every query, the common columns and four more: at most 52 bytes a query, none for a gallery row.
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+        ``predicted`` is the class of the nearest row and ``score`` its similarity, ``draw`` (int32) counts from 1;
+        ``average_precision``, ``recall_at_k`` and ``precision_at_k`` (float64) stand for the query's whole ranking.
+        """
+        answers, truth = self._answers(problem, outputs), problem.truth
+        kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
+        for suffix, answer in zip(_suffixes(len(answers)), answers, strict=True):
+            queries, y = problem.inputs[f"queries{suffix}"], truth[f"y{suffix}"]
+            kept["row"].append(truth[f"row{suffix}"][queries])
+            kept["true"].append(y[queries])
+            kept["predicted"].append(y[answer.nearest])
+            kept["group"].append(truth.get(f"group{suffix}", y)[queries])
+        row, true, predicted, group = (np.concatenate(parts) for parts in kept.values())
+        score = np.concatenate([a.score for a in answers])
+        columns = common_columns(row, true, predicted, score, group if "group" in truth else None)
+        draw = np.repeat(np.arange(1, len(answers) + 1), [len(a.score) for a in answers])
+        columns |= {
+            "draw": draw.astype(np.int32),
+            "average_precision": np.concatenate([a.precision for a in answers]),
+            "recall_at_k": np.concatenate([a.recall_at_k for a in answers]),
+            "precision_at_k": np.concatenate([a.precision_at_k for a in answers]),
+        }
+        meta = {"classes": list(problem.meta["classes"]), "draws": len(answers), "k": self.k}
+        return RowOutcomes(columns, meta)
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the queries of every draw, each class apart, and after them the draws themselves."""
+        row, true, draw = (outcomes.columns[name] for name in ("row", "true", "draw"))
+        draws, classes = outcomes.meta["draws"], len(outcomes.meta["classes"])
+        strata = true + (draw - 1) * classes
+        return np.r_[row, np.arange(draws)], np.r_[strata, np.full(draws, draws * classes)]
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) of each draw of queries, of every class as many as there are, and of draws.
 
         The gallery stays as it is: what is drawn anew are the questions, not the answers.
         """
-        by_query = self._by_query(self._answers(problem, outputs))
-        sizes = [len(queries) for queries in by_query["mAP"]]
-        parts = np.split(counts, np.cumsum(sizes), axis=1)
-        shares = parts[-1] / len(sizes)
+        columns, k, draws = outcomes.columns, outcomes.meta["k"], outcomes.meta["draws"]
+        by_query = {
+            "mAP": columns["average_precision"],
+            f"recall_at_{k}": columns["recall_at_k"],
+            f"precision_at_{k}": columns["precision_at_k"],
+            "nearest_accuracy": columns["predicted"] == columns["true"],
+        }
+        sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
+        ends = np.cumsum(sizes)
+        parts = np.split(counts, ends, axis=1)
+        shares = parts[-1] / draws
         return {
-            name: np.sum([c @ v / len(v) * s for c, v, s in zip(parts[:-1], values, shares.T, strict=True)], axis=0)
+            name: np.sum(
+                [c @ v / len(v) * s for c, v, s in zip(parts[:-1], np.split(values, ends[:-1]), shares.T, strict=True)],
+                axis=0,
+            )
             for name, values in by_query.items()
         }
 
@@ -280,6 +312,7 @@ class ExemplarRetrieval(Task):
             inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
             inputs[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
             truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
+            truth |= groups_of(dataset, gallery, f"group{suffix}")
         names = [dataset.class_names[i] for i in ids]
         return Problem(
             name, inputs, truth, {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
@@ -296,7 +329,7 @@ class ExemplarRetrieval(Task):
         return np.asarray(np.random.default_rng([self.split_seed, 5, number]).permutation(rows)[: self.queries])
 
     def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
-        """Return what the rankings of every draw show; the last outputs' are kept, as each block of replicates asks."""
+        """Return what the rankings of every draw show; the last outputs' are kept for all who ask."""
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
                 rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.inputs[f"queries{s}"], self.k)

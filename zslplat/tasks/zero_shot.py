@@ -9,6 +9,7 @@
 | | ``seen`` | (c,) | which candidates were trained on |
 | | ``rows:R``, ``classes:R`` | (m_R,), (c_R,) | request R: indices into the pool and into its classes, ascending |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: candidate class and data set row of each row of ``X_pool`` |
+| | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
 Where classes have several signatures, ``signature_class`` (rows of S) and ``signature_class_pool`` (rows of S_pool)
 say which class each row describes. Methods with the tag ``several-signatures`` get all rows, and that vector as the
@@ -29,6 +30,7 @@ from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.tasks.base import Arrays, Problem, Task
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -72,9 +74,13 @@ class ZeroShotTask(Task):
             return None
         return inputs["S_pool"] if inputs["seen"].any() else np.vstack([inputs["S"], inputs["S_pool"]])
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes."""
-        return problem.truth["row_pool"], problem.truth["y_pool"]
+        return {"id": problem.truth["row_pool"], "stratum": problem.truth["y_pool"]}
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes."""
+        return outcomes.columns["row"], outcomes.columns["true"]
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
@@ -130,6 +136,7 @@ def build_problem(
     for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
         inputs |= _class_rows(dataset, signatures, ids, suffix)
     truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
+    truth |= groups_of(dataset, pool_rows, "group_pool")
     described = {"dataset": dataset.name, "classes": [dataset.class_names[i] for i in pool_ids], **meta}
     return Problem(name, inputs, truth, described)
 
@@ -141,6 +148,25 @@ def with_requests(problem: Problem, requests: Requests) -> Problem:
         inputs[f"rows:{request}"] = np.asarray(rows, dtype=np.int64)
         inputs[f"classes:{request}"] = np.asarray(classes, dtype=np.int64)
     return Problem(problem.name, inputs, problem.truth, {**problem.meta, "requests": list(requests)})
+
+
+def seen_mask(problem: Problem) -> np.ndarray:
+    """Return which candidate classes (c,) were trained on."""
+    return problem.inputs["seen"]
+
+
+def requested(problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the pool (m_R,) and the candidate classes (c_R,) of a request."""
+    return problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+
+
+def pool_outcomes(
+    problem: Problem, predicted: np.ndarray, score: np.ndarray, more: Mapping[str, np.ndarray], **meta: Any
+) -> RowOutcomes:
+    """Return the common columns of the pool's rows, in its order, with those of ``more``, and the classes' names."""
+    truth = problem.truth
+    common = common_columns(truth["row_pool"], truth["y_pool"], predicted, score, truth.get("group_pool"))
+    return RowOutcomes({**common, **more}, {"classes": list(problem.meta["classes"]), **meta})
 
 
 def require_classes(dataset: Dataset, what: str, classes: np.ndarray) -> None:
