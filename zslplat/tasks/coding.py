@@ -27,6 +27,7 @@ from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.predictions import confusion, predictions_table
@@ -83,7 +84,7 @@ class Coding(Task):
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every split, each with its own training rows."""
-        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in self._suffixes(self.splits))
+        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in suffixes_of(self.splits))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""
@@ -99,7 +100,7 @@ class Coding(Task):
         """Build the test problem: all training rows against the test rows, of every split that is asked for."""
         parts = {}
         labels = np.zeros(0, dtype=np.int64)
-        for offset, suffix in enumerate(self._suffixes(self.splits)):
+        for offset, suffix in enumerate(suffixes_of(self.splits)):
             train, test = self._rows(dataset, self.split + offset, seed)
             labels = dataset.y[train]
             parts[suffix] = _arrays(dataset, train, test, np.unique(labels), seed)
@@ -109,13 +110,13 @@ class Coding(Task):
         """Return ``fit/...`` and ``score/...`` for every split."""
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
-        for suffix in self._suffixes(problem.meta["splits"]):
+        for suffix in suffixes_of(problem.meta["splits"]):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
             for prefix, arrays in (
                 ("fit", method.prepare_fit(X, y, space=space)),
                 ("score", method.prepare_score(pool, X, space=space)),
             ):
-                prepared |= {f"{prefix}{suffix}/{name}": array for name, array in arrays.items()}
+                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -126,10 +127,10 @@ class Coding(Task):
         require_kind(type(method), self.kind, self.name)
         outputs: Arrays = {}
         # The last fit is that of the first split, so that its matrices are the ones that are logged.
-        for suffix in reversed(self._suffixes(problem.meta["splits"])):
+        for suffix in reversed(suffixes_of(problem.meta["splits"])):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
-            method.fit(X, y, statistics=_selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(method.decision_function(pool, statistics=_selected(f"score{suffix}/", statistics)))
+            method.fit(X, y, statistics=selected(f"fit{suffix}/", statistics))
+            scores = np.asarray(method.decision_function(pool, statistics=selected(f"score{suffix}/", statistics)))
             expected = (len(pool), len(problem.meta["classes"]))
             if scores.shape != expected or not np.isfinite(scores).all():
                 raise MethodError(
@@ -142,7 +143,7 @@ class Coding(Task):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return accuracy, mean per-class accuracy and, on request, mAP; their spread over several splits, too."""
         names = problem.meta["classes"]
-        suffixes = self._suffixes(problem.meta["splits"])
+        suffixes = suffixes_of(problem.meta["splits"])
         for s in suffixes:
             look_at_scores(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"])
         by_split = [self._metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
@@ -169,13 +170,13 @@ class Coding(Task):
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes, apart for every split."""
-        suffixes, classes = self._suffixes(problem.meta["splits"]), len(problem.meta["classes"])
+        suffixes, classes = suffixes_of(problem.meta["splits"]), len(problem.meta["classes"])
         strata = [problem.truth[f"y_pool{s}"] + i * classes for i, s in enumerate(suffixes)]
         return {"id": _joined(problem.truth, "row_pool", suffixes), "stratum": np.concatenate(strata)}
 
     def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns and ``split`` (int32, from 1 on), split by split: at most 28 bytes a row."""
-        suffixes, truth = self._suffixes(problem.meta["splits"]), problem.truth
+        suffixes, truth = suffixes_of(problem.meta["splits"]), problem.truth
         predicted, score, split = _predicted(problem, outputs, suffixes)
         row, true = (_joined(truth, name, suffixes) for name in ("row_pool", "y_pool"))
         group = _joined(truth, "group_pool", suffixes) if "group_pool" in truth else None
@@ -226,10 +227,6 @@ class Coding(Task):
     def _rows(self, dataset: Dataset, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         return split_by_sample(dataset, number, share=self.train_share, per_class=self.train_per_class, seed=seed)
 
-    @staticmethod
-    def _suffixes(count: int) -> list[str]:
-        return [""] + [f":{number}" for number in range(2, count + 1)]
-
 
 def _arrays(
     dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
@@ -264,8 +261,3 @@ def _predicted(problem: Problem, outputs: Arrays, suffixes: list[str]) -> tuple[
     scores = [outputs[f"scores{s}"] for s in suffixes]
     predicted, best = (np.concatenate([of(s, axis=1) for s in scores]) for of in (np.argmax, np.max))
     return predicted, best, np.repeat(np.arange(1, len(suffixes) + 1), [len(s) for s in scores])
-
-
-def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    found = {name[len(prefix) :]: array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None

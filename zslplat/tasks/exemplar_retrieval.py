@@ -29,6 +29,7 @@ from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.predictions import confusion, predictions_table
@@ -100,7 +101,7 @@ class ExemplarRetrieval(Task):
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every draw, each with its own negatives."""
-        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in _suffixes(self.draws))
+        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in suffixes_of(self.draws))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per fold inside the classes of the first draw's negatives; the seed draws the folds."""
@@ -120,11 +121,11 @@ class ExemplarRetrieval(Task):
         """Return ``fit/...`` of the negatives and ``score/...`` of the gallery, with the suffix of each draw."""
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
-        for suffix in _suffixes(problem.meta["draws"]):
+        for suffix in suffixes_of(problem.meta["draws"]):
             fitted = method.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
             scored = method.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
-                prepared |= {f"{prefix}{suffix}/{name}": array for name, array in arrays.items()}
+                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -132,10 +133,10 @@ class ExemplarRetrieval(Task):
         require_kind(type(method), self.kind, self.name)
         outputs: Arrays = {}
         # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
-        for suffix in reversed(_suffixes(problem.meta["draws"])):
+        for suffix in reversed(suffixes_of(problem.meta["draws"])):
             X, gallery, queries = (problem.inputs[name + suffix] for name in ("X", "gallery", "queries"))
-            method.fit(X, statistics=_below(f"fit{suffix}/", statistics))
-            encoded = method.encode(gallery, statistics=_below(f"score{suffix}/", statistics))
+            method.fit(X, statistics=selected(f"fit{suffix}/", statistics))
+            encoded = method.encode(gallery, statistics=selected(f"score{suffix}/", statistics))
             scores = np.asarray(method.similarity(encoded.take(queries), encoded))
             who = known_as(type(method))
             if scores.shape != (len(queries), len(gallery)):
@@ -175,7 +176,7 @@ class ExemplarRetrieval(Task):
         """
         answers, truth = self._answers(problem, outputs), problem.truth
         kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
-        for suffix, answer in zip(_suffixes(len(answers)), answers, strict=True):
+        for suffix, answer in zip(suffixes_of(len(answers)), answers, strict=True):
             queries, y = problem.inputs[f"queries{suffix}"], truth[f"y{suffix}"]
             kept["row"].append(truth[f"row{suffix}"][queries])
             kept["true"].append(y[queries])
@@ -228,7 +229,7 @@ class ExemplarRetrieval(Task):
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings."""
         found = []
-        for suffix in _suffixes(problem.meta["draws"]):
+        for suffix in suffixes_of(problem.meta["draws"]):
             y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.inputs[f"queries{suffix}"])
             expected = {}
             for c in np.unique(y[queries]):
@@ -242,12 +243,12 @@ class ExemplarRetrieval(Task):
         if inputs["X"].ndim != 2:
             return {}
         frozen = freeze(steps["features"], inputs["X"])
-        return {f"frozen/features/{name}": rows for name, rows in frozen.items()}
+        return prefixed("frozen/features/", frozen)
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the galleries' rows and classes, which of them are queries, and in which draw."""
         parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
-        for number, suffix in enumerate(_suffixes(problem.meta["draws"])):
+        for number, suffix in enumerate(suffixes_of(problem.meta["draws"])):
             rows, queries = problem.truth[f"row{suffix}"], problem.inputs[f"queries{suffix}"]
             parts["row"].append(rows)
             parts["y"].append(problem.truth[f"y{suffix}"])
@@ -272,7 +273,7 @@ class ExemplarRetrieval(Task):
             problem.inputs["gallery"],
             rows=np.asarray(truth["row"]),
             labels=[names[c] for c in truth["y"]],
-            steps=_below("frozen/features/", problem.inputs),
+            steps=selected("frozen/features/", problem.inputs),
         )
 
     def _sides(self, dataset: Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -306,7 +307,7 @@ class ExemplarRetrieval(Task):
         ids = np.unique(np.concatenate([dataset.y[gallery] for _, gallery in sides]))
         inputs: Arrays = {}
         truth: Arrays = {}
-        for number, (suffix, (negatives, gallery)) in enumerate(zip(_suffixes(len(sides)), sides, strict=True)):
+        for number, (suffix, (negatives, gallery)) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
             asked = self._asked(name, dataset, np.sort(gallery), number)
             gallery = np.random.default_rng([seed, 5]).permutation(gallery)
             inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
@@ -333,7 +334,7 @@ class ExemplarRetrieval(Task):
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
                 rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.inputs[f"queries{s}"], self.k)
-                for s in _suffixes(problem.meta["draws"])
+                for s in suffixes_of(problem.meta["draws"])
             ]
             self._ranked = outputs, answers
         return self._ranked[1]
@@ -349,7 +350,7 @@ class ExemplarRetrieval(Task):
 
     def _describe(self, outcome: Outcome, problem: Problem, answers: list[Answers]) -> None:
         names, several = problem.meta["classes"], len(answers) > 1
-        suffixes = _suffixes(len(answers))
+        suffixes = suffixes_of(len(answers))
         ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
         queries = [np.asarray(problem.inputs[f"queries{s}"]) for s in suffixes]
         rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
@@ -388,12 +389,3 @@ def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.nda
     """
     classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
     return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
-
-
-def _suffixes(count: int) -> list[str]:
-    return [""] + [f":{number}" for number in range(2, count + 1)]
-
-
-def _below(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    found = {name.removeprefix(prefix): array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None

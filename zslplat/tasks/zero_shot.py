@@ -29,6 +29,7 @@ from zslplat.methods.base import require_kind
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
+from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, Problem, Task
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 
@@ -87,10 +88,10 @@ class ZeroShotTask(Task):
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
         S, signature = _signatures(method, inputs, "")
-        prepared = _prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
+        prepared = prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
         for request in _scored_requests(method, problem):
             X, S, signature, _ = _batch(method, problem, request)
-            prepared |= _prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
+            prepared |= prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -102,7 +103,7 @@ class ZeroShotTask(Task):
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
         S, signature = _signatures(method, inputs, "")
-        fit_statistics = _selected("fit/", statistics)
+        fit_statistics = selected("fit/", statistics)
         for step in method.fit_steps(inputs["X"], inputs["y"], S, statistics=fit_statistics, **signature):
             yield step, _outputs(method, problem, statistics)
 
@@ -238,7 +239,7 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
     for request in _scored_requests(method, problem):
         X, S, signature, seen = _batch(method, problem, request)
         scores = method.decision_function(
-            X, S, seen=seen, statistics=_selected(_score_prefix(request), statistics), **signature
+            X, S, seen=seen, statistics=selected(_score_prefix(request), statistics), **signature
         )
         scored[request] = _checked(method, scores, (len(X), len(seen)))
     if method.transductive:
@@ -263,13 +264,3 @@ def _checked(method: ZeroShotMethod, scores: Any, shape: tuple[int, int]) -> np.
     if bad:
         raise MethodError(f"{who} returned {bad} scores of {scores.size} that are NaN or infinite")
     return scores
-
-
-def _prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    """Return the arrays below a prefix, None where there are none, so that the method prepares for itself."""
-    found = {name[len(prefix) :]: array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None
