@@ -1,8 +1,9 @@
-"""Arrays on disk, read back as memory maps: what the loaders keep of a data set after the first load.
+"""Named arrays on disk, read back as memory maps: kept data sets, problems and prepared statistics.
 
-An entry is a folder ``<key>`` of ``.npy`` files and ``entry.json``. It is written beside its place and renamed, so a
-reader finds a whole entry or none. Every file is recorded with its size and a checksum (of the whole file when it is
-small, of evenly spaced pieces when it is large); an entry that does not agree with them is removed and built again.
+An entry is a folder of ``.npy`` files and ``entry.json``. It is written beside its place and renamed, so a reader
+finds a whole entry or none. Every file is recorded with its size and a checksum (of the whole file when it is small, of
+evenly spaced pieces when it is large), and ``entry.json`` with a checksum of its own; an entry that does not agree with
+them is removed, and made again by whoever asks for it.
 """
 
 from __future__ import annotations
@@ -30,9 +31,10 @@ _BLOCK_ROWS = 8192
 _MAP_FROM_BYTES = 1 << 20
 
 
-def entry_key(*parts: Any) -> str:
+def key_of(*parts: Any) -> str:
     """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
-    return hashlib.sha256(json.dumps(parts, sort_keys=True).encode()).hexdigest()[:32]
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def file_stamp(path: Path) -> list[Any]:
@@ -63,6 +65,10 @@ class EntryWriter:
     folder: Path
     files: dict[str, str] = field(default_factory=dict)
 
+    def save(self, name: str, array: np.ndarray) -> None:
+        """Write one array as it lies in memory, the order of its axes included."""
+        np.save(self._file(name), np.asarray(array), allow_pickle=False)
+
     def add(self, name: str, array: np.ndarray) -> None:
         """Write one array, block by block."""
         blocks = (array[start : start + _BLOCK_ROWS] for start in range(0, len(array), _BLOCK_ROWS))
@@ -73,41 +79,77 @@ class EntryWriter:
 
         Plain writes, not a memory map: a full disk is then an error to report instead of a fatal signal.
         """
-        self.files[name] = f"{len(self.files)}.npy"
         header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
-        with (self.folder / self.files[name]).open("wb") as file:
+        with self._file(name).open("wb") as file:
             np.lib.format.write_array_header_2_0(file, header)
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
 
+    def _file(self, name: str) -> Path:
+        self.files[name] = f"{len(self.files)}.npy"
+        return self.folder / self.files[name]
 
-def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
+
+def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
     """Write an entry atomically: ``fill`` adds the arrays and returns the JSON-able rest.
 
-    Where another process was faster its entry stays. Raises :class:`DataError` when the folder cannot be written.
+    Where another process was faster its entry stays. Raises OSError where the folder cannot be written.
     """
-    temporary: Path | None = None
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    temporary = temporary_folder(folder.parent, ".new-")
     try:
-        root.mkdir(parents=True, exist_ok=True)
-        temporary = temporary_folder(root, ".new-")
         writer = EntryWriter(temporary)
-        meta = fill(writer)
-        checks = {file: file_check(temporary / file) for file in writer.files.values()}
-        entry = {"arrays": writer.files, "checks": checks, "meta": dict(meta)}
-        (temporary / "entry.json").write_text(json.dumps(entry))
+        meta = dict(fill(writer))
+        checks = {file: _file_check(temporary / file) for file in writer.files.values()}
+        entry = {"arrays": writer.files, "meta": meta, "checks": checks}
+        (temporary / "entry.json").write_text(json.dumps({**entry, "whole": key_of(entry)}))
         try:
-            os.rename(temporary, root / key)
+            os.rename(temporary, folder)
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
+def open_entry(
+    folder: Path, *, contents: bool = False, map_from: int = 0
+) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
+    """Return arrays (those of ``map_from`` bytes on mapped read-only) and meta of an entry, and mark it as used.
+
+    ``contents``: go through the contents of the arrays, too, not the index alone. Raises OSError, ValueError or
+    EOFError where the entry is not as it was written.
+    """
+    entry = json.loads((folder / "entry.json").read_text())
+    if not isinstance(entry, dict) or entry.pop("whole", None) != key_of(entry):
+        raise ValueError("entry.json was changed")
+    if contents:
+        for file, expected in entry["checks"].items():
+            if _file_check(folder / file) != expected:
+                raise ValueError(f"{file} was changed")
+    arrays = {name: _load(folder / file, map_from) for name, file in entry["arrays"].items()}
+    with contextlib.suppress(OSError):
+        os.utime(folder)  # the time of last use, by which a bounded cache decides what to drop
+    return arrays, entry["meta"]
+
+
+def remove_entry(folder: Path) -> None:
+    """Remove an entry; when this is interrupted, what is left is no entry any more."""
+    with contextlib.suppress(OSError):
+        away = Path(tempfile.mkdtemp(prefix=".old-", dir=folder.parent))
+        os.rename(folder, away / folder.name)
+        shutil.rmtree(away, ignore_errors=True)
+
+
+def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
+    """Keep loaded data as an entry; raises :class:`DataError` when the folder cannot be written."""
+    try:
+        place_entry(root / key, fill)
     except OSError as error:
         raise DataError(
             f"cannot keep the loaded data in {root}: {error.strerror or error}; free space or permissions there, or "
             "choose another place with --store"
         ) from error
-    finally:
-        if temporary is not None:
-            shutil.rmtree(temporary, ignore_errors=True)
 
 
 def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
@@ -116,27 +158,19 @@ def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, A
     if not folder.is_dir():
         return None
     try:
-        entry = json.loads((folder / "entry.json").read_text())
-        for file, expected in entry["checks"].items():
-            if file_check(folder / file) != expected:
-                raise ValueError(f"{file} was changed")
-        arrays = {name: _load(folder / file) for name, file in entry["arrays"].items()}
-        meta = dict(entry["meta"])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
-        shutil.rmtree(folder, ignore_errors=True)
+        return open_entry(folder, contents=True, map_from=_MAP_FROM_BYTES)
+    except (OSError, ValueError, EOFError):
+        remove_entry(folder)
         return None
-    with contextlib.suppress(OSError):
-        os.utime(folder)  # the time of last use, by which a bounded cache decides what to drop
-    return arrays, meta
 
 
-def _load(path: Path) -> np.ndarray:
-    mapped = path.stat().st_size >= _MAP_FROM_BYTES
+def _load(path: Path, map_from: int) -> np.ndarray:
+    mapped = path.stat().st_size >= map_from
     array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
     return array
 
 
-def file_check(path: Path) -> list[Any]:
+def _file_check(path: Path) -> list[Any]:
     """Return size and checksum of a file: of all of it, or of evenly spaced pieces where it is large."""
     size = path.stat().st_size
     digest = hashlib.sha256()

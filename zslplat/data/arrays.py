@@ -45,7 +45,7 @@ import numpy as np
 
 from zslplat.data import csv_tables
 from zslplat.data.about import FILE, About, about_path, read_about
-from zslplat.data.array_store import entry_key, file_stamp, sha256_of
+from zslplat.data.array_store import file_stamp, key_of, sha256_of
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
@@ -95,7 +95,7 @@ class NpzSource(DataSource):
         about = read_about(path, self.parameters)
         options = {**about.options, **{k: v for k, v in self.options.items() if k != "file"}}
         stamps = [file_stamp(p) for p in (path, about_path(path)) if p.is_file()]
-        key = entry_key("npz", _VERSION, stamps, options)
+        key = key_of("npz", _VERSION, stamps, options)
         return kept_dataset(places.cache, key, lambda: self._build(path, about, options))
 
     def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
@@ -197,7 +197,7 @@ class CsvSource(DataSource):
         about = read_about(folder, self.parameters)
         options = {**about.options, **{k: v for k, v in self.options.items() if k != "folder"}}
         paths = sorted(p for p in folder.iterdir() if p.suffix == ".csv" or p.name == FILE)
-        key = entry_key("csv", _VERSION, [file_stamp(p) for p in paths], options)
+        key = key_of("csv", _VERSION, [file_stamp(p) for p in paths], options)
 
         def build() -> Dataset:
             raw = csv_tables.read_folder(folder)

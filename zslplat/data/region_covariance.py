@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from zslplat.data.about import about_path, read_about
-from zslplat.data.array_store import entry_key, file_stamp, sha256_of
+from zslplat.data.array_store import file_stamp, key_of, sha256_of
 from zslplat.data.arrays import NpzFile, NpzSource
 from zslplat.data.assembly import RawArrays, assemble
 from zslplat.data.dataset import Dataset
@@ -109,7 +109,7 @@ class RegionCovariance(DataSource):
         about = read_about(path, NpzSource.parameters)
         options = {**about.options, **{k: v for k, v in self.options.items() if k != "file"}}
         stamps = [file_stamp(p) for p in (path, about_path(path)) if p.is_file()]
-        key = entry_key("region-covariance", 1, stamps, options)
+        key = key_of("region-covariance", 1, stamps, options)
 
         def build() -> Dataset:
             file = NpzFile(path)

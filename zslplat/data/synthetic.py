@@ -24,7 +24,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.array_store import entry_key
+from zslplat.data.array_store import key_of
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.kept import kept_dataset
 from zslplat.data.source import DataPlaces, DataSource
@@ -92,7 +92,7 @@ class Synthetic(DataSource):
             sizes["classes_validation"] = max(2, sizes["classes_seen"] // 3)
         shape = replace(shape, **sizes)
         name = f"synthetic-{preset}" if preset else "synthetic"
-        key = entry_key("synthetic", _VERSION, name, asdict(shape), options)
+        key = key_of("synthetic", _VERSION, name, asdict(shape), options)
         return kept_dataset(places.cache, key, lambda: synthetic(shape, name=name, **options))
 
 

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.about import FILE, About, read_about
-from zslplat.data.array_store import EntryWriter, entry_key, file_stamp, read_entry, sha256_of, write_entry
+from zslplat.data.array_store import EntryWriter, file_stamp, key_of, read_entry, sha256_of, write_entry
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
@@ -101,7 +101,7 @@ class _Layout:
     def key(self) -> str:
         """Identify everything that the data set is made of, by the files' stamps."""
         stamps = [file_stamp(p) for p in (*self.files(), self.folder / FILE) if p.is_file()]
-        return entry_key("xlsa17", _VERSION, stamps, dict(self.options))
+        return key_of("xlsa17", _VERSION, stamps, dict(self.options))
 
 
 def is_xlsa17(folder: Path) -> bool:
@@ -191,7 +191,7 @@ def _features(path: Path, cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
     """Return features and labels from the copy on disk, made at the first load and shared by all splits files."""
     if cache is None:
         return _read_features(path)
-    key = entry_key("xlsa17-features", _VERSION, file_stamp(path))
+    key = key_of("xlsa17-features", _VERSION, file_stamp(path))
 
     def fill(writer: EntryWriter) -> dict[str, Any]:
         file = MatlabFile(path)

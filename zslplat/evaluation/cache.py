@@ -1,65 +1,41 @@
-"""A content-addressed, bounded cache of named arrays on disk.
+"""A content-addressed, bounded cache of named arrays on disk: problems and prepared statistics.
 
-An entry is a folder ``<key>`` of ``.npy`` files and ``entry.json``; it is written beside its place and renamed, so a
-reader finds a whole entry or none. Readers map the arrays into memory, so all workers share one copy. Every file is
-recorded with its size and a checksum (of the whole file when it is small, of evenly spaced pieces when it is large); an
-entry that does not agree with them is removed, and made again by whoever asks for it.
+Entries are those of :mod:`zslplat.data.array_store`. Readers map the arrays into memory, so all workers share one copy.
 """
 
 from __future__ import annotations
 
-import errno
-import hashlib
-import json
-import os
-import shutil
-import tempfile
 import time
 from collections.abc import Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import file_check
+from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
+from zslplat.data.array_store import key_of as key_of
 from zslplat.errors import StoreError
 
 _FRESH_SECONDS = 6 * 3600
 
 
-def key_of(*parts: Any) -> str:
-    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
-
-
 def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
     """Write an entry atomically; an entry that is already there is left as it is."""
+
+    def fill(writer: EntryWriter) -> Mapping[str, Any]:
+        for name, array in arrays.items():
+            writer.save(name, array)
+        return meta
+
     if folder.exists():
         return
-    folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
     try:
-        files = {}
-        for number, (name, array) in enumerate(arrays.items()):
-            np.save(temporary / f"{number}.npy", np.asarray(array), allow_pickle=False)
-            files[name] = f"{number}.npy"
-        checks = {file: file_check(temporary / file) for file in files.values()}
-        content = {"arrays": files, "meta": meta, "checks": checks}
-        (temporary / "entry.json").write_text(json.dumps({**content, "whole": key_of(content)}))
-        os.rename(temporary, folder)
+        place_entry(folder, fill)
     except OSError as error:
-        shutil.rmtree(temporary, ignore_errors=True)
-        if error.errno in (errno.EEXIST, errno.ENOTEMPTY):
-            return
         raise StoreError(
             f"cannot write {folder}: {error.strerror or error}; free space or choose another --store"
         ) from error
-    except BaseException:
-        shutil.rmtree(temporary, ignore_errors=True)
-        raise
 
 
 def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -69,26 +45,13 @@ def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     are not gone through here, which workers would do in every trial: :meth:`ArrayCache.has` does it once.
     """
     try:
-        entry = _entry(folder)
-        arrays = {name: np.load(folder / file, mmap_mode="r") for name, file in entry["arrays"].items()}
+        return open_entry(folder)
     except (OSError, ValueError, EOFError) as error:
-        _remove(folder)
+        remove_entry(folder)
         raise StoreError(
             f"cache entry {folder} cannot be read: {error}; it is removed and will be made anew; "
             "give the same command again"
         ) from error
-    # In use: not the entry to be evicted next, by whatever process.
-    with suppress(OSError):
-        os.utime(folder)
-    return arrays, entry["meta"]
-
-
-def _entry(folder: Path) -> dict[str, Any]:
-    """Return the content of ``entry.json``; raises ValueError, or OSError, where it is not as it was written."""
-    entry = json.loads((folder / "entry.json").read_text())
-    if not isinstance(entry, dict) or entry.pop("whole", None) != key_of(entry):
-        raise ValueError("entry.json was changed")
-    return entry
 
 
 @dataclass
@@ -110,13 +73,11 @@ class ArrayCache:
         if not folder.exists():
             return False
         try:
-            read_arrays(folder)
-            if all(file_check(folder / file) == expected for file, expected in _entry(folder)["checks"].items()):
-                return True
-        except (StoreError, OSError, ValueError):
-            pass
-        _remove(folder)
-        return False
+            open_entry(folder, contents=True)
+        except (OSError, ValueError, EOFError):
+            remove_entry(folder)
+            return False
+        return True
 
     def evict(self, *others: Path) -> int:
         """Remove the entries that were not used for longest until the bound holds; return how many were removed.
@@ -136,14 +97,6 @@ class ArrayCache:
                 break
             if folder.name in self.used or time.time() - age < _FRESH_SECONDS:
                 continue
-            _remove(folder)
+            remove_entry(folder)
             total, removed = total - size, removed + 1
         return removed
-
-
-def _remove(folder: Path) -> None:
-    """Remove an entry; when this is interrupted, what is left is no entry any more."""
-    with suppress(OSError):
-        away = Path(tempfile.mkdtemp(prefix=".old-", dir=folder.parent))
-        os.rename(folder, away / folder.name)
-        shutil.rmtree(away, ignore_errors=True)
