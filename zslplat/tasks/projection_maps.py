@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.figures import Figure, ScatterFigure
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.tasks.base import Problem
 
 MAPPED_ROWS = 1000
@@ -34,9 +35,7 @@ def projection_maps(method: Any, problem: Problem, request: str) -> dict[str, Fi
     rows = _evenly(y, MAPPED_ROWS)
     panels = {}
     for name, projected in embeddings(X, S).items():
-        chosen = np.asarray(projected[rows], dtype=np.float64)
-        length = np.linalg.norm(chosen, axis=1, keepdims=True)
-        chosen /= np.where(length > 0, length, 1.0)
+        chosen = unit_rows(np.asarray(projected[rows], dtype=np.float64))
         perplexity = min(30.0, max(1.0, (len(rows) - 1) / 3))
         tsne = TSNE(perplexity=perplexity, init="random", random_state=0, n_jobs=1)
         panels[name] = tsne.fit_transform(chosen)

@@ -149,9 +149,3 @@ def require_finite(X: np.ndarray, first: int = 0) -> None:
     finite = np.isfinite(X.reshape(len(X), -1)).all(axis=1)
     if not finite.all():
         raise DataError(f"row {first + int(np.argmin(finite))} holds NaN or infinity; clean the rows first")
-
-
-def unit_rows(X: np.ndarray) -> np.ndarray:
-    """Return the rows divided by their Euclidean norm; rows of zeros stay."""
-    norms = np.sqrt(np.einsum("ij,ij->i", X, X))
-    return np.asarray(X / np.where(norms > 0, norms, 1.0)[:, None])

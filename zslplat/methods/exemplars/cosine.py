@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, row_blocks, unit_rows
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, row_blocks
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.space import BOOLEAN, Parameter
 
 

@@ -16,8 +16,9 @@ from sklearn.svm import LinearSVC
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, count_rows, unit_rows
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, count_rows
 from zslplat.methods.exemplars.landmarks import gather
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real
 
 

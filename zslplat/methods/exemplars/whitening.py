@@ -32,8 +32,8 @@ from zslplat.methods.exemplars.base import (
     Rows,
     check_matrix,
     row_blocks,
-    unit_rows,
 )
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space
 
 

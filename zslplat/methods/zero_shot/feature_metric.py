@@ -23,6 +23,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy.special import log_softmax
 
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 
 NAMES = ("within_directions", "within_values", "within_scale")
@@ -90,9 +91,3 @@ def relative(cosines: np.ndarray, temperature: float) -> np.ndarray:
     if np.isinf(temperature):
         return cosines
     return np.asarray(temperature * log_softmax(cosines / temperature, axis=1))
-
-
-def unit_rows(M: np.ndarray) -> np.ndarray:
-    """Return M with every row divided by its length; rows of zeros stay."""
-    length = np.linalg.norm(M, axis=1, keepdims=True)
-    return np.asarray(M / np.where(length > 0, length, 1))

@@ -23,9 +23,9 @@ from scipy import linalg
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.zero_shot.feature_metric import unit_rows
 from zslplat.methods.zero_shot.graph_smoothing import balanced, harmonic, log_shares
 from zslplat.space import POSITIVE, Integer, Parameter, Real, Space
 

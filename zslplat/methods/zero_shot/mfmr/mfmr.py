@@ -44,9 +44,10 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import affinity, degrees, largest_k, nearest
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric, unit_rows
+from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric
 from zslplat.methods.zero_shot.mfmr.factorisation import Factorisation, factorise
 from zslplat.methods.zero_shot.mfmr.trifactorisation import learn_both
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
