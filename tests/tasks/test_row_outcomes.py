@@ -11,7 +11,7 @@ from zslplat.data.digit_pairs import digit_pairs
 from zslplat.evaluation.outcomes import resampled
 from zslplat.metrics.ausuc import calibrated_predictions, rivals
 from zslplat.metrics.ranking import rank_all
-from zslplat.metrics.resampling import draws, resampled_ausuc, resampled_average_precision, resampled_means
+from zslplat.metrics.resampling import draws, resampled_ausuc, resampled_average_precision, resampled_means, rows_digest
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
 from zslplat.tasks.feature_selection import FeatureSelection
@@ -39,10 +39,11 @@ def plain(classes=8, each=20):
 
 
 def rough(y, c, seed=0, dtype=np.float32):
-    """Scores (m, c) that are often right and often equal."""
-    scores = np.random.default_rng(seed).normal(size=(len(y), c))
+    """Scores (m, c) that are often right, often equal, and often different in the last digits alone."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=(len(y), c))
     scores[np.arange(len(y)), y] += 1
-    return scores.round(1).astype(dtype)
+    return (scores.round(1) + 1e-12 * rng.integers(0, 3, size=(len(y), 1))).astype(dtype)
 
 
 def of_pool(task, data, dtype=np.float32, transductive=False):
@@ -245,3 +246,12 @@ def test_votes_of_clusterings_are_kept_and_nothing_is_resampled():
     assert table["row"] == outcomes.columns["row"][order].tolist()
     assert table["predicted"] == [problem.meta["classes"][i] for i in outcomes.columns["predicted"][order]]
     assert resampled(task, outcomes, COUNT) == {}
+
+
+@pytest.mark.parametrize(
+    "task", [ZeroShot(), GeneralizedZeroShot(), FeatureSelection(first=2, last=4), ExemplarRetrieval()]
+)
+def test_what_is_scored_is_told_by_rows_and_classes_whether_or_not_there_are_groups(task):
+    alone, in_groups = (task.test(data) for data in (toy(), grouped(toy(), size=1)))
+    assert any(name.startswith("group") for name in in_groups.truth)
+    assert rows_digest(task.scored_rows(alone)) == rows_digest(task.scored_rows(in_groups))
