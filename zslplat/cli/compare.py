@@ -45,7 +45,7 @@ def compare(
     from zslplat.comparison.finals import read_finals
     from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.evaluation.experiment import build_component
+    from zslplat.evaluation.components import build_component
     from zslplat.spec import Spec
     from zslplat.tables import Table, write_table
 
@@ -81,7 +81,7 @@ def compare(
             "not recorded" if row["knows"] is None else row["knows"],
         )
     console.print(table, markup=False)
-    notes = []
+    notes = [f"{row['method']}: {row['code']} (trials of several versions of its code)" for row in rows if row["code"]]
     if all(row["low"] is None for row in rows):
         notes.append(f"{name} has no intervals: evaluations keep no bootstrap replicates of it")
     if any(row["verdict"] == OTHER_ROWS for row in rows):

@@ -9,7 +9,6 @@ entry that does not agree with them is removed, and made again by whoever asks f
 from __future__ import annotations
 
 import errno
-import hashlib
 import json
 import os
 import shutil
@@ -25,14 +24,9 @@ import numpy as np
 
 from zslplat.data.array_store import file_check
 from zslplat.errors import StoreError
+from zslplat.keys import key_of
 
 _FRESH_SECONDS = 6 * 3600
-
-
-def key_of(*parts: Any) -> str:
-    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
