@@ -28,6 +28,7 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.data.source import DataPlaces
+from zslplat.evaluation.outcomes import resampled
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.exemplars.base import ExemplarMethod
 from zslplat.methods.exemplars.cosine import Cosine
@@ -35,7 +36,7 @@ from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Whitening
-from zslplat.metrics.resampling import draws as resample
+from zslplat.tasks.array_names import prefixed, suffixes_of
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -215,10 +216,10 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
     joined, task = _joined(tests), ExemplarRetrieval()
     scored = {}
     for name, draws in found.items():
-        outputs = {SCORES + _suffix(i): scores for i, (_, scores) in enumerate(draws)}
-        blocks = [task.resampled(joined, outputs, {}, counts)["mAP"] for counts in resample(*task.units(joined), 1000)]
+        outputs = {SCORES + s: scores for s, (_, scores) in zip(suffixes_of(len(draws)), draws, strict=True)}
+        replicates = resampled(task, task.outcomes(joined, outputs, {}))["mAP"]
         values = {"mAP": [task.score(joined, outputs, {}, full=False).metrics["mAP"]]}
-        scored[name] = Scored(name, name, name, values, {"mAP": np.concatenate(blocks)[None]}, {})
+        scored[name] = Scored(name, name, name, values, {"mAP": replicates[None]}, {})
     print(f"{'':<16} {'mAP':>6}  {'95% interval':<14}  {'from slem':>9}  95% interval")
     for name, entry in scored.items():
         own, gap = interval(entry, "mAP"), difference(entry, scored["slem"], "mAP")
@@ -229,14 +230,11 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
 
 def _joined(tests: list[Problem]) -> Problem:
     """Return the test problems of several draws, tuned one by one, as one problem."""
-    inputs = {"queries" + _suffix(i): p.inputs["queries"] for i, p in enumerate(tests)}
-    truth = {name + _suffix(i): p.truth[name] for i, p in enumerate(tests) for name in ("y", "row")}
+    named = list(zip(suffixes_of(len(tests)), tests, strict=True))
+    inputs = {"queries" + suffix: p.inputs["queries"] for suffix, p in named}
+    truth = {name + suffix: p.truth[name] for suffix, p in named for name in ("y", "row")}
     names = max((p.meta["classes"] for p in tests), key=len)
     return Problem("test", inputs, truth, {**tests[0].meta, "classes": names, "draws": len(tests)})
-
-
-def _suffix(number: int) -> str:
-    return f":{number + 1}" if number else ""
 
 
 def _scores(methods: list[ExemplarMethod], problem: Problem) -> list[float]:
@@ -245,7 +243,7 @@ def _scores(methods: list[ExemplarMethod], problem: Problem) -> list[float]:
     first, X, gallery = methods[0], problem.inputs["X"], problem.inputs["gallery"]
     fitted = first.prepare_fit(X, space={})
     scored = first.prepare_score(gallery, space={}, statistics=fitted)
-    statistics = {f"fit/{k}": v for k, v in fitted.items()} | {f"score/{k}": v for k, v in scored.items()}
+    statistics = prefixed("fit/", fitted) | prefixed("score/", scored)
     values = []
     for method in methods:
         output = next(iter(task.run(method, problem, statistics)))[1]

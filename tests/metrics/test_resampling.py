@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.metrics.accuracy import harmonic_mean, per_class_accuracy, sample_accuracy
-from zslplat.metrics.ausuc import seen_unseen_curve
+from zslplat.metrics.ausuc import rivals, seen_unseen_curve
 from zslplat.metrics.ranking import Ranking
 from zslplat.metrics.resampling import (
     draws,
@@ -95,7 +95,7 @@ def test_ausuc_is_that_of_the_drawn_rows(rows):
     scores[np.arange(len(y)), y] += 0.5
     seen = np.array([True, False, True, False])
     counts = all_draws(ids, y, 20)
-    found = resampled_ausuc(counts, scores, y, seen)
+    found = resampled_ausuc(counts, *rivals(scores, seen), y, seen)
     for i, drawn in enumerate(counts):
         index = np.repeat(np.arange(len(y)), drawn)
         assert found[i] == pytest.approx(seen_unseen_curve(scores[index], y[index], seen).area, abs=1e-12)
@@ -120,7 +120,7 @@ def test_generalised_metrics_of_the_rows_as_they_are_are_the_scored_ones(rows):
     outputs = {"T": T, "U->U": T[~of_seen][:, ~seen], "S->S": T[of_seen][:, seen]}
     task, carried = GeneralizedZeroShot(), {"bias": 0.3}
     metrics = task.score(problem, outputs, carried, full=False).metrics
-    found = task.resampled(problem, outputs, carried, np.ones((1, len(y)), dtype=np.int32))
+    found = task.resampled(task.outcomes(problem, outputs, carried), np.ones((1, len(y)), dtype=np.int32))
     assert {"AUSUC", "H", "U_to_T", "S_to_T", "U_to_U", "S_to_S", "calibrated_H"} <= set(found)
     for name, values in found.items():
         assert values[0] == pytest.approx(metrics[name], abs=1e-12), name

@@ -7,6 +7,7 @@ from sklearn.metrics import average_precision_score
 from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.data.preprocessing import apply_steps
 from zslplat.errors import DataError, UsageError
+from zslplat.evaluation.outcomes import resampled
 from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
 from zslplat.methods.exemplars.frozen_steps import freeze
@@ -14,7 +15,6 @@ from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Whitening
-from zslplat.metrics.resampling import draws as draws_of
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -227,10 +227,11 @@ def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics(draws):
     data, task = faces(), ExemplarRetrieval(draws=draws, queries=30)
     problem = task.test(data)
     found = outputs(task, SLEM(), problem, {})
-    units, strata = task.units(problem)
+    rows = task.outcomes(problem, found, {})
+    units, strata = task.units(rows)
     counts = np.ones((1, len(units)), dtype=np.int32)
     metrics = task.score(problem, found, {}, full=False).metrics
-    for name, values in task.resampled(problem, found, {}, counts).items():
+    for name, values in task.resampled(rows, counts).items():
         assert values == pytest.approx([metrics[name]], abs=1e-12)
     # Units are told apart, so that their order does not matter.
     assert len(set(zip(units.tolist(), strata.tolist(), strict=True))) == len(units) == 30 * draws + draws
@@ -238,7 +239,7 @@ def test_replicates_of_the_queries_as_they_are_are_the_scored_metrics(draws):
         # All weight on the second draw gives its own value; queries twice and not at all, the mean over what is drawn.
         counts[:, -draws:] = [[0, 3, 0]]
         table = task.score(problem, found, {}, full=True).tables["draws"].columns
-        assert task.resampled(problem, found, {}, counts)["mAP"] == pytest.approx([table["mAP"][1]], abs=1e-12)
+        assert task.resampled(rows, counts)["mAP"] == pytest.approx([table["mAP"][1]], abs=1e-12)
 
 
 def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
@@ -247,8 +248,7 @@ def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
     for method, seed in ((SLEM(lam=1e-3), 0), (SLEM(lam=2e-3), 5)):
         problem = task.test(data, seed=seed)
         scored = outputs(task, method, problem, {})
-        blocks = [task.resampled(problem, scored, {}, counts) for counts in draws_of(*task.units(problem), 300)]
-        found.append(np.concatenate([block["mAP"] for block in blocks]))
+        found.append(resampled(task, task.outcomes(problem, scored, {}), 300)["mAP"])
     assert np.std(found[0] - found[1]) < 0.5 * np.std(found[0])
 
 

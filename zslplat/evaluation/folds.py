@@ -18,9 +18,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zslplat.errors import MethodError, StoreError
+from zslplat.evaluation.outcomes import replicates, resampled, write_outcomes
 from zslplat.evaluation.warned import collected
 from zslplat.figures import Curve, Figure
-from zslplat.metrics.resampling import draws, rows_digest
+from zslplat.metrics.resampling import rows_digest
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 
@@ -121,12 +122,10 @@ class Fold:
             if job.maps:
                 outcome.figures.update(task.maps(self.method, self.problem))
             if job.replicates:
-                drawn = _replicates(task, self.problem, self._kept_outputs, job)
-                outcome.tables.update({"replicates": drawn} if drawn is not None else {})
                 self.record["rows"] = rows_digest(task.scored_rows(self.problem))
+                self._resample(outcome, job.replicates)
         if job.artifacts is not None:
-            several = len(job.problems) > 1
-            self._write(job.artifacts / self.problem.name if several else job.artifacts, outcome)
+            self._write(self._own(job.artifacts), outcome)
         self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
         return outcome
 
@@ -150,6 +149,25 @@ class Fold:
         table = Table({"step": numbers, **columns, f"mean over folds of {name}": list(mean)})
         lines = {self.problem.name: (numbers, columns[name]), "mean over folds": (numbers, list(mean))}
         return table, Curve(lines, "step", name, f"{self.problem.name}: {name} by step")
+
+    def _resample(self, outcome: Outcome, count: int) -> None:
+        """Keep the outcomes per row, where a folder is given, and show the replicates that are made from them."""
+        rows = self.task.outcomes(self.problem, self._kept_outputs, self.job.carried)
+        if rows is None:
+            return
+        if self.job.outcomes is not None:
+            folder = self._own(self.job.outcomes)
+            self.record["outcomes"] = write_outcomes(folder, rows)
+            found = replicates(self.task, folder, count)
+        else:
+            found = resampled(self.task, rows, count)
+        if found:
+            columns = {name: values.round(6).tolist() for name, values in found.items()}
+            outcome.tables["replicates"] = Table({"replicate": list(range(1, count + 1)), **columns})
+
+    def _own(self, folder: Path) -> Path:
+        """Return the folder of this problem inside one that is given for the whole job."""
+        return folder / self.problem.name if len(self.job.problems) > 1 else folder
 
     def _write(self, folder: Path, outcome: Outcome) -> None:
         from zslplat.evaluation.artifacts import write_artifacts
@@ -204,13 +222,3 @@ class _Learned:
         if copy:
             matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
         return cls(matrices, method.figures() if job.full else {}, dict(method.diagnostics.numbers))
-
-
-def _replicates(task: Task, problem: Problem, outputs: Arrays, job: EvaluateJob) -> Table | None:
-    """Return the metrics of every bootstrap replicate of the scored rows; None where the task has none."""
-    units = task.units(problem)
-    if units is None:
-        return None
-    blocks = [task.resampled(problem, outputs, job.carried, counts) for counts in draws(*units, job.replicates)]
-    columns = {name: np.concatenate([block[name] for block in blocks]).round(6).tolist() for name in blocks[0]}
-    return Table({"replicate": list(range(1, job.replicates + 1)), **columns})

@@ -20,6 +20,7 @@ from zslplat.evaluation.cache import read_arrays, write_arrays
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.folds import Fold, advance_together
 from zslplat.evaluation.memory import peak_bytes, reset_peak
+from zslplat.evaluation.outcomes import REPLICATES as REPLICATES
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
 from zslplat.registry import component
 from zslplat.space import Space
@@ -48,8 +49,9 @@ class EvaluateJob:
     ``thresholds`` maps step numbers to the value of the mean curve below which the trial is pruned (already signed so
     that larger is better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
     take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
-    which rows were scored, too), ``maps`` asks for maps of the scored rows. ``test``: the problems are of the test
-    split, whose rows choose no step of an iterative method.
+    which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
+    from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
+    the problems are of the test split, whose rows choose no step of an iterative method.
     """
 
     label: str
@@ -64,11 +66,9 @@ class EvaluateJob:
     artifacts: Path | None = None
     matrices_bytes: int = 0
     replicates: int = 0
+    outcomes: Path | None = None
     maps: bool = False
     test: bool = False
-
-
-REPLICATES = 1000
 
 
 def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:

@@ -97,7 +97,11 @@ def seen_unseen_curve(scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> Se
 
 def calibrated_predictions(scores: np.ndarray, seen: np.ndarray, bias: float) -> np.ndarray:
     """Return the class (n,) of the highest score after taking ``bias`` off the seen ones; a tie goes to unseen."""
-    best_seen, best_unseen, critical = rivals(scores, seen)
+    return winners(*rivals(scores, seen), bias)
+
+
+def winners(best_seen: np.ndarray, best_unseen: np.ndarray, critical: np.ndarray, bias: float) -> np.ndarray:
+    """Return the class (n,) that wins with a bias, of the :func:`rivals` of every row; a tie goes to unseen."""
     return np.where(bias >= critical, best_unseen, best_seen)
 
 

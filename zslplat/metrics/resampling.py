@@ -18,9 +18,10 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from zslplat.metrics.ausuc import rivals
-
 BLOCK = 100
+# Names how replicates are made, here and in the ``resampled`` of the tasks. Whoever changes that so that other values
+# come out gives it another name, and kept replicates are made anew.
+SCHEME = "stratified-1"
 
 
 def draws(rows: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.ndarray]:
@@ -95,9 +96,18 @@ def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant
     return np.asarray(total / own.sum(axis=1))
 
 
-def resampled_ausuc(counts: np.ndarray, scores: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
-    """Return the area under the seen-unseen curve (b,) of the drawn rows; strata must be the classes."""
-    best_seen, best_unseen, critical = rivals(scores, seen)
+def resampled_ausuc(
+    counts: np.ndarray,
+    best_seen: np.ndarray,
+    best_unseen: np.ndarray,
+    critical: np.ndarray,
+    y: np.ndarray,
+    seen: np.ndarray,
+) -> np.ndarray:
+    """Return the area under the seen-unseen curve (b,) of the drawn rows; strata must be the classes.
+
+    ``best_seen``, ``best_unseen`` and ``critical`` (m,) are the rows' :func:`zslplat.metrics.ausuc.rivals`.
+    """
     order = np.argsort(critical, kind="stable")
     sizes = np.bincount(y, minlength=len(seen))
     kinds = np.where(seen, np.count_nonzero(sizes[seen]), np.count_nonzero(sizes[~seen]))

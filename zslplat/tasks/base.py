@@ -19,6 +19,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.figures import Figure
 from zslplat.space import Parameter, Space
 from zslplat.tables import Table
+from zslplat.tasks.row_outcomes import RowOutcomes
 
 Arrays = dict[str, np.ndarray]
 
@@ -115,7 +116,22 @@ class Task(ABC):
     def chance(self, problem: Problem) -> float:
         """Return the value of the primary metric that guessing reaches."""
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
+        """Return arrays that tell what is scored, an entry per row in any order; all of the truth, where not told.
+
+        Evaluations are compared in pairs only where these agree; what the seed draws for the test must be in them.
+        """
+        return problem.truth
+
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes | None:
+        """Return what is kept of every scored row of a test evaluation; None for a task that keeps nothing.
+
+        It must be enough for :meth:`units` and :meth:`resampled`, without outputs, problem or data set: an interval
+        is made from it long after these are gone. At most 32 bytes a row, or the docstring states how many.
+        """
+        return None
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
         """Return ids (m,) and strata (m,) of what a bootstrap of the scores draws; None where nothing is drawn.
 
         Ids tell the units apart whatever their order, so that draws are the same for every method; each stratum (a
@@ -123,17 +139,7 @@ class Task(ABC):
         """
         return None
 
-    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return arrays that tell what is scored, an entry per row in any order: the units, or else all of the truth.
-
-        Evaluations are compared in pairs only where these agree; what the seed draws for the test must be in them.
-        """
-        units = self.units(problem)
-        return problem.truth if units is None else {"id": units[0], "stratum": units[1]}
-
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return metrics (b,) of each line of ``counts`` (b, m): how often each unit is drawn."""
         return {}
 

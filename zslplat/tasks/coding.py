@@ -5,6 +5,7 @@
 | X, y | ``X``, ``y`` | (n, d) or (n, p, p), (n,) | training rows, classes 0..c-1 |
 | | ``X_pool`` | (m, d) or (m, p, p) | rows to be scored, in a seeded random order |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: class and data set row of each row of ``X_pool`` |
+| | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
 Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
 """
@@ -19,16 +20,18 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.figures import MatrixFigure
 from zslplat.methods.base import require_kind
-from zslplat.metrics.accuracy import class_accuracies, confusion_counts, per_class_accuracy, sample_accuracy
+from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
 
 
@@ -81,7 +84,7 @@ class Coding(Task):
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every split, each with its own training rows."""
-        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in self._suffixes(self.splits))
+        return tuple((f"X{suffix}", f"X_pool{suffix}") for suffix in suffixes_of(self.splits))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""
@@ -97,7 +100,7 @@ class Coding(Task):
         """Build the test problem: all training rows against the test rows, of every split that is asked for."""
         parts = {}
         labels = np.zeros(0, dtype=np.int64)
-        for offset, suffix in enumerate(self._suffixes(self.splits)):
+        for offset, suffix in enumerate(suffixes_of(self.splits)):
             train, test = self._rows(dataset, self.split + offset, seed)
             labels = dataset.y[train]
             parts[suffix] = _arrays(dataset, train, test, np.unique(labels), seed)
@@ -107,13 +110,13 @@ class Coding(Task):
         """Return ``fit/...`` and ``score/...`` for every split."""
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
-        for suffix in self._suffixes(problem.meta["splits"]):
+        for suffix in suffixes_of(problem.meta["splits"]):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
             for prefix, arrays in (
                 ("fit", method.prepare_fit(X, y, space=space)),
                 ("score", method.prepare_score(pool, X, space=space)),
             ):
-                prepared |= {f"{prefix}{suffix}/{name}": array for name, array in arrays.items()}
+                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -124,10 +127,10 @@ class Coding(Task):
         require_kind(type(method), self.kind, self.name)
         outputs: Arrays = {}
         # The last fit is that of the first split, so that its matrices are the ones that are logged.
-        for suffix in reversed(self._suffixes(problem.meta["splits"])):
+        for suffix in reversed(suffixes_of(problem.meta["splits"])):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
-            method.fit(X, y, statistics=_selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(method.decision_function(pool, statistics=_selected(f"score{suffix}/", statistics)))
+            method.fit(X, y, statistics=selected(f"fit{suffix}/", statistics))
+            scores = np.asarray(method.decision_function(pool, statistics=selected(f"score{suffix}/", statistics)))
             expected = (len(pool), len(problem.meta["classes"]))
             if scores.shape != expected or not np.isfinite(scores).all():
                 raise MethodError(
@@ -140,7 +143,7 @@ class Coding(Task):
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return accuracy, mean per-class accuracy and, on request, mAP; their spread over several splits, too."""
         names = problem.meta["classes"]
-        suffixes = self._suffixes(problem.meta["splits"])
+        suffixes = suffixes_of(problem.meta["splits"])
         for s in suffixes:
             look_at_scores(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"])
         by_split = [self._metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
@@ -150,49 +153,51 @@ class Coding(Task):
         outcome = Outcome(metrics)
         if not full:
             return outcome
-        y = np.concatenate([problem.truth[f"y_pool{s}"] for s in suffixes])
-        predicted = np.concatenate([outputs[f"scores{s}"].argmax(axis=1) for s in suffixes])
+        y = _joined(problem.truth, "y_pool", suffixes)
+        predicted, score, split = _predicted(problem, outputs, suffixes)
         accuracies, counts = class_accuracies(y, predicted, len(names))
         outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        outcome.tables["predictions"] = _predictions(problem, outputs, suffixes)
+        rows = _joined(problem.truth, "row_pool", suffixes)
+        more = {"split": split} if len(suffixes) > 1 else {}
+        outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, score, **more)
         if len(by_split) > 1:
             numbers = [self.split + i for i in range(len(suffixes))]
             columns = {name: [m[name] for m in by_split] for name in by_split[0]}
             outcome.tables["splits"] = Table({"split": numbers, **columns})
-        confusion = confusion_counts(y, predicted, len(names))
-        true, guess = np.nonzero(confusion)
-        outcome.tables["confusion"] = Table(
-            {
-                "true": [names[i] for i in true],
-                "predicted": [names[j] for j in guess],
-                "rows": confusion[true, guess].tolist(),
-            }
-        )
-        shares = confusion / np.maximum(confusion.sum(axis=1, keepdims=True), 1)
         title = f"{problem.meta['dataset']}, {problem.name}"
-        outcome.figures["confusion"] = MatrixFigure(shares, names, names, "predicted class", "true class", title)
+        outcome.tables["confusion"], outcome.figures["confusion"] = confusion(y, predicted, names, title)
         return outcome
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes, apart for every split."""
-        truth, suffixes = problem.truth, self._suffixes(problem.meta["splits"])
-        rows = np.concatenate([truth[f"row_pool{s}"] for s in suffixes])
-        strata = [truth[f"y_pool{s}"] + i * len(problem.meta["classes"]) for i, s in enumerate(suffixes)]
-        return rows, np.concatenate(strata)
+        suffixes, classes = suffixes_of(problem.meta["splits"]), len(problem.meta["classes"])
+        strata = [problem.truth[f"y_pool{s}"] + i * classes for i, s in enumerate(suffixes)]
+        return {"id": _joined(problem.truth, "row_pool", suffixes), "stratum": np.concatenate(strata)}
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns and ``split`` (int32, from 1 on), split by split: at most 28 bytes a row."""
+        suffixes, truth = suffixes_of(problem.meta["splits"]), problem.truth
+        predicted, score, split = _predicted(problem, outputs, suffixes)
+        row, true = (_joined(truth, name, suffixes) for name in ("row_pool", "y_pool"))
+        group = _joined(truth, "group_pool", suffixes) if "group_pool" in truth else None
+        columns = common_columns(row, true, predicted, score, group)
+        meta = {"classes": list(problem.meta["classes"]), "splits": len(suffixes)}
+        return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes, apart for every split."""
+        row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
+        return row, true + (split - 1) * len(outcomes.meta["classes"])
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return accuracy and mean per-class accuracy (b,) of each draw, as means over the splits."""
+        true, split = outcomes.columns["true"], outcomes.columns["split"]
+        correct = outcomes.columns["predicted"] == true
         metrics: dict[str, list[np.ndarray]] = {"accuracy": [], "per_class_accuracy": []}
-        first = 0
-        for suffix in self._suffixes(problem.meta["splits"]):
-            y = problem.truth[f"y_pool{suffix}"]
-            drawn = counts[:, first : first + len(y)]
-            first += len(y)
-            correct = outputs[f"scores{suffix}"].argmax(axis=1) == y
-            metrics["accuracy"].append(resampled_means(drawn, correct))
-            metrics["per_class_accuracy"].append(resampled_means(drawn, correct, y))
+        for number in range(1, outcomes.meta["splits"] + 1):
+            own = split == number
+            metrics["accuracy"].append(resampled_means(counts[:, own], correct[own]))
+            metrics["per_class_accuracy"].append(resampled_means(counts[:, own], correct[own], true[own]))
         return {name: np.mean(values, axis=0) for name, values in metrics.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
@@ -222,10 +227,6 @@ class Coding(Task):
     def _rows(self, dataset: Dataset, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         return split_by_sample(dataset, number, share=self.train_share, per_class=self.train_per_class, seed=seed)
 
-    @staticmethod
-    def _suffixes(count: int) -> list[str]:
-        return [""] + [f":{number}" for number in range(2, count + 1)]
-
 
 def _arrays(
     dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
@@ -237,7 +238,8 @@ def _arrays(
         "y": np.searchsorted(classes, dataset.y[train]),
         "X_pool": np.array(dataset.X[pool]),
     }
-    return inputs, {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
+    truth = {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
+    return inputs, truth | groups_of(dataset, pool, "group_pool")
 
 
 def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
@@ -249,22 +251,13 @@ def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str
     return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts)})
 
 
-def _predictions(problem: Problem, outputs: Arrays, suffixes: list[str]) -> Table:
-    """Return (row, true, predicted, score) in the order of the data set's rows, with the split where there are more."""
-    names = problem.meta["classes"]
-    columns: dict[str, list[Any]] = {"row": [], "true": [], "predicted": [], "score": []}
-    split: list[int] = []
-    for number, suffix in enumerate(suffixes, start=1):
-        scores, rows = outputs[f"scores{suffix}"], problem.truth[f"row_pool{suffix}"]
-        order = np.argsort(rows)
-        columns["row"] += rows[order].tolist()
-        columns["true"] += [names[i] for i in problem.truth[f"y_pool{suffix}"][order]]
-        columns["predicted"] += [names[i] for i in scores.argmax(axis=1)[order]]
-        columns["score"] += [float(v) for v in scores.max(axis=1)[order]]
-        split += [number] * len(rows)
-    return Table({**columns, "split": split} if len(suffixes) > 1 else columns)
+def _joined(truth: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
+    """Return an array of the truth for the rows of all splits, split by split."""
+    return np.concatenate([truth[name + suffix] for suffix in suffixes])
 
 
-def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    found = {name[len(prefix) :]: array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None
+def _predicted(problem: Problem, outputs: Arrays, suffixes: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the predicted class, its score and the number of the split of every row, split by split."""
+    scores = [outputs[f"scores{s}"] for s in suffixes]
+    predicted, best = (np.concatenate([of(s, axis=1) for s in scores]) for of in (np.argmax, np.max))
+    return predicted, best, np.repeat(np.arange(1, len(suffixes) + 1), [len(s) for s in scores])

@@ -7,6 +7,7 @@
 | | ``queries`` | (q,) | which rows of the gallery are queries; a query is left out of its own ranking |
 | y | ``y`` | (g,) | truth: class of each gallery row, an index into ``meta["classes"]`` |
 | | ``row`` | (g,) | truth: data set row of each gallery row |
+| | ``group`` | (g,) | truth: group of each gallery row, where the data set has groups |
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 """
@@ -28,10 +29,12 @@ from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.degenerate import look_at_similarities
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
-from zslplat.tasks.zero_shot import confusion
 
 SCORES = "similarity"
 
@@ -98,7 +101,7 @@ class ExemplarRetrieval(Task):
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every draw, each with its own negatives."""
-        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in _suffixes(self.draws))
+        return tuple((f"X{suffix}", f"gallery{suffix}") for suffix in suffixes_of(self.draws))
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per fold inside the classes of the first draw's negatives; the seed draws the folds."""
@@ -118,11 +121,11 @@ class ExemplarRetrieval(Task):
         """Return ``fit/...`` of the negatives and ``score/...`` of the gallery, with the suffix of each draw."""
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
-        for suffix in _suffixes(problem.meta["draws"]):
+        for suffix in suffixes_of(problem.meta["draws"]):
             fitted = method.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
             scored = method.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
-                prepared |= {f"{prefix}{suffix}/{name}": array for name, array in arrays.items()}
+                prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -130,10 +133,10 @@ class ExemplarRetrieval(Task):
         require_kind(type(method), self.kind, self.name)
         outputs: Arrays = {}
         # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
-        for suffix in reversed(_suffixes(problem.meta["draws"])):
+        for suffix in reversed(suffixes_of(problem.meta["draws"])):
             X, gallery, queries = (problem.inputs[name + suffix] for name in ("X", "gallery", "queries"))
-            method.fit(X, statistics=_below(f"fit{suffix}/", statistics))
-            encoded = method.encode(gallery, statistics=_below(f"score{suffix}/", statistics))
+            method.fit(X, statistics=selected(f"fit{suffix}/", statistics))
+            encoded = method.encode(gallery, statistics=selected(f"score{suffix}/", statistics))
             scores = np.asarray(method.similarity(encoded.take(queries), encoded))
             who = known_as(type(method))
             if scores.shape != (len(queries), len(gallery)):
@@ -165,38 +168,68 @@ class ExemplarRetrieval(Task):
                 outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the queries of every draw, each class apart, and after them the draws themselves."""
-        ids, strata = [], []
-        suffixes, classes = _suffixes(problem.meta["draws"]), len(problem.meta["classes"])
-        for number, suffix in enumerate(suffixes):
-            queries = problem.inputs[f"queries{suffix}"]
-            ids.append(problem.truth[f"row{suffix}"][queries])
-            strata.append(problem.truth[f"y{suffix}"][queries] + number * classes)
-        ids.append(np.arange(len(suffixes)))
-        strata.append(np.full(len(suffixes), len(suffixes) * classes))
-        return np.concatenate(ids), np.concatenate(strata)
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return, for every query, the common columns and four more: at most 52 bytes a query, none for a gallery row.
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+        ``predicted`` is the class of the nearest row and ``score`` its similarity, ``draw`` (int32) counts from 1;
+        ``average_precision``, ``recall_at_k`` and ``precision_at_k`` (float64) stand for the query's whole ranking.
+        """
+        answers, truth = self._answers(problem, outputs), problem.truth
+        kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
+        for suffix, answer in zip(suffixes_of(len(answers)), answers, strict=True):
+            queries, y = problem.inputs[f"queries{suffix}"], truth[f"y{suffix}"]
+            kept["row"].append(truth[f"row{suffix}"][queries])
+            kept["true"].append(y[queries])
+            kept["predicted"].append(y[answer.nearest])
+            kept["group"].append(truth.get(f"group{suffix}", y)[queries])
+        row, true, predicted, group = (np.concatenate(parts) for parts in kept.values())
+        score = np.concatenate([a.score for a in answers])
+        columns = common_columns(row, true, predicted, score, group if "group" in truth else None)
+        draw = np.repeat(np.arange(1, len(answers) + 1), [len(a.score) for a in answers])
+        columns |= {
+            "draw": draw.astype(np.int32),
+            "average_precision": np.concatenate([a.precision for a in answers]),
+            "recall_at_k": np.concatenate([a.recall_at_k for a in answers]),
+            "precision_at_k": np.concatenate([a.precision_at_k for a in answers]),
+        }
+        meta = {"classes": list(problem.meta["classes"]), "draws": len(answers), "k": self.k}
+        return RowOutcomes(columns, meta)
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the queries of every draw, each class apart, and after them the draws themselves."""
+        row, true, draw = (outcomes.columns[name] for name in ("row", "true", "draw"))
+        draws, classes = outcomes.meta["draws"], len(outcomes.meta["classes"])
+        strata = true + (draw - 1) * classes
+        return np.r_[row, np.arange(draws)], np.r_[strata, np.full(draws, draws * classes)]
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) of each draw of queries, of every class as many as there are, and of draws.
 
         The gallery stays as it is: what is drawn anew are the questions, not the answers.
         """
-        by_query = self._by_query(self._answers(problem, outputs))
-        sizes = [len(queries) for queries in by_query["mAP"]]
-        parts = np.split(counts, np.cumsum(sizes), axis=1)
-        shares = parts[-1] / len(sizes)
+        columns, k, draws = outcomes.columns, outcomes.meta["k"], outcomes.meta["draws"]
+        by_query = {
+            "mAP": columns["average_precision"],
+            f"recall_at_{k}": columns["recall_at_k"],
+            f"precision_at_{k}": columns["precision_at_k"],
+            "nearest_accuracy": columns["predicted"] == columns["true"],
+        }
+        sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
+        ends = np.cumsum(sizes)
+        parts = np.split(counts, ends, axis=1)
+        shares = parts[-1] / draws
         return {
-            name: np.sum([c @ v / len(v) * s for c, v, s in zip(parts[:-1], values, shares.T, strict=True)], axis=0)
+            name: np.sum(
+                [c @ v / len(v) * s for c, v, s in zip(parts[:-1], np.split(values, ends[:-1]), shares.T, strict=True)],
+                axis=0,
+            )
             for name, values in by_query.items()
         }
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings."""
         found = []
-        for suffix in _suffixes(problem.meta["draws"]):
+        for suffix in suffixes_of(problem.meta["draws"]):
             y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.inputs[f"queries{suffix}"])
             expected = {}
             for c in np.unique(y[queries]):
@@ -210,12 +243,12 @@ class ExemplarRetrieval(Task):
         if inputs["X"].ndim != 2:
             return {}
         frozen = freeze(steps["features"], inputs["X"])
-        return {f"frozen/features/{name}": rows for name, rows in frozen.items()}
+        return prefixed("frozen/features/", frozen)
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the galleries' rows and classes, which of them are queries, and in which draw."""
         parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
-        for number, suffix in enumerate(_suffixes(problem.meta["draws"])):
+        for number, suffix in enumerate(suffixes_of(problem.meta["draws"])):
             rows, queries = problem.truth[f"row{suffix}"], problem.inputs[f"queries{suffix}"]
             parts["row"].append(rows)
             parts["y"].append(problem.truth[f"y{suffix}"])
@@ -240,7 +273,7 @@ class ExemplarRetrieval(Task):
             problem.inputs["gallery"],
             rows=np.asarray(truth["row"]),
             labels=[names[c] for c in truth["y"]],
-            steps=_below("frozen/features/", problem.inputs),
+            steps=selected("frozen/features/", problem.inputs),
         )
 
     def _sides(self, dataset: Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
@@ -274,12 +307,13 @@ class ExemplarRetrieval(Task):
         ids = np.unique(np.concatenate([dataset.y[gallery] for _, gallery in sides]))
         inputs: Arrays = {}
         truth: Arrays = {}
-        for number, (suffix, (negatives, gallery)) in enumerate(zip(_suffixes(len(sides)), sides, strict=True)):
+        for number, (suffix, (negatives, gallery)) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
             asked = self._asked(name, dataset, np.sort(gallery), number)
             gallery = np.random.default_rng([seed, 5]).permutation(gallery)
             inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
             inputs[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
             truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
+            truth |= groups_of(dataset, gallery, f"group{suffix}")
         names = [dataset.class_names[i] for i in ids]
         return Problem(
             name, inputs, truth, {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
@@ -296,11 +330,11 @@ class ExemplarRetrieval(Task):
         return np.asarray(np.random.default_rng([self.split_seed, 5, number]).permutation(rows)[: self.queries])
 
     def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
-        """Return what the rankings of every draw show; the last outputs' are kept, as each block of replicates asks."""
+        """Return what the rankings of every draw show; the last outputs' are kept for all who ask."""
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
                 rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.inputs[f"queries{s}"], self.k)
-                for s in _suffixes(problem.meta["draws"])
+                for s in suffixes_of(problem.meta["draws"])
             ]
             self._ranked = outputs, answers
         return self._ranked[1]
@@ -316,7 +350,7 @@ class ExemplarRetrieval(Task):
 
     def _describe(self, outcome: Outcome, problem: Problem, answers: list[Answers]) -> None:
         names, several = problem.meta["classes"], len(answers) > 1
-        suffixes = _suffixes(len(answers))
+        suffixes = suffixes_of(len(answers))
         ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
         queries = [np.asarray(problem.inputs[f"queries{s}"]) for s in suffixes]
         rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
@@ -335,15 +369,9 @@ class ExemplarRetrieval(Task):
             }
         )
         draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
-        order = np.lexsort((np.concatenate(rows), draw))
-        columns: dict[str, list[Any]] = {
-            "row": np.concatenate(rows)[order].tolist(),
-            "true": [names[c] for c in own[order]],
-            "predicted": [names[c] for c in predicted[order]],
-            "score": np.concatenate([a.score for a in answers])[order].tolist(),
-            "average_precision": precision[order].tolist(),
-        }
-        outcome.tables["predictions"] = Table(columns | ({"draw": draw[order].tolist()} if several else {}))
+        score = np.concatenate([a.score for a in answers])
+        more = {"average_precision": precision} | ({"draw": draw} if several else {})
+        outcome.tables["predictions"] = predictions_table(names, np.concatenate(rows), own, predicted, score, **more)
         title = f"{problem.meta['dataset']}, {problem.name}"
         table, figure = confusion(own, predicted, names, f"{title}: class of the nearest row")
         outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
@@ -361,12 +389,3 @@ def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.nda
     """
     classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
     return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
-
-
-def _suffixes(count: int) -> list[str]:
-    return [""] + [f":{number}" for number in range(2, count + 1)]
-
-
-def _below(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    found = {name.removeprefix(prefix): array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None

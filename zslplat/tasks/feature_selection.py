@@ -7,6 +7,7 @@
 | | ``X_unseen`` | (m, d) | rows of unseen classes, scaled as asked for; clustered, never shown to the selector |
 | | ``raw``, ``raw_unseen``, ``S_raw``, ``S_unseen`` | | for a zero-shot method on the selected features |
 | | ``y_unseen``, ``row_unseen`` | (m,) | truth: class and data set row of the unseen rows |
+| | ``group_unseen`` | (m,) | truth: group of the unseen rows, where the data set has groups |
 
 Protocol of Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge", section 6: k-means with as
 many clusters as unseen classes on the best 5, 10, ..., 50 features, 20 random starts, averaged. Validation repeats it
@@ -29,24 +30,24 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
 from zslplat.methods.selection.base import drawn_rows
 from zslplat.methods.selection.kmeans import cluster_by_features
 from zslplat.methods.selection.seen_classes import with_drawn_classes, with_seen_pair
 from zslplat.metrics.accuracy import per_class_accuracy
 from zslplat.metrics.clustering import (
-    cluster_counts,
     clustering_accuracy,
     expected_random_accuracy,
-    matched_classes,
     normalised_mutual_information,
 )
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.spec import Spec
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
+from zslplat.tasks.clusterings import curve_figure, each_clustering, features_table, voted_classes
 from zslplat.tasks.degenerate import look_at_ranked_features
+from zslplat.tasks.predictions import predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
@@ -215,9 +216,9 @@ class FeatureSelection(Task):
         y, classes = problem.truth["y_unseen"], len(problem.meta["classes"])
         clusters = outputs["clusters"]
         look_at_ranked_features(outputs["scores"])
-        accuracy = _each(clusters, lambda found: clustering_accuracy(y, found, classes))
-        nmi = _each(clusters, lambda found: normalised_mutual_information(y, found))
-        arithmetic = _each(clusters, lambda found: normalised_mutual_information(y, found, "arithmetic"))
+        accuracy = each_clustering(clusters, lambda found: clustering_accuracy(y, found, classes))
+        nmi = each_clustering(clusters, lambda found: normalised_mutual_information(y, found))
+        arithmetic = each_clustering(clusters, lambda found: normalised_mutual_information(y, found, "arithmetic"))
         outcome = Outcome(
             {
                 "clustering_accuracy": float(accuracy.mean()),
@@ -236,10 +237,25 @@ class FeatureSelection(Task):
             if recognised:
                 curve["zero_shot_accuracy"] = recognised
             outcome.tables["curve"] = Table(curve)
-            outcome.tables["features"] = _features_table(outputs)
-            outcome.tables["predictions"] = _predictions_table(problem, clusters)
-            outcome.figures["curve"] = _figure(problem, curve)
+            outcome.tables["features"] = features_table(outputs["ranking"], outputs["scores"])
+            rows, names = problem.truth["row_unseen"], problem.meta["classes"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, *voted_classes(clusters, y, classes))
+            outcome.figures["curve"] = curve_figure(curve, f"{problem.meta['dataset']}, {problem.name}")
         return outcome
+
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
+        """Return the unseen rows and their classes."""
+        return {name: problem.truth[name] for name in ("y_unseen", "row_unseen")}
+
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns, at most 24 bytes a row: the class by vote of all clusterings, its share of votes.
+
+        Nothing is resampled: a cluster is one of all rows, and its agreement with the classes no mean over rows.
+        """
+        truth, names = problem.truth, list(problem.meta["classes"])
+        predicted, share = voted_classes(outputs["clusters"], truth["y_unseen"], len(names))
+        columns = common_columns(truth["row_unseen"], truth["y_unseen"], predicted, share, truth.get("group_unseen"))
+        return RowOutcomes(columns, {"classes": names})
 
     def chance(self, problem: Problem) -> float:
         """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""
@@ -298,7 +314,8 @@ class FeatureSelection(Task):
             "repeats": repeats,
             "seed": seed,
         }
-        return Problem(name, inputs, {"y_unseen": y_unseen, "row_unseen": unseen}, meta)
+        truth = {"y_unseen": y_unseen, "row_unseen": unseen} | groups_of(dataset, unseen, "group_unseen")
+        return Problem(name, inputs, truth, meta)
 
     def _labelled(self, dataset: Dataset, train: np.ndarray, seed: int) -> np.ndarray:
         """Return the share of the training rows that is labelled, by rows of every class or by whole classes."""
@@ -345,56 +362,3 @@ class _Signatures:
         """Return (len(ids), a); for signatures by image, the means over those of ``rows``."""
         values, described = (self.values[rows], self.y[rows]) if self.per_row else (self.values, self.described)
         return np.stack([values[described == label].mean(axis=0, dtype=np.float64) for label in ids])
-
-
-def _each(clusters: np.ndarray, metric: Any) -> np.ndarray:
-    """Return the metric (numbers of features, starts) of every clustering."""
-    return np.array([[metric(found) for found in starts] for starts in clusters])
-
-
-def _features_table(outputs: Arrays) -> Table:
-    ranking = outputs["ranking"]
-    return Table(
-        {
-            "index": ranking.tolist(),
-            "score": outputs["scores"][ranking].tolist(),
-            "rank": list(range(1, len(ranking) + 1)),
-        }
-    )
-
-
-def _predictions_table(problem: Problem, clusters: np.ndarray) -> Table:
-    """Each row's class by vote: of all clusterings, each matched to the classes; ``score`` is the share of votes."""
-    y, names = problem.truth["y_unseen"], problem.meta["classes"]
-    votes = np.zeros((len(y), len(names) + 1))
-    rows = np.arange(len(y))
-    for found in clusters.reshape(-1, len(y)):
-        # A cluster without a class votes for the last column, which is left out.
-        votes[rows, matched_classes(cluster_counts(y, found, len(names)))[found]] += 1
-    shares = votes[:, :-1] / votes.sum(axis=1, keepdims=True)
-    predicted = np.argmax(shares, axis=1)
-    order = np.argsort(problem.truth["row_unseen"], kind="stable")
-    return Table(
-        {
-            "row": problem.truth["row_unseen"][order].tolist(),
-            "true": [names[i] for i in y[order]],
-            "predicted": [names[i] for i in predicted[order]],
-            "score": shares[order, predicted[order]].tolist(),
-        }
-    )
-
-
-def _figure(problem: Problem, curve: Mapping[str, Any]) -> Curve:
-    x = curve["features"]
-    labels = {"accuracy": "ACC", "nmi": "NMI", "zero_shot_accuracy": "zero-shot accuracy"}
-    bands = {}
-    for name in ("accuracy", "nmi"):
-        mean, deviation = np.array(curve[name]), np.array(curve[f"{name}_deviation"])
-        bands[labels[name]] = ((mean - deviation).tolist(), (mean + deviation).tolist())
-    return Curve(
-        {label: (x, curve[name]) for name, label in labels.items() if name in curve},
-        "number of features",
-        "agreement with the unseen classes",
-        f"{problem.meta['dataset']}, {problem.name}",
-        bands=bands,
-    )

@@ -27,20 +27,23 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError
 from zslplat.figures import Curve
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
-from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, seen_unseen_curve
+from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, hold_out_rows, split_rows
 from zslplat.tasks.zero_shot import (
     COMMON_PARAMETERS,
     ZeroShotTask,
     build_problem,
-    confusion,
-    predictions_table,
+    pool_outcomes,
+    requested,
     require_classes,
+    seen_mask,
     with_requests,
 )
 
@@ -210,11 +213,9 @@ class GeneralizedZeroShot(ZeroShotTask):
     ) -> None:
         y, seen, names = problem.truth["y_pool"], problem.inputs["seen"], problem.meta["classes"]
         title = f"{problem.meta['dataset']}, {problem.name}"
-        used = bias if bias is not None else 0.0
-        predicted = calibrated_predictions(scores, seen, used)
-        value = np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0] - np.where(seen[predicted], used, 0.0)
+        predicted, value = _calibrated(scores, seen, bias)
         outcome.tables["per_class"] = _per_class_table(problem, scores, own, bias)
-        outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, value)
+        outcome.tables["predictions"] = predictions_table(names, problem.truth["row_pool"], y, predicted, value)
         outcome.tables["seen_unseen_curve"] = Table(
             {
                 "bias": [float("-inf"), *curve.biases.tolist()],
@@ -236,22 +237,44 @@ class GeneralizedZeroShot(ZeroShotTask):
             points=points,
         )
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns and four more: at most 44 bytes a row, as every bias is to be tried on them.
+
+        ``best_seen`` and ``best_unseen`` (int32) are the best class of either kind among all classes, ``critical``
+        (float64) is the bias from which on the unseen one wins, ``own`` (int32) the class that the row was given among
+        those of its own kind alone. ``predicted`` and ``score`` are those with the carried bias, ``meta["bias"]``.
+        """
+        scores, seen = outputs["T"], seen_mask(problem)
+        bias = float(carried["bias"]) if "bias" in carried else None
+        predicted, value = _calibrated(scores, seen, bias)
+        best_seen, best_unseen, critical = rivals(scores, seen)
+        own = np.empty(len(scores), dtype=np.int32)
+        for request in ("U->U", "S->S"):
+            rows, classes = requested(problem, request)
+            own[rows] = classes[np.argmax(outputs[request], axis=1)]
+        more = {
+            "best_seen": best_seen.astype(np.int32),
+            "best_unseen": best_unseen.astype(np.int32),
+            "critical": critical,
+            "own": own,
+        }
+        return pool_outcomes(problem, predicted, value, more, seen=seen.tolist(), bias=bias)
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return AUSUC, the accuracies and H (b,) of each draw, with the carried bias where there is one."""
-        scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
-        metrics = {"AUSUC": resampled_ausuc(counts, scores, y, seen)}
-        for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
-            rows = problem.inputs[f"rows:{request}"]
-            correct = np.argmax(outputs[request], axis=1) == _own_labels(problem, request)
-            metrics[name] = resampled_means(counts[:, rows], correct, y[rows])
+        columns, seen = outcomes.columns, np.array(outcomes.meta["seen"])
+        y, best = columns["true"], (columns["best_seen"], columns["best_unseen"], columns["critical"])
+        parts = {"U": ~seen[y], "S": seen[y]}
+        metrics = {"AUSUC": resampled_ausuc(counts, *best, y, seen)}
+        for kind, part in parts.items():
+            correct = columns["own"][part] == y[part]
+            metrics[f"{kind}_to_{kind}"] = resampled_means(counts[:, part], correct, y[part])
         biases = {"U_to_T S_to_T H": 0.0}
-        if "bias" in carried:
-            biases["calibrated_u calibrated_s calibrated_H"] = float(carried["bias"])
+        if outcomes.meta["bias"] is not None:
+            biases["calibrated_u calibrated_s calibrated_H"] = outcomes.meta["bias"]
         for names, bias in biases.items():
-            correct = calibrated_predictions(scores, seen, bias) == y
-            u, s = (resampled_means(counts[:, part], correct[part], y[part]) for part in (~seen[y], seen[y]))
+            correct = winners(*best, bias) == y
+            u, s = (resampled_means(counts[:, part], correct[part], y[part]) for part in parts.values())
             h = 2 * u * s / np.where(u + s > 0, u + s, 1.0)
             metrics.update(zip(names.split(), (u, s, h), strict=True))
         return metrics
@@ -260,6 +283,13 @@ class GeneralizedZeroShot(ZeroShotTask):
         """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""
         seen = problem.inputs["seen"]
         return 0.5 / (np.count_nonzero(seen) * np.count_nonzero(~seen))
+
+
+def _calibrated(scores: np.ndarray, seen: np.ndarray, bias: float | None) -> tuple[np.ndarray, np.ndarray]:
+    """Return the class (m,) of every row with a bias, none for 0, and its calibrated score (m,)."""
+    used = bias if bias is not None else 0.0
+    predicted = calibrated_predictions(scores, seen, used)
+    return predicted, np.take_along_axis(scores, predicted[:, None], axis=1)[:, 0] - np.where(seen[predicted], used, 0)
 
 
 def _own_labels(problem: Problem, request: str) -> np.ndarray:

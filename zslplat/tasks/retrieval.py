@@ -14,8 +14,10 @@ from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_rankings
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
 
 RANKS_SHOWN = 200
 
@@ -63,7 +65,8 @@ class Retrieval(UnseenTask):
                 }
             )
             predicted = np.argmax(scores, axis=1)
-            outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, scores.max(axis=1))
+            rows = problem.truth["row_pool"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, scores.max(axis=1))
             outcome.tables["confusion"], outcome.figures["confusion"] = confusion(
                 y, predicted, names, f"{title}: best query of each row"
             )
@@ -76,13 +79,22 @@ class Retrieval(UnseenTask):
             )
         return outcome
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns and ``rank`` (m, c) int32: at most 24 bytes a row, and 4 for each class.
+
+        Column j ranks the rows by their score for class j, 0 for the best; equal scores share a rank. The rows are
+        in the order of the pool, on which the order of rows of equal rank depends.
+        """
+        scores = outputs[REQUEST]
+        ranks = [np.unique(-scores[:, j], return_inverse=True)[1] for j in range(scores.shape[1])]
+        rank = np.stack(ranks, axis=1).astype(np.int32)
+        return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), {"rank": rank})
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return mAP (b,) of each draw."""
-        scores, y = outputs[REQUEST], problem.truth["y_pool"]
-        present = [j for j in range(scores.shape[1]) if (y == j).any()]
-        return {"mAP": np.mean([resampled_average_precision(counts, scores[:, j], y == j) for j in present], axis=0)}
+        y, rank = outcomes.columns["true"], outcomes.columns["rank"]
+        present = np.unique(y)
+        return {"mAP": np.mean([resampled_average_precision(counts, -rank[:, j], y == j) for j in present], axis=0)}
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""

@@ -9,6 +9,7 @@
 | | ``seen`` | (c,) | which candidates were trained on |
 | | ``rows:R``, ``classes:R`` | (m_R,), (c_R,) | request R: indices into the pool and into its classes, ascending |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: candidate class and data set row of each row of ``X_pool`` |
+| | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
 Where classes have several signatures, ``signature_class`` (rows of S) and ``signature_class_pool`` (rows of S_pool)
 say which class each row describes. Methods with the tag ``several-signatures`` get all rows, and that vector as the
@@ -24,14 +25,13 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
-from zslplat.figures import MatrixFigure
 from zslplat.methods.base import require_kind
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.metrics.accuracy import confusion_counts
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
-from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, Problem, Task
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -75,19 +75,23 @@ class ZeroShotTask(Task):
             return None
         return inputs["S_pool"] if inputs["seen"].any() else np.vstack([inputs["S"], inputs["S_pool"]])
 
-    def units(self, problem: Problem) -> tuple[np.ndarray, np.ndarray] | None:
+    def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the data set's rows and their classes."""
-        return problem.truth["row_pool"], problem.truth["y_pool"]
+        return {"id": problem.truth["row_pool"], "stratum": problem.truth["y_pool"]}
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the data set's rows and their classes."""
+        return outcomes.columns["row"], outcomes.columns["true"]
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
         S, signature = _signatures(method, inputs, "")
-        prepared = _prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
+        prepared = prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
         for request in _scored_requests(method, problem):
             X, S, signature, _ = _batch(method, problem, request)
-            prepared |= _prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
+            prepared |= prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
@@ -99,7 +103,7 @@ class ZeroShotTask(Task):
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
         S, signature = _signatures(method, inputs, "")
-        fit_statistics = _selected("fit/", statistics)
+        fit_statistics = selected("fit/", statistics)
         for step in method.fit_steps(inputs["X"], inputs["y"], S, statistics=fit_statistics, **signature):
             yield step, _outputs(method, problem, statistics)
 
@@ -133,6 +137,7 @@ def build_problem(
     for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
         inputs |= _class_rows(dataset, signatures, ids, suffix)
     truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
+    truth |= groups_of(dataset, pool_rows, "group_pool")
     described = {"dataset": dataset.name, "classes": [dataset.class_names[i] for i in pool_ids], **meta}
     return Problem(name, inputs, truth, described)
 
@@ -146,47 +151,29 @@ def with_requests(problem: Problem, requests: Requests) -> Problem:
     return Problem(problem.name, inputs, problem.truth, {**problem.meta, "requests": list(requests)})
 
 
+def seen_mask(problem: Problem) -> np.ndarray:
+    """Return which candidate classes (c,) were trained on."""
+    return problem.inputs["seen"]
+
+
+def requested(problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
+    """Return the rows of the pool (m_R,) and the candidate classes (c_R,) of a request."""
+    return problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+
+
+def pool_outcomes(
+    problem: Problem, predicted: np.ndarray, score: np.ndarray, more: Mapping[str, np.ndarray], **meta: Any
+) -> RowOutcomes:
+    """Return the common columns of the pool's rows, in its order, with those of ``more``, and the classes' names."""
+    truth = problem.truth
+    common = common_columns(truth["row_pool"], truth["y_pool"], predicted, score, truth.get("group_pool"))
+    return RowOutcomes({**common, **more}, {"classes": list(problem.meta["classes"]), **meta})
+
+
 def require_classes(dataset: Dataset, what: str, classes: np.ndarray) -> None:
     """Raise :class:`DataError` where fewer than two classes are left to tell apart."""
     if len(classes) < 2:
         raise DataError(f"{dataset.name}: {what} holds {len(classes)} class; at least two are needed")
-
-
-def predictions_table(problem: Problem, rows: np.ndarray, predicted: np.ndarray, score: np.ndarray) -> Table:
-    """Return (row, true, predicted, score) in the order of the data set's rows; ``rows`` index the pool."""
-    names = problem.meta["classes"]
-    data_rows = problem.truth["row_pool"][rows]
-    order = np.argsort(data_rows)
-    true = problem.truth["y_pool"][rows]
-    return Table(
-        {
-            "row": data_rows[order].tolist(),
-            "true": [names[i] for i in true[order]],
-            "predicted": [names[i] for i in predicted[order]],
-            "score": [float(v) for v in score[order]],
-        }
-    )
-
-
-def confusion(y: np.ndarray, predicted: np.ndarray, names: list[str], title: str) -> tuple[Table, MatrixFigure]:
-    """Return the non-zero cells as a table (true, predicted, rows, share) and the row-wise shares as a figure.
-
-    Classes without a row are left out of the rows of the figure; all stay among its columns.
-    """
-    counts = confusion_counts(y, predicted, len(names))
-    present = np.flatnonzero(counts.sum(axis=1))
-    shares = counts[present] / counts[present].sum(axis=1, keepdims=True)
-    true, guess = np.nonzero(counts[present])
-    table = Table(
-        {
-            "true": [names[present[i]] for i in true],
-            "predicted": [names[j] for j in guess],
-            "rows": counts[present][true, guess].tolist(),
-            "share": shares[true, guess].tolist(),
-        }
-    )
-    figure = MatrixFigure(shares, [names[i] for i in present], names, "predicted class", "true class", title)
-    return table, figure
 
 
 def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str) -> Arrays:
@@ -252,7 +239,7 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
     for request in _scored_requests(method, problem):
         X, S, signature, seen = _batch(method, problem, request)
         scores = method.decision_function(
-            X, S, seen=seen, statistics=_selected(_score_prefix(request), statistics), **signature
+            X, S, seen=seen, statistics=selected(_score_prefix(request), statistics), **signature
         )
         scored[request] = _checked(method, scores, (len(X), len(seen)))
     if method.transductive:
@@ -277,13 +264,3 @@ def _checked(method: ZeroShotMethod, scores: Any, shape: tuple[int, int]) -> np.
     if bad:
         raise MethodError(f"{who} returned {bad} scores of {scores.size} that are NaN or infinite")
     return scores
-
-
-def _prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def _selected(prefix: str, statistics: Mapping[str, np.ndarray]) -> Arrays | None:
-    """Return the arrays below a prefix, None where there are none, so that the method prepares for itself."""
-    found = {name[len(prefix) :]: array for name, array in statistics.items() if name.startswith(prefix)}
-    return found or None

@@ -13,8 +13,10 @@ from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
 from zslplat.tasks.degenerate import look_at_scores
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS, confusion, predictions_table
+from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
 
 
 class ZeroShot(UnseenTask):
@@ -54,17 +56,21 @@ class ZeroShot(UnseenTask):
             outcome.tables["per_class"] = Table(
                 {"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()}
             )
-            outcome.tables["predictions"] = predictions_table(problem, np.arange(len(y)), predicted, scores.max(axis=1))
+            rows = problem.truth["row_pool"]
+            outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, scores.max(axis=1))
             table, figure = confusion(y, predicted, names, f"{problem.meta['dataset']}, {problem.name}: {REQUEST}")
             outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
         return outcome
 
-    def resampled(
-        self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], counts: np.ndarray
-    ) -> dict[str, np.ndarray]:
+    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+        """Return the common columns: at most 24 bytes a row."""
+        scores = outputs[REQUEST]
+        return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), {})
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return per-class and per-sample accuracy (b,) of each draw."""
-        y = problem.truth["y_pool"]
-        correct = np.argmax(outputs[REQUEST], axis=1) == y
+        y = outcomes.columns["true"]
+        correct = outcomes.columns["predicted"] == y
         return {
             "per_class_accuracy": resampled_means(counts, correct, y),
             "per_sample_accuracy": resampled_means(counts, correct),

@@ -18,6 +18,7 @@ from sklearn.base import clone
 from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.space import Space
+from zslplat.tasks.array_names import prefixed, selected
 from zslplat.testing.problems import SMALL, WIDE, class_problem, classification_problem
 
 
@@ -182,13 +183,3 @@ def direct_outputs(method: Any) -> Arrays:
     """Return what the method makes of the small problem without prepared statistics."""
     exercise = exercise_of(method)
     return exercise.outputs(fitted(method), exercise.arrays(method), {})
-
-
-def prefixed(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays:
-    """Return the arrays with longer names."""
-    return {prefix + name: array for name, array in arrays.items()}
-
-
-def selected(prefix: str, arrays: Mapping[str, np.ndarray]) -> Arrays | None:
-    """Return the arrays below a prefix, None where there are none, so that a method prepares for itself."""
-    return {n.removeprefix(prefix): a for n, a in arrays.items() if n.startswith(prefix)} or None

@@ -1,0 +1,247 @@
+"""Outcomes per row hold all that replicates need: values equal those computed from the outputs themselves."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from zero_shot_toys import Bilinear, Joint, toy
+
+from zslplat.data.dataset import Dataset
+from zslplat.data.digit_pairs import digit_pairs
+from zslplat.evaluation.outcomes import resampled
+from zslplat.metrics.ausuc import calibrated_predictions, rivals
+from zslplat.metrics.ranking import rank_all
+from zslplat.metrics.resampling import draws, resampled_ausuc, resampled_average_precision, resampled_means
+from zslplat.tasks.coding import Coding
+from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
+from zslplat.tasks.feature_selection import FeatureSelection
+from zslplat.tasks.gzsl import GeneralizedZeroShot
+from zslplat.tasks.retrieval import Retrieval
+from zslplat.tasks.zsl import ZeroShot
+
+COUNT = 120  # more than one block of draws
+
+
+def suffixes(count):
+    return [""] + [f":{number}" for number in range(2, count + 1)]
+
+
+def grouped(data, size=5):
+    """The same data with rows in groups, named by texts."""
+    return replace(data, groups=np.array([f"g{i // size}" for i in range(len(data.y))]))
+
+
+def plain(classes=8, each=20):
+    """A data set without splits of its own, so that tasks draw them."""
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(classes), each)
+    return Dataset("drawn", rng.normal(size=(len(y), 5)), y, tuple(f"class {i}" for i in range(classes)))
+
+
+def rough(y, c, seed=0, dtype=np.float32):
+    """Scores (m, c) that are often right and often equal."""
+    scores = np.random.default_rng(seed).normal(size=(len(y), c))
+    scores[np.arange(len(y)), y] += 1
+    return scores.round(1).astype(dtype)
+
+
+def of_pool(task, data, dtype=np.float32, transductive=False):
+    problem = task.test(data, seed=1)
+    y, c = problem.truth["y_pool"], len(problem.meta["classes"])
+    outputs = {}
+    for number, request in enumerate(problem.meta["requests"]):
+        # A transductive method scores each request by itself.
+        scores = rough(y, c, seed=number * transductive, dtype=dtype)
+        outputs[request] = scores[np.ix_(problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"])]
+    return task, problem, outputs
+
+
+def zero_shot_reference(task, problem, outputs, carried, counts):
+    y, scores = problem.truth["y_pool"], outputs["U->U"]
+    if isinstance(task, Retrieval):
+        present = [j for j in range(scores.shape[1]) if (y == j).any()]
+        return {"mAP": np.mean([resampled_average_precision(counts, scores[:, j], y == j) for j in present], axis=0)}
+    correct = scores.argmax(axis=1) == y
+    return {
+        "per_class_accuracy": resampled_means(counts, correct, y),
+        "per_sample_accuracy": resampled_means(counts, correct),
+    }
+
+
+def generalised_reference(task, problem, outputs, carried, counts):
+    y, seen, scores = problem.truth["y_pool"], problem.inputs["seen"], outputs["T"]
+    found = {"AUSUC": resampled_ausuc(counts, *rivals(scores, seen), y, seen)}
+    for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
+        rows, classes = problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+        correct = classes[outputs[request].argmax(axis=1)] == y[rows]
+        found[name] = resampled_means(counts[:, rows], correct, y[rows])
+    biases = {"U_to_T S_to_T H": 0.0}
+    if "bias" in carried:
+        biases["calibrated_u calibrated_s calibrated_H"] = carried["bias"]
+    for names, bias in biases.items():
+        correct = calibrated_predictions(scores, seen, bias) == y
+        u, s = (resampled_means(counts[:, part], correct[part], y[part]) for part in (~seen[y], seen[y]))
+        h = 2 * u * s / np.where(u + s > 0, u + s, 1.0)
+        found |= dict(zip(names.split(), (u, s, h), strict=True))
+    return found
+
+
+def coding_reference(task, problem, outputs, carried, counts):
+    found, first = {"accuracy": [], "per_class_accuracy": []}, 0
+    for suffix in suffixes(problem.meta["splits"]):
+        y = problem.truth[f"y_pool{suffix}"]
+        drawn, first = counts[:, first : first + len(y)], first + len(y)
+        correct = outputs[f"scores{suffix}"].argmax(axis=1) == y
+        found["accuracy"].append(resampled_means(drawn, correct))
+        found["per_class_accuracy"].append(resampled_means(drawn, correct, y))
+    return {name: np.mean(values, axis=0) for name, values in found.items()}
+
+
+def exemplar_reference(task, problem, outputs, carried, counts):
+    names = suffixes(problem.meta["draws"])
+    answers = [
+        rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.inputs[f"queries{s}"], task.k)
+        for s in names
+    ]
+    parts = np.split(counts, np.cumsum([len(a.precision) for a in answers]), axis=1)
+    shares = parts[-1] / len(answers)
+
+    def mean(values):
+        return np.sum([c @ v / len(v) * s for c, v, s in zip(parts, values, shares.T, strict=False)], axis=0)
+
+    return {
+        "mAP": mean([a.precision for a in answers]),
+        f"recall_at_{task.k}": mean([a.recall_at_k for a in answers]),
+        f"precision_at_{task.k}": mean([a.precision_at_k for a in answers]),
+        "nearest_accuracy": mean([a.right for a in answers]),
+    }
+
+
+def pool_units(problem):
+    return problem.truth["row_pool"], problem.truth["y_pool"]
+
+
+def coding_units(problem):
+    names, c = suffixes(problem.meta["splits"]), len(problem.meta["classes"])
+    rows = np.concatenate([problem.truth[f"row_pool{s}"] for s in names])
+    return rows, np.concatenate([problem.truth[f"y_pool{s}"] + i * c for i, s in enumerate(names)])
+
+
+def exemplar_units(problem):
+    names, c = suffixes(problem.meta["draws"]), len(problem.meta["classes"])
+    queries = [problem.inputs[f"queries{s}"] for s in names]
+    ids = [problem.truth[f"row{s}"][q] for s, q in zip(names, queries, strict=True)]
+    strata = [problem.truth[f"y{s}"][q] + i * c for i, (s, q) in enumerate(zip(names, queries, strict=True))]
+    draw = np.arange(len(names))
+    return np.concatenate([*ids, draw]), np.concatenate([*strata, np.full(len(names), len(names) * c)])
+
+
+def coding_case(splits, dtype=np.float64):
+    task = Coding(splits=splits, train_per_class=9)
+    problem = task.test(plain(), seed=2)
+    names = suffixes(splits)
+    outputs = {f"scores{s}": rough(problem.truth[f"y_pool{s}"], 8, i, dtype) for i, s in enumerate(names)}
+    return task, problem, outputs
+
+
+def exemplar_case(draws_of_classes, data=None):
+    task = ExemplarRetrieval(draws=draws_of_classes, queries=30, k=3)
+    problem = task.test(data or plain(12, 8), seed=2)
+    outputs = {}
+    for i, s in enumerate(suffixes(draws_of_classes)):
+        y, queries = problem.truth[f"y{s}"], problem.inputs[f"queries{s}"]
+        noise = np.random.default_rng(i).normal(size=(len(queries), len(y)))
+        outputs[f"similarity{s}"] = (noise + (y[queries][:, None] == y)).round(1)
+    return task, problem, outputs
+
+
+ZERO_SHOT = (zero_shot_reference, pool_units)
+GENERALISED = (generalised_reference, pool_units)
+CODING = (coding_reference, coding_units)
+EXEMPLARS = (exemplar_reference, exemplar_units)
+# What is scored, what is carried, the reference and its units, and the most bytes that a row takes.
+CASES = {
+    "zsl": (lambda: of_pool(ZeroShot(), toy()), {}, ZERO_SHOT, 20),
+    "zsl in groups": (lambda: of_pool(ZeroShot(), grouped(toy())), {}, ZERO_SHOT, 24),
+    "zsl on digit-pairs": (lambda: of_pool(ZeroShot(), digit_pairs()), {}, ZERO_SHOT, 24),
+    "retrieval": (lambda: of_pool(Retrieval(), toy()), {}, ZERO_SHOT, 20 + 4 * 5),
+    "retrieval in float64": (lambda: of_pool(Retrieval(), toy(), np.float64), {}, ZERO_SHOT, 20 + 4 * 5),
+    "retrieval on digit-pairs": (lambda: of_pool(Retrieval(), digit_pairs()), {}, ZERO_SHOT, 24 + 4 * 20),
+    "gzsl": (lambda: of_pool(GeneralizedZeroShot(), toy()), {}, GENERALISED, 40),
+    "gzsl with a bias": (lambda: of_pool(GeneralizedZeroShot(), toy()), {"bias": 0.3}, GENERALISED, 40),
+    "transductive gzsl": (
+        lambda: of_pool(GeneralizedZeroShot(), toy(), np.float64, True),
+        {"bias": -0.1},
+        GENERALISED,
+        40,
+    ),
+    "gzsl on digit-pairs": (lambda: of_pool(GeneralizedZeroShot(), digit_pairs()), {"bias": 0.2}, GENERALISED, 44),
+    "coding": (lambda: coding_case(1), {}, CODING, 24),
+    "coding of three splits": (lambda: coding_case(3, np.float32), {}, CODING, 24),
+    "exemplars": (lambda: exemplar_case(1), {}, EXEMPLARS, 48),
+    "exemplars of three draws": (lambda: exemplar_case(3), {}, EXEMPLARS, 48),
+    "exemplars in groups": (lambda: exemplar_case(2, grouped(plain(12, 8))), {}, EXEMPLARS, 52),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_replicates_from_outcomes_are_those_of_the_outputs(name):
+    make, carried, (reference, units), most = CASES[name]
+    task, problem, outputs = make()
+    outcomes = task.outcomes(problem, outputs, carried)
+    assert outcomes.row_bytes <= most
+    # Another object of the task, and values that JSON has read back, serve as well.
+    found = resampled(type(task)(), outcomes, COUNT)
+    blocks = [reference(task, problem, outputs, carried, counts) for counts in draws(*units(problem), COUNT)]
+    assert list(found) == list(blocks[0])
+    for metric, values in found.items():
+        np.testing.assert_array_equal(values, np.concatenate([block[metric] for block in blocks]), err_msg=metric)
+        assert np.std(values) > 0  # or nothing is shown here
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_common_columns_have_one_form_in_all_tasks(name):
+    make, carried, _, _ = CASES[name]
+    task, problem, outputs = make()
+    outcomes = task.outcomes(problem, outputs, carried)
+    columns = outcomes.columns
+    types = {"row": np.int64, "true": np.int32, "predicted": np.int32, "score": np.float32, "group": np.int32}
+    for column, dtype in types.items():
+        assert column in columns or column == "group"
+        assert columns.get(column, np.zeros(0, dtype)).dtype == dtype, column
+    assert {len(column) for column in columns.values()} == {len(outcomes)}
+    table = task.score(problem, outputs, carried, full=True).tables["predictions"].columns
+    repetition = columns.get("split", columns.get("draw", np.zeros(len(outcomes))))
+    order = np.lexsort((columns["row"], repetition))
+    names = outcomes.meta["classes"]
+    assert table["row"] == columns["row"][order].tolist()
+    for side in ("true", "predicted"):
+        assert table[side] == [names[i] for i in columns[side][order]]
+    np.testing.assert_allclose(table["score"], columns["score"][order], rtol=1e-6)
+
+
+@pytest.mark.parametrize("method", [Bilinear, Joint])
+def test_groups_are_those_of_the_data_set(method):
+    data, task = grouped(toy()), GeneralizedZeroShot()
+    problem = task.test(data)
+    *_, (_, outputs) = task.run(method(), problem, {})
+    columns = task.outcomes(problem, outputs, {}).columns
+    assert np.array_equal(np.unique(data.groups)[columns["group"]], data.groups[columns["row"]])
+    assert np.array_equal(
+        np.array(problem.meta["classes"])[columns["true"]], [f"class {i}" for i in data.y[columns["row"]]]
+    )
+
+
+def test_votes_of_clusterings_are_kept_and_nothing_is_resampled():
+    data = toy()
+    task = FeatureSelection(first=2, last=4, step=2, repeats=3)
+    problem = task.test(data)
+    clusters = np.random.default_rng(0).integers(0, 5, size=(2, 3, len(problem.truth["y_unseen"])))
+    outputs = {"scores": np.arange(6.0), "ranking": np.arange(6)[::-1], "clusters": clusters}
+    outcomes = task.outcomes(problem, outputs, {})
+    assert outcomes.row_bytes == 20
+    table = task.score(problem, outputs, {}, full=True).tables["predictions"].columns
+    order = np.argsort(outcomes.columns["row"])
+    assert table["row"] == outcomes.columns["row"][order].tolist()
+    assert table["predicted"] == [problem.meta["classes"][i] for i in outcomes.columns["predicted"][order]]
+    assert resampled(task, outcomes, COUNT) == {}

@@ -1,0 +1,142 @@
+"""Outcomes per row of a test evaluation on disk, and the bootstrap replicates that are made from them.
+
+A folder holds ``outcomes.npz`` (the columns, no pickle), ``outcomes.json`` (their digest and the values that hold for
+all rows) and ``replicates.npz``. The first two are the record. The replicates are a cache: their key names the
+outcomes by digest, the scheme of the bootstrap and how many there are, and where it does not fit, or the file is gone
+or damaged, they are made again, with the same values.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+import zipfile
+import zlib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from zslplat.errors import StoreError
+from zslplat.metrics.resampling import SCHEME, draws
+from zslplat.tasks.base import Task
+from zslplat.tasks.row_outcomes import RowOutcomes
+
+REPLICATES = 1000
+_COLUMNS, _META, _REPLICATES = "outcomes.npz", "outcomes.json", "replicates.npz"
+_KEY, _METRIC = "key", "metric:"
+# What numpy and zipfile raise on files that are cut off, changed, or something else altogether.
+_DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
+
+
+def digest(outcomes: RowOutcomes) -> str:
+    """Return 32 digits that tell outcomes apart: names, types, shapes and contents of the columns, and the rest."""
+    found = hashlib.sha256(json.dumps(outcomes.meta, sort_keys=True).encode())
+    for name in sorted(outcomes.columns):
+        column = np.ascontiguousarray(outcomes.columns[name])
+        found.update(json.dumps([name, column.dtype.str, column.shape]).encode())
+        found.update(column.tobytes())
+    return found.hexdigest()[:32]
+
+
+def write_outcomes(folder: Path, outcomes: RowOutcomes) -> str:
+    """Write outcomes into a folder, each file whole or not at all, and return their digest.
+
+    Raises :class:`StoreError` where the folder cannot be written.
+    """
+    key = digest(outcomes)
+    content = json.dumps({"digest": key, "meta": outcomes.meta}, indent=1)
+    try:
+        _write_arrays(folder / _COLUMNS, outcomes.columns)
+        _write_whole(folder / _META, lambda file: file.write(content.encode()))
+    except OSError as error:
+        raise StoreError(
+            f"cannot write the outcomes per row to {folder}: {error.strerror or error}; free space or permissions and "
+            "give the same command again"
+        ) from error
+    return key
+
+
+def read_outcomes(folder: Path) -> RowOutcomes:
+    """Return the outcomes that :func:`write_outcomes` wrote; raises :class:`StoreError` where they are not as written.
+
+    Damage anywhere in the two files is noticed: the digest is taken anew.
+    """
+    try:
+        content = json.loads((folder / _META).read_text())
+        with np.load(folder / _COLUMNS, allow_pickle=False) as file:
+            outcomes = RowOutcomes({name: file[name] for name in file.files}, content["meta"])
+        if digest(outcomes) != content["digest"]:
+            raise ValueError("they are not what was written")
+    except _DAMAGED as error:
+        raise StoreError(
+            f"outcomes per row in {folder} cannot be read: {error}; restore them from a copy of the store, or evaluate "
+            "the setting again"
+        ) from error
+    return outcomes
+
+
+def replicates(task: Task, folder: Path, count: int = REPLICATES) -> dict[str, np.ndarray]:
+    """Return {metric: (count,)} of the outcomes in a folder, read from the cache beside them where its key fits.
+
+    Otherwise they are computed and kept, where the folder can be written. Empty for a task that resamples nothing.
+    Raises :class:`StoreError` where the outcomes cannot be read.
+    """
+    outcomes = read_outcomes(folder)
+    key = f"{digest(outcomes)} {SCHEME} {count}"
+    kept = _kept_replicates(folder / _REPLICATES, key)
+    if kept is None:
+        kept = resampled(task, outcomes, count)
+        arrays = {_KEY: np.array(key), **{_METRIC + name: values for name, values in kept.items()}}
+        with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
+            _write_arrays(folder / _REPLICATES, arrays)
+    return kept
+
+
+def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
+    """Return {metric: (count,)}: the metrics of bootstrap replicates; empty for a task that resamples nothing."""
+    units = task.units(outcomes)
+    if units is None:
+        return {}
+    blocks = [task.resampled(outcomes, counts) for counts in draws(*units, count)]
+    return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
+
+
+def _kept_replicates(path: Path, key: str) -> dict[str, np.ndarray] | None:
+    try:
+        with np.load(path, allow_pickle=False) as file:
+            if str(file[_KEY]) != key:
+                return None
+            return {name.removeprefix(_METRIC): file[name] for name in file.files if name.startswith(_METRIC)}
+    except _DAMAGED:
+        return None
+
+
+def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
+    """Write what ``np.savez_compressed`` would, which takes no array by a name that is one of its arguments."""
+
+    def write(file: IO[bytes]) -> None:
+        with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
+            for name, array in arrays.items():
+                with archive.open(f"{name}.npy", "w", force_zip64=True) as member:
+                    np.lib.format.write_array(member, np.asarray(array), allow_pickle=False)
+
+    _write_whole(path, write)
+
+
+def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
+    """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "wb") as file:
+            write(file)
+        os.replace(name, path)
+    except BaseException:
+        with contextlib.suppress(OSError):
+            os.unlink(name)
+        raise

@@ -1,0 +1,61 @@
+"""What an evaluation keeps of every scored row: enough to compute its resampled metrics again, and nothing else.
+
+| column | type | meaning |
+|---|---|---|
+| ``row`` | int64 | row of the data set |
+| ``true`` | int32 | its class, an index into ``meta["classes"]`` |
+| ``group`` | int32 | its group, where the data set has groups: a place among the sorted groups |
+| ``predicted`` | int32 | the class it was given |
+| ``score`` | float32 | the score by which it was given that class |
+
+These 24 bytes a row (20 without groups) are common to all tasks; a task says in its docstring what it adds.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+
+
+@dataclass(frozen=True)
+class RowOutcomes:
+    """Columns with an entry per scored row (or per query), and small JSON values that hold for all of them."""
+
+    columns: Mapping[str, np.ndarray]
+    meta: Mapping[str, Any] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.columns["row"])
+
+    @property
+    def row_bytes(self) -> int:
+        """Bytes that a row takes in all columns together."""
+        return sum(column.dtype.itemsize * int(np.prod(column.shape[1:])) for column in self.columns.values())
+
+
+def common_columns(
+    row: np.ndarray, true: np.ndarray, predicted: np.ndarray, score: np.ndarray, group: np.ndarray | None
+) -> dict[str, np.ndarray]:
+    """Return the columns of the table above from arrays (m,); ``group`` is None where there are no groups."""
+    with np.errstate(over="ignore"):  # a score beyond float32 is infinite there: it is shown, not computed with
+        columns: dict[str, np.ndarray] = {
+            "row": np.asarray(row, dtype=np.int64),
+            "true": np.asarray(true, dtype=np.int32),
+            "predicted": np.asarray(predicted, dtype=np.int32),
+            "score": np.asarray(score, dtype=np.float32),
+        }
+    return columns if group is None else columns | {"group": np.asarray(group, dtype=np.int32)}
+
+
+def groups_of(dataset: Dataset, rows: np.ndarray, name: str = "group") -> dict[str, np.ndarray]:
+    """Return {name: places (m,) of the rows' groups among the data set's sorted groups}; nothing without groups."""
+    if dataset.groups is None:
+        return {}
+    places: np.ndarray = np.unique(dataset.groups, return_inverse=True)[1]
+    return {name: places[rows]}
