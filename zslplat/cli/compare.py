@@ -31,6 +31,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets the table.")] = None,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -48,11 +49,13 @@ def compare(
     from zslplat.evaluation.components import build_component
     from zslplat.spec import Spec
     from zslplat.tables import Table, write_table
+    from zslplat.tracking.stores import show_what_is_left
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     primary = build_component("tasks", task_spec).primary
     name = metric or primary.name
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri)
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    show_what_is_left(settings, o.say)
     scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against)
     rows = leaderboard(scored, name, primary, against)
     columns = {column: [row[column] for row in rows] for column in rows[0]}

@@ -23,6 +23,7 @@ def query(
     top: Annotated[int, typer.Option("--top", help="How many rows of the gallery to show for each.", min=1)] = 10,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -38,8 +39,8 @@ def query(
 
     folder = Path(run)
     if not (folder / "index.json").is_file():
-        settings = o.settings_from(store=store, tracking_uri=tracking_uri)
-        folder = artifact_folder(settings, existing_records(settings, typer.echo), run, "index")
+        settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+        folder = artifact_folder(settings, existing_records(settings, o.say), run, "index")
     try:
         X = np.load(input_, allow_pickle=False)
     except (OSError, ValueError) as error:

@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +23,7 @@ from zslplat.evaluation.setting import TEST, Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
+from zslplat.tasks.base import Task
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.stores import existing_records
 
@@ -175,6 +177,17 @@ def _knowledge(setting: Mapping[str, Any]) -> str | None:
 def _replicates(records: Records, group: _Group, task: str) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
     built = build_component("tasks", Spec.parse(task))
-    tables = [replicates(built, records.evaluation_folder(record["run"])) for record in group.tested]
+    tables = [_own_replicates(built, records.evaluation_folder(record["run"])) for record in group.tested]
     shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     return {name: np.array([table[name] for table in tables]) for name in shared}
+
+
+def _own_replicates(task: Task, folder: Path) -> dict[str, np.ndarray]:
+    """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
+    if (folder / "outcomes.json").exists():
+        return replicates(task, folder)
+    try:
+        with np.load(folder / "replicates.npz", allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError):
+        return {}

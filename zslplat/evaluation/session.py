@@ -19,6 +19,7 @@ import numpy as np
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.outcomes import REPLICATES
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.workbench import Workbench
@@ -178,7 +179,8 @@ class Session:
             full=request.describe,
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,
-            outcomes=self.records.evaluation_folder(request.run) if test else None,
+            replicates=REPLICATES if test and request.describe else 0,
+            outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
             maps=request.maps,
             test=test,
         )

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import logging
 import os
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -84,6 +85,16 @@ class Projection:
             self._guard(lambda: self.client.set_terminated(run_id, status, end_time=round(ended * 1000)))
             self.runs[key] = (run_id, status)
 
+    def add_artifacts(self, key: str, folder: Path) -> None:
+        """Add files to a run that is shown already."""
+        self._guard(lambda: self.client.log_artifacts(self.run_id(key), str(folder)))
+
+    def has_matrices(self, key: str) -> bool:
+        """Tell whether a run shows learned matrices, or codes."""
+        listed = self._guard(lambda: self.client.list_artifacts(self.run_id(key))) or []
+        names = {Path(item.path).name for item in listed}
+        return bool(names & {"matrices", "scored_codes.npz"})
+
     def is_shown(self, key: str) -> bool:
         """Tell whether a run with this key exists and has ended."""
         return self.runs.get(key, ("", ""))[1] in _FINAL
@@ -101,6 +112,7 @@ class Projection:
         with file_lock(self.settings.studies / "mlflow.lock"):
             if self.settings.tracking_is_local:
                 _make_tables(self.settings.store / "mlflow.db")
+                _follow_the_store(self.settings.store / "mlflow.db", self.settings.artifacts)
             self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
@@ -262,13 +274,31 @@ def _make_tables(path: Path) -> None:
     os.replace(unfinished, path)
 
 
+def _follow_the_store(path: Path, artifacts: Path) -> None:
+    """Have MLflow look for artifacts, and put them, where the store is now: it holds whole paths, and stores are moved."""
+    place = artifacts.as_uri()
+    with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+        rows = connection.execute(
+            "select experiment_id, artifact_location from experiments where artifact_location like 'file:%/artifacts'"
+        ).fetchall()
+        for experiment, before in rows:
+            if before == place:
+                continue
+            connection.execute(
+                "update experiments set artifact_location = ? where experiment_id = ?", (place, experiment)
+            )
+            connection.execute(
+                "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ? and "
+                "substr(artifact_uri, 1, ?) = ?",
+                (place, len(before) + 1, experiment, len(before), before),
+            )
+
+
 def check_sqlite(path: Path) -> set[str]:
     """Return the names of a database's tables; raises :class:`OSError` for a file that is no database.
 
     MLflow would try again for minutes there.
     """
-    import sqlite3
-
     if not path.exists():
         return set()
     try:

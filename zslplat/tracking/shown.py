@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.records.database import Records
-from zslplat.records.studies import STUDY, OpenStudy
+from zslplat.records.studies import OpenStudy
 from zslplat.settings import Settings
 from zslplat.tracking.history import write_history
 from zslplat.tracking.projection import Projection
@@ -25,6 +25,7 @@ from zslplat.tracking.views import (
 
 Warn = Callable[[str], None]
 SUMMARY = "sweep"
+_LEARNED = "learned.json"
 
 
 class ShownStudy:
@@ -155,18 +156,26 @@ def show_run(settings: Settings, records: Records, owner: str, warn: Warn, *, an
     return projection
 
 
-def is_study(owner: str) -> bool:
-    """Tell whether an owner of evaluations is a study."""
-    return owner.startswith(STUDY)
-
-
 def keep_small(folder: Path) -> None:
     """Remove from a record's artifacts what takes room and can be learned again: matrices and codes.
 
-    Tables, figures and the index of exemplars stay, so that they can be shown again as they are.
+    Tables, figures and the index of exemplars stay, so that they can be shown again as they are. What was removed is
+    listed beside them.
     """
-    shutil.rmtree(folder / "matrices", ignore_errors=True)
-    for path in folder.rglob("matrices"):
-        shutil.rmtree(path, ignore_errors=True)
-    for path in folder.rglob("scored_codes.npz"):
+    gone = [path for path in folder.rglob("*") if path.is_file() and _is_learned(path.relative_to(folder))]
+    if gone:
+        names = sorted(str(path.relative_to(folder)) for path in gone)
+        (folder.parent / _LEARNED).write_text(json.dumps(names, indent=1))
+    for path in gone:
         path.unlink(missing_ok=True)
+    for place in sorted(folder.rglob("matrices"), reverse=True):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def left_matrices(folder: Path) -> bool:
+    """Tell whether an evaluation, by its folder, had matrices that its record does not hold."""
+    return (folder / _LEARNED).exists()
+
+
+def _is_learned(path: Path) -> bool:
+    return "matrices" in path.parts[:-1] or path.name == "scored_codes.npz"

@@ -79,3 +79,11 @@ def catch_up(settings: Settings, records: Records, warn: Warn) -> int:
             mark_shown(marker.parent)
             shown += 1
     return shown
+
+
+def show_what_is_left(settings: Settings, warn: Warn) -> None:
+    """Bring MLflow up to date before it is looked at; a store without anything left to show is not opened."""
+    if any(settings.studies.glob(f"*/{UNSHOWN}")):
+        records = existing_records(settings, warn)
+        catch_up(settings, records, warn)
+        records.close()

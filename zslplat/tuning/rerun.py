@@ -88,6 +88,7 @@ def evaluate_again(
         reporter=reporter,
         method_seed=setting.method_seed,
         recall=False,
+        kind="rerun",
     )
     metrics = result.metrics[0]
     return metrics, *differences(found.metrics, metrics)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,12 +58,14 @@ def run_setting(
     export_to: Path | None = None,
     method_seed: int | None = None,
     recall: bool = True,
+    kind: str = "run",
 ) -> RunResult:
     """Evaluate the method's fixed parameters; ``carried`` is what an earlier validation handed to the refit.
 
     Repeats mean something for random methods only; others are evaluated once. ``export_to``: folder that gets a copy of
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
-    it is not the setting's. ``recall``: an evaluation that is recorded already is not computed again. Raises like
+    it is not the setting's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
+    ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. Raises like
     :func:`zslplat.tuning.study.run_study`.
     """
     reporter = reporter or SilentReporter()
@@ -73,7 +76,7 @@ def run_setting(
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
     with Session(setting, settings, records, reporter, workers=workers, recall=recall) as session:
-        single = _Single(session, TEST if test else VALIDATION, export_to)
+        single = _Single(session, TEST if test else VALIDATION, kind, export_to)
         seed = setting.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, carried or {}, limits or Limits())
         return single.show()
@@ -82,10 +85,10 @@ def run_setting(
 class _Single:
     """One setting on one split, and its record under an owner of its own."""
 
-    def __init__(self, session: Session, split: str, target: Path | None) -> None:
+    def __init__(self, session: Session, split: str, kind: str, target: Path | None) -> None:
         self.session, self.split, self.target = session, split, target
         self.started = time.time()
-        self.owner = f"run:{key_of(session.setting.to_json(), split, self.started)}"
+        self.owner = f"{kind}:{key_of(session.setting.to_json(), split, self.started)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
         self.problems = session.bench.problems(split)
         if target is not None and names_artifact(target) and len(self.problems) > 1:
@@ -95,6 +98,7 @@ class _Single:
         self.requests: list[Request] = []
         self.result = RunResult(split, [], [], session.bench.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
+        self.recorded = False
 
     def evaluate(self, seed: int, repeats: int, carried: Mapping[str, Any], limits: Limits) -> None:
         """Carry out what is not recorded already, and record each repeat."""
@@ -124,7 +128,6 @@ class _Single:
         built = in_words(bench.warned(self.problems))
         chances = [bench.chance(problem) for problem in self.problems]
         self.result.chance, self.result.warnings = chances[0], list(built)
-        mark_unshown(self.folder, self.owner)
         for r in range(len(self.requests)):
             if answers[r].result is None:
                 raise ZslplatError(
@@ -135,14 +138,18 @@ class _Single:
     def show(self) -> RunResult:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
         session = self.session
-        with file_lock(self.folder / LOCK):
-            shown = show_run(session.settings, session.records, self.owner, session.reporter.warn, announced=True)
+        if self.recorded:
+            with file_lock(self.folder / LOCK):
+                shown = show_run(session.settings, session.records, self.owner, session.reporter.warn, announced=True)
+                if shown is not None and not shown.away:
+                    mark_shown(self.folder)
+            if shown is not None and not shown.away:
+                catch_up(session.settings, session.records, session.reporter.warn)
             if shown is not None:
                 shown.close()
-                if not shown.away:
-                    mark_shown(self.folder)
-        if shown is not None and not shown.away:
-            catch_up(session.settings, session.records, session.reporter.warn)
+        else:
+            session.stop_workers()
+            shutil.rmtree(self.folder, ignore_errors=True)
         if self.not_exported is not None:
             raise self.not_exported
         self.result.known = session.known
@@ -174,7 +181,9 @@ class _Single:
             return
         folder = session.records.evaluation_folder(request.run) / "artifacts"
         write_config(folder / "run.toml", request.setting.to_json())
+        mark_unshown(self.folder, self.owner)
         session.records.add_evaluation(self.owner, f"repeat-{r}", self.split, session.setting.data, content)
+        self.recorded = True
         if self.target is not None:
             self._export(folder, r if several else None)
 
