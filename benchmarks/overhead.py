@@ -117,8 +117,9 @@ def help_seconds(repeats: int) -> list[float]:
 
 def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial by the records."""
+    from zslplat.evaluation.components import searched_space
     from zslplat.evaluation.executor import Workers
-    from zslplat.evaluation.experiment import Experiment, searched_space
+    from zslplat.evaluation.setting import Setting
     from zslplat.records.database import OpenStudy
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
@@ -130,7 +131,7 @@ def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str
     clock = Clock()
     method = Spec("idle")
     space = searched_space(component("methods", "idle").build({}), {}, {})
-    experiment = Experiment(method, Spec("digit-pairs"), Spec("zsl"), space)
+    experiment = Setting(method, Spec("digit-pairs"), Spec("zsl"), space)
     settings = resolve_settings({"store": store})
     options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers)
     leader = study.StudyLeader(experiment, options, settings, study.SilentReporter())

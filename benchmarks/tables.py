@@ -35,7 +35,8 @@ from zslplat.comparison.finals import read_finals
 from zslplat.comparison.paired import Scored, difference, interval, mean_difference
 from zslplat.config import read_config
 from zslplat.errors import ZslplatError
-from zslplat.evaluation.experiment import Experiment, searched_space
+from zslplat.evaluation.components import searched_space
+from zslplat.evaluation.setting import Setting
 from zslplat.registry import component
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
@@ -58,10 +59,10 @@ class Ledger:
         self.entries: dict[str, dict[str, Any]] = json.loads(path.read_text()) if path.exists() else {}
 
     def study(
-        self, experiment: Experiment, trials: int, suite: dict[str, Any], settings: Any
+        self, experiment: Setting, trials: int, suite: dict[str, Any], settings: Any
     ) -> tuple[dict[str, Any], bool]:
         """Return the entry of a study (of a single test run where no trial is asked for), and whether it is new."""
-        key = json.dumps([experiment.identity(), trials, suite["repeats"]], sort_keys=True)
+        key = json.dumps([experiment.to_json(), trials, suite["repeats"]], sort_keys=True)
         if key in self.entries:
             return self.entries[key], False
         options = StudyOptions(
@@ -108,7 +109,7 @@ def tuned(
         else:
             method, space = spec.with_parameters(parameters), {}
             trials = 0 if task in suite.get("only_tested", []) else 1
-        experiment = Experiment(method, Spec.parse(data["dataset"]), Spec.parse(task), space, features)
+        experiment = Setting(method, Spec.parse(data["dataset"]), Spec.parse(task), space, features)
         began = time.time()
         entry, new = ledger.study(experiment, trials, suite, settings)
         names[task], parameters = entry["study"], parameters or entry["parameters"]

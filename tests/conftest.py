@@ -52,8 +52,8 @@ def store_template(tmp_path_factory):
 
     settings = resolve_settings({"store": tmp_path_factory.mktemp("template") / "mlruns"})
     settings.make_store()
-    records = Records(settings.storage_url, settings.studies)
-    projection = Projection(settings, "template", "template", pytest.fail)
+    records = Records(settings)
+    projection = Projection(settings, "template", "template", records.identity, pytest.fail)
     projection.client.delete_experiment(projection.experiment_id)
     projection.close()
     records.close()

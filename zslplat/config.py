@@ -8,46 +8,28 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError
-from zslplat.spec import Spec
 
+# Of the JSON form of a setting; its split is chosen when it is evaluated.
+_SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", "carried")
 _TYPES: dict[str, type] = {
-    **dict.fromkeys(("method", "dataset", "task", "features", "signatures", "study"), str),
-    **dict.fromkeys(("seed", "repeats", "trial"), int),
+    **dict.fromkeys(("method", "dataset", "task", "features", "signatures", "study", "data"), str),
+    **dict.fromkeys(("seed", "method_seed", "repeats", "trial"), int),
     "carried": dict,
 }
 
 
 def write_config(
-    path: Path,
-    *,
-    method: Spec,
-    dataset: Spec,
-    task: Spec,
-    features: str | None,
-    signatures: str | None,
-    seed: int,
-    repeats: int,
-    carried: Mapping[str, Any],
-    study: str = "",
-    trial: int | None = None,
+    path: Path, setting: Mapping[str, Any], *, repeats: int = 1, study: str = "", trial: int | None = None
 ) -> None:
-    """Write a configuration that evaluates this method again."""
+    """Write a configuration that evaluates a setting, given in its JSON form, again; TOML has no form for nothing."""
     import tomli_w
 
-    content: dict[str, Any] = {
-        "method": str(method),
-        "dataset": str(dataset),
-        "task": str(task),
-        **({"features": features} if features is not None else {}),
-        **({"signatures": signatures} if signatures is not None else {}),
-        "seed": seed,
-        "repeats": repeats,
-        **({"study": study} if study else {}),
-        **({"trial": trial} if trial is not None else {}),
-        **({"carried": dict(carried)} if carried else {}),
-    }
+    content = {name: setting[name] for name in _SETTING if setting.get(name) not in (None, {}, "")}
+    content |= {"repeats": repeats, **({"study": study} if study else {})}
+    content |= {"trial": trial} if trial is not None else {}
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(tomli_w.dumps(content))
+    # Tables come last in TOML.
+    path.write_text(tomli_w.dumps(dict(sorted(content.items(), key=lambda item: isinstance(item[1], dict)))))
 
 
 def read_config(path: Path) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from zslplat.evaluation.experiment import knowledge
+from zslplat.evaluation.components import knowledge
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import registry
 from zslplat.spec import Spec

@@ -78,7 +78,7 @@ def test_what_mlflow_says_of_a_failure_is_masked(new_store, monkeypatch):
         raise OSError(f"the server at {AWAY}api, user me, password {PASSWORD!r} or token {ENCODED}, is away")
 
     monkeypatch.setattr(Projection, "_connect", fail)
-    Projection(settings, "zsl: marked", "study:x", said.append)
+    Projection(settings, "zsl: marked", "study:x", "store", said.append)
     (text,) = said
     assert PASSWORD not in text
     assert ENCODED not in text

@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache import ArrayCache, key_of, read_arrays, write_arrays
+from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
+from zslplat.keys import key_of
 
 HOURS = 3600
 
@@ -45,7 +46,7 @@ def test_keys_depend_on_content_alone_and_on_all_of_it():
     assert key_of(*parts) == key_of(*same)
     others = [("a", 2, parts[2]), ("a", "1", parts[2]), ("a", 1, {"x": 1.5}), ("a1", {"x": 1.5, "y": [1, 2]}), ()]
     assert len({key_of(*parts), *(key_of(*other) for other in others)}) == 1 + len(others)
-    code = "from zslplat.evaluation.cache import key_of; print(key_of('a', 1, {'x': 1.5, 'y': [1, 2]}))"
+    code = "from zslplat.keys import key_of; print(key_of('a', 1, {'x': 1.5, 'y': [1, 2]}))"
     other = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ})
     assert other.stdout.strip() == key_of(*parts)
 

@@ -22,7 +22,7 @@ from zero_shot_toys import (
 from zslplat.data.dataset import ClassFold, SignatureSet
 from zslplat.data.digit_pairs import digit_pairs
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
-from zslplat.evaluation.experiment import preprocess
+from zslplat.evaluation.workbench import preprocess
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval

@@ -64,7 +64,7 @@ def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):
 @pytest.mark.parametrize("error", [RuntimeError("the plugin is wrong"), OSError(2, "the plugin lacks its file")])
 def test_what_a_plugin_raises_is_not_blamed_on_the_store(new_store, error):
     settings = resolve_settings({"store": new_store()})
-    records = Records(settings.storage_url, settings.studies)
+    records = Records(settings)
     study = records.open_study("x", {}, maximise=True)
 
     def fail():

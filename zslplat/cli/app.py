@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query
+from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query, store
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.errors import ZslplatError
 from zslplat.settings import masked_url
@@ -74,6 +74,7 @@ compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
+app.add_typer(store.app, name="store")
 query.register(app)
 interface.register(app)
 

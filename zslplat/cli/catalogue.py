@@ -117,7 +117,8 @@ def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
 def _describe(entry: Any, spec: Any) -> dict[str, Any]:
     import inspect
 
-    from zslplat.evaluation.experiment import NOTHING, describe_range
+    from zslplat.evaluation.components import NOTHING
+    from zslplat.evaluation.setting import describe_range
     from zslplat.methods.base import Method
     from zslplat.spec import format_value
 

@@ -31,6 +31,7 @@ def compare(
     out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets the table.")] = None,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -45,14 +46,16 @@ def compare(
     from zslplat.comparison.finals import read_finals
     from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.evaluation.experiment import build_component
+    from zslplat.evaluation.components import build_component
     from zslplat.spec import Spec
     from zslplat.tables import Table, write_table
+    from zslplat.tracking.stores import show_what_is_left
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     primary = build_component("tasks", task_spec).primary
     name = metric or primary.name
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri)
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    show_what_is_left(settings, o.say)
     scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against)
     rows = leaderboard(scored, name, primary, against)
     columns = {column: [row[column] for row in rows] for column in rows[0]}
@@ -81,7 +84,7 @@ def compare(
             "not recorded" if row["knows"] is None else row["knows"],
         )
     console.print(table, markup=False)
-    notes = []
+    notes = [f"{row['method']}: {row['code']} (trials of several versions of its code)" for row in rows if row["code"]]
     if all(row["low"] is None for row in rows):
         notes.append(f"{name} has no intervals: evaluations keep no bootstrap replicates of it")
     if any(row["verdict"] == OTHER_ROWS for row in rows):

@@ -24,7 +24,7 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
 
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.data.catalogue import available
-    from zslplat.evaluation.experiment import registered_sources
+    from zslplat.evaluation.components import registered_sources
 
     settings = o.settings_from(data_root, store)
     entries = available(_places(settings), registered_sources())
@@ -56,7 +56,7 @@ def info(
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
-    from zslplat.evaluation.experiment import open_dataset
+    from zslplat.evaluation.components import open_dataset
 
     description = describe(open_dataset(parse_dataset(name), o.settings_from(data_root, store)))
     if as_json:
@@ -133,7 +133,7 @@ def prepare(
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
     from zslplat.data.catalogue import parse_dataset
     from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, prepare_archive
-    from zslplat.evaluation.experiment import open_dataset
+    from zslplat.evaluation.components import open_dataset
 
     settings = o.settings_from(data_root, store)
     spec = parse_dataset(name)

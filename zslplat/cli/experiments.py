@@ -70,6 +70,13 @@ def tune(
         typer.Option("--trial-timeout", help="Seconds after which a trial is stopped; not for the final one.", min=0.1),
     ] = None,
     memory: o.Memory = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Try failed trials again; a higher limit does so, too."),
+    ] = False,
+    accept_changed_code: Annotated[
+        bool, typer.Option("--accept-changed-code", help="Continue although code has changed; the mixture is marked.")
+    ] = False,
     trial_artifacts: Annotated[
         float, typer.Option("--trial-artifacts", help="MiB of learned matrices logged over all trials.", min=0)
     ] = 64,
@@ -95,7 +102,7 @@ def tune(
         if value not in known:
             raise UnknownNameError(kind, value, known)
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    experiment = _experiment(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
+    setting = _setting(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers)
     study_options = StudyOptions(
         name=study,
@@ -110,15 +117,17 @@ def tune(
         memory_bytes=o.memory_limit(memory, count),
         repeats=repeats,
         artifact_bytes=int(trial_artifacts * 2**20),
+        accept_changed_code=accept_changed_code,
+        retry_failed=retry_failed,
     )
     reporter = make_reporter(as_json=as_json, quiet=quiet)
     try:
-        result = run_study(experiment, study_options, settings, reporter)
+        result = run_study(setting, study_options, settings, reporter)
     finally:
         _close(reporter)
     from zslplat.cli.outcomes import print_study
 
-    print_study(result, experiment, settings, as_json=as_json)
+    print_study(result, setting, settings, as_json=as_json)
 
 
 def run(
@@ -163,7 +172,7 @@ def run(
         raise UsageError("give either --method or --config")
     content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    experiment = _experiment(
+    setting = _setting(
         content["method"],
         set_,
         kernel,
@@ -178,7 +187,7 @@ def run(
     reporter = make_reporter(as_json=as_json, quiet=quiet)
     try:
         result = run_setting(
-            experiment,
+            setting,
             settings,
             test=test,
             repeats=max(repeats, int(content.get("repeats", 1))),
@@ -186,17 +195,18 @@ def run(
             workers=count,
             limits=Limits(trial_timeout, o.memory_limit(memory, count)),
             reporter=reporter,
-            export=export,
+            export_to=export,
+            method_seed=content.get("method_seed") if seed is None else None,
         )
     finally:
         _close(reporter)
     from zslplat.cli.outcomes import print_run
 
-    print_run(result, experiment, settings, as_json=as_json)
+    print_run(result, setting, settings, as_json=as_json)
 
 
 def rerun(
-    run_id: Annotated[str, typer.Argument(help="MLflow id of a trial, final or single run.", metavar="RUN")],
+    run_id: Annotated[str, typer.Argument(help="A trial, final or single run: its RUN, or MLflow id.", metavar="RUN")],
     check: Annotated[bool, typer.Option("--check", help="Fail unless every metric is the recorded one.")] = False,
     workers: o.Workers = None,
     data_root: o.DataRoot = None,
@@ -210,35 +220,18 @@ def rerun(
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
     from zslplat.cli.reporting import make_reporter, print_json
     from zslplat.errors import StoreError
-    from zslplat.evaluation.experiment import open_dataset
-    from zslplat.tuning.rerun import differences, find_run
-    from zslplat.tuning.single import run_setting
+    from zslplat.tracking.stores import existing_records
+    from zslplat.tuning.rerun import evaluate_again, find_run
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    found = find_run(settings, run_id)
-    experiment = found.experiment()
-    now = open_dataset(experiment.dataset, settings).fingerprint
-    if now != found.request["fingerprint"]:
-        raise StoreError(
-            f"the data of run {found.name!r} have changed: fingerprint {found.request['fingerprint'][:16]} then, "
-            f"{now[:16]} now; restore the files to run it again"
-        )
     reporter = make_reporter(as_json=as_json, quiet=quiet)
     try:
-        result = run_setting(
-            experiment,
-            settings,
-            test=found.request["split"] == "test",
-            carried=found.request["carried"],
-            workers=o.worker_count(workers),
-            reporter=reporter,
-            method_seed=int(found.request["seed"]),
-        )
+        found = find_run(settings, existing_records(settings, reporter.warn), run_id)
+        metrics, compared, lines = evaluate_again(settings, found, workers=o.worker_count(workers), reporter=reporter)
     finally:
         _close(reporter)
-    compared, lines = differences(found, result.metrics[0])
     if as_json:
-        print_json({"run": run_id, "compared": compared, "differences": lines, "metrics": result.metrics[0]})
+        print_json({"run": run_id, "compared": compared, "differences": lines, "metrics": metrics})
     else:
         typer.echo(f"{found.name}: {compared} metrics compared, {len(lines)} differ")
         for line in lines:
@@ -285,11 +278,11 @@ def sweep(
     from zslplat.tuning.sweep import run_sweep
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    experiment = _experiment(method, set_, kernel, dataset, task, features, signatures, seed)
-    template = component("methods", experiment.method.name).build(experiment.method.parameters)
+    setting = _setting(method, set_, kernel, dataset, task, features, signatures, seed)
+    template = component("methods", setting.method.name).build(setting.method.parameters)
     known = {**template.parameters}
     if param not in known and param not in template.space:
-        raise UnknownNameError(f"parameter of {experiment.method.name}", param, {*known, *template.space})
+        raise UnknownNameError(f"parameter of {setting.method.name}", param, {*known, *template.space})
     if range_ is not None:
         dimension = parse_range(range_, known[param].legal if param in known else None)
     elif param in template.space:
@@ -300,7 +293,7 @@ def sweep(
     reporter = make_reporter(as_json=as_json, quiet=quiet)
     try:
         result = run_sweep(
-            experiment,
+            setting,
             param,
             dimension,
             settings,
@@ -314,10 +307,10 @@ def sweep(
         _close(reporter)
     from zslplat.cli.outcomes import print_sweep
 
-    print_sweep(result, experiment, as_json=as_json)
+    print_sweep(result, setting, as_json=as_json)
 
 
-def _experiment(
+def _setting(
     method: str,
     assignments: list[str] | None,
     kernel: str | None,
@@ -332,7 +325,8 @@ def _experiment(
     recorded: bool = False,
 ) -> Any:
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.evaluation.experiment import Experiment, searched_space
+    from zslplat.evaluation.components import searched_space
+    from zslplat.evaluation.setting import Setting
     from zslplat.registry import component
     from zslplat.spec import Spec
 
@@ -341,7 +335,7 @@ def _experiment(
     if searched:
         template = component("methods", spec.name).build(spec.parameters)
         found = searched_space(template, spec.parameters, o.ranges_from(spaces))
-    return Experiment(spec, parse_dataset(dataset), Spec.parse(task), found, features, signatures, seed)
+    return Setting(spec, parse_dataset(dataset), Spec.parse(task), found, features, signatures, seed)
 
 
 def _close(reporter: Any) -> None:

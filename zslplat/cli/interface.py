@@ -27,13 +27,17 @@ def ui(
     import sys
 
     from zslplat.errors import StoreError, UsageError
+    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(store=store)
     if not settings.tracking_is_local:
         typer.echo(f"runs are tracked at {settings.shown_tracking_uri}; open that address in a browser")
         return
     if not (settings.store / "mlflow.db").exists():
-        raise StoreError(f"no runs in {settings.store} yet; tune or run something first, or give --store")
+        recorded = (settings.store / "optuna.db").exists()
+        hint = "zslplat store rebuild makes them anew from the records" if recorded else "tune or run something first"
+        raise StoreError(f"no runs in {settings.store} yet; {hint}, or give --store")
+    show_what_is_left(settings, o.say)
     problem = _unusable(host, port)
     if problem:
         raise UsageError(f"the MLflow UI cannot listen on {host}:{port}: {problem}; choose another --port (or --host)")

@@ -168,3 +168,8 @@ def memory_limit(gigabytes: float | None, workers: int) -> int:
     if gigabytes is not None:
         return int(gigabytes * 2**30)
     return int(machine_bytes() * 0.8 / workers)
+
+
+def say(text: str) -> None:
+    """Print a warning of a command that has no progress to show."""
+    typer.echo(f"warning: {text}", err=True)

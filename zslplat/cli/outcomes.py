@@ -10,12 +10,12 @@ from zslplat.cli.reporting import metrics_table, print_json, print_warnings, std
 from zslplat.spec import format_value
 
 
-def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
     """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
-    from zslplat.evaluation.experiment import knowledge
+    from zslplat.evaluation.components import knowledge
 
-    knows = knowledge(experiment.method.with_parameters(result.parameters))
-    fixed = dict(experiment.method.parameters)
+    knows = knowledge(setting.method.with_parameters(result.parameters))
+    fixed = dict(setting.method.parameters)
     if as_json:
         print_json(
             {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
@@ -23,7 +23,8 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-    title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
+    states += f" ({result.known} known from records)" if result.known else ""
+    title = f"{setting.method.name} on {setting.dataset}, task {setting.task}: study {result.name}"
     chance = {"validation": result.chance, "test": result.test_chance}
     _line(console, title)
     console.print(metrics_table(result.validation, result.test, result.primary, chance))
@@ -44,21 +45,24 @@ def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -
     ]
     for line in lines:
         _line(console, line)
+    if result.code:
+        _line(console, f"code: {result.code}; trials were computed by several versions of the code")
     print_warnings(console, result.warnings)
 
 
-def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
     """Print the metrics of a single setting, and where its runs and artifacts are."""
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
         return
     console = stdout_console()
-    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
+    title = f"{setting.method} on {setting.dataset}, task {setting.task}: {result.split} split"
     validation = {} if result.split == "test" else result.metrics[0]
     test = result.metrics if result.split == "test" else []
     _line(console, title)
     console.print(metrics_table(validation, test, result.primary, {result.split: result.chance}))
     runs = ", ".join(run_id for run_id in result.run_ids if run_id)
+    runs += f" ({result.known} known from records, not computed again)" if result.known else ""
     _line(
         console,
         f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.shown_tracking_uri}",
@@ -68,7 +72,7 @@ def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> 
     print_warnings(console, result.warnings)
 
 
-def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
+def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     """Print the points of a sweep, and where its figure and table are."""
     from rich.table import Table
 
@@ -82,7 +86,7 @@ def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
         numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]
         table.add_row(format_value(value), *numbers)
     console = stdout_console()
-    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: sweep of {result.parameter}"
+    title = f"{setting.method} on {setting.dataset}, task {setting.task}: sweep of {result.parameter}"
     _line(console, title)
     console.print(table)
     text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"

@@ -16,15 +16,14 @@ def register(app: typer.Typer) -> None:
 
 
 def query(
-    run: Annotated[
-        str, typer.Option("--run", help="MLflow id of a run of task exemplar-retrieval, or an index folder.")
-    ],
+    run: Annotated[str, typer.Option("--run", help="RUN of task exemplar-retrieval, or an index folder.")],
     input_: Annotated[
         Path, typer.Option("--input", help="Rows to look up: a .npy file (q, d), as data sets hold them.")
     ],
     top: Annotated[int, typer.Option("--top", help="How many rows of the gallery to show for each.", min=1)] = 10,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     debug: o.Debug = False,
 ) -> None:
@@ -35,11 +34,13 @@ def query(
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.errors import DataError
     from zslplat.methods.exemplars.index import ExemplarIndex
+    from zslplat.tracking.stores import existing_records
     from zslplat.tuning.rerun import artifact_folder
 
     folder = Path(run)
     if not (folder / "index.json").is_file():
-        folder = artifact_folder(o.settings_from(store=store, tracking_uri=tracking_uri), run, "index")
+        settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+        folder = artifact_folder(settings, existing_records(settings, o.say), run, "index")
     try:
         X = np.load(input_, allow_pickle=False)
     except (OSError, ValueError) as error:

@@ -1,12 +1,11 @@
-"""The final evaluations that MLflow holds for one task on one data set, as the comparison reads them."""
+"""The test evaluations that a store's records hold for one task on one data set, as the comparison reads them."""
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -15,12 +14,40 @@ import numpy as np
 from zslplat.comparison.leaderboard import BASELINE
 from zslplat.comparison.naming import called, meant
 from zslplat.comparison.paired import Scored
-from zslplat.errors import StoreError, UnknownNameError
+from zslplat.data.catalogue import available
+from zslplat.data.source import DataPlaces
+from zslplat.errors import StoreError, UnknownNameError, ZslplatError
+from zslplat.evaluation.components import build_component, knowledge, registered_sources
+from zslplat.evaluation.outcomes import replicates
+from zslplat.evaluation.setting import TEST, Setting
+from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tracking.reading import reading
+from zslplat.tasks.base import Task
+from zslplat.tracking.alias import run_of_alias
+from zslplat.tracking.stores import existing_records
 
-_PAGE = 1000
+_COSTS = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak_bytes": "peak_memory_bytes"}
+
+
+@dataclass(frozen=True)
+class _Group:
+    """The test evaluations of one study or run: name, method as it was asked for, records by repeat."""
+
+    name: str
+    method: str
+    validation: Mapping[str, float]
+    tested: Sequence[Mapping[str, Any]]
+    code: str = ""
+    names: frozenset[str] = frozenset()
+
+    @property
+    def data(self) -> str:
+        return str(self.tested[0]["setting"]["data"])
+
+    @property
+    def created(self) -> float:
+        return float(self.tested[0]["created"])
 
 
 def read_finals(
@@ -29,144 +56,138 @@ def read_finals(
     """Return the test evaluations of all studies (and single test runs) of a task on a data set, newest data only.
 
     ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
-    methods, method specs, labels or run ids, and the one named ``against``. Raises :class:`StoreError` where nothing
-    was recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
+    methods, method specs, labels or runs, and the one named ``against``. Raises :class:`StoreError` where nothing was
+    recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
-    with reading(settings) as client:
-        experiment = client.get_experiment_by_name(f"{task.partition('(')[0]}: {dataset}")
-        runs = _runs(client, experiment.experiment_id, task) if experiment is not None else []
-        groups = _groups(runs)
-        if not groups:
-            _require_known(settings, dataset, client)
-            raise StoreError(
-                f"no test evaluation of task {task} on {dataset} in {settings.shown_tracking_uri}; tune it first"
-            )
-    newest = max((group[0] for _, group in groups), key=lambda run: run.info.start_time)
-    data = newest.data.tags["zslplat.data_fingerprint"]
-    groups = [(p, g) for p, g in groups if g[0].data.tags["zslplat.data_fingerprint"] == data]
-    several = Counter(_method(parent, group) for parent, group in groups)
-    entries = [_entry(parent, group, several) for parent, group in groups]
+    warned: list[str] = []
+    records = existing_records(settings, warned.append)
+    groups = [*_studies(records, dataset, task), *_single_runs(records, dataset, task)]
+    if not groups:
+        _require_known(settings, dataset, records)
+        raise StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}; tune it first")
+    data = max(groups, key=lambda group: group.created).data
+    groups = [group for group in groups if group.data == data]
+    several = Counter(group.method for group in groups)
+    entries = [_entry(group, several) for group in groups]
+    names = [run_of_alias(settings, records.identity, name) or name for name in names]
     kept = list(range(len(entries)))
     if names:
         kept = [i for name in names for i in called(name, entries)]
         kept += [] if against is None else meant(against, entries, BASELINE)
-    return [replace(entries[i], replicates=_replicates(settings, groups[i][1])) for i in dict.fromkeys(kept)]
+    chosen = [replace(entries[i], replicates=_replicates(records, groups[i], task)) for i in dict.fromkeys(kept)]
+    records.close()
+    return chosen
 
 
-def _groups(runs: Sequence[Any]) -> list[tuple[Any, list[Any]]]:
-    """Return the runs that score the test split by what they belong to: (parent run or None, runs by repeat)."""
-    parents = {run.info.run_id: run for run in runs if run.data.tags.get("zslplat.kind") == "study"}
-    groups: dict[str, list[Any]] = {}
-    for run in runs:
-        tags = run.data.tags
-        parent = parents.get(tags.get("mlflow.parentRunId", ""))
-        if tags.get("zslplat.kind") == "final" and parent is not None:
-            # An extended study has a new winner; the finals of the earlier one are history.
-            if tags.get("zslplat.winner") == parent.data.tags.get("zslplat.winner"):
-                groups.setdefault(parent.info.run_id, []).append(run)
-        elif tags.get("zslplat.kind") == "run" and tags.get("zslplat.split") == "test":
-            groups.setdefault(tags["zslplat.owner"], []).append(run)
-    return [(parents.get(key), sorted(group, key=_key)) for key, group in groups.items()]
+def _studies(records: Records, dataset: str, task: str) -> list[_Group]:
+    """Return the studies that ended with test evaluations of their winner."""
+    found = []
+    for name, identity in records.identities().items():
+        if identity.get("dataset") != dataset or identity.get("task") != task:
+            continue
+        study = records.study(name)
+        finished = study.values().get("finished")
+        if finished is None:
+            continue
+        # An extended study has a new winner; the test evaluations of the earlier one are history.
+        known = records.evaluations(study.owner)
+        tested = [_with_setting(r, identity) for r in known.values() if r["winner"] == finished["winner"]]
+        if tested:
+            trial = study.finished()[finished["winner"]][1]
+            runs = frozenset({study.run("study"), *(record["run"] for record in tested)})
+            code = str(finished.get("code", ""))
+            found.append(_Group(name, str(identity["method"]), trial["metrics"], _ordered(tested), code, runs))
+    return found
 
 
-def _require_known(settings: Settings, dataset: str, client: Any) -> None:
-    """Raise :class:`UnknownNameError` for a data set without a source and without a run of any task."""
-    from zslplat.data.catalogue import available
-    from zslplat.data.source import DataPlaces
-    from zslplat.evaluation.experiment import registered_sources
+def _single_runs(records: Records, dataset: str, task: str) -> list[_Group]:
+    """Return the single runs that scored the test split."""
+    by_owner: dict[str, list[dict[str, Any]]] = {}
+    for owner, _, record in records.all_evaluations():
+        setting = record.get("setting", {})
+        asked = {"split": TEST, "dataset": dataset, "task": task}
+        if owner.startswith("run:") and all(setting.get(name) == value for name, value in asked.items()):
+            by_owner.setdefault(owner, []).append(record)
+    groups = []
+    for found in by_owner.values():
+        name = f"run {found[0]['run'][:8]}"
+        runs = frozenset(record["run"] for record in found)
+        groups.append(_Group(name, str(found[0]["setting"]["method"]), {}, _ordered(found), "", runs))
+    return groups
 
+
+def _with_setting(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
+    return record if "setting" in record else {**record, "setting": {**identity, "split": TEST}}
+
+
+def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(records, key=lambda record: int(record.get("repeat", 0)))
+
+
+def _require_known(settings: Settings, dataset: str, records: Records) -> None:
+    """Raise :class:`UnknownNameError` for a data set without a source and without a record of any task."""
     name = Spec.parse(dataset).name
     if settings.data_root is not None and (settings.data_root / name).exists():
         return
     places = DataPlaces(settings.data_root, settings.cache / "data")
     known = {entry.name for entry in available(places, registered_sources())}
-    token = None
-    while True:
-        page = client.search_experiments(max_results=_PAGE, page_token=token)
-        known |= {e.name.partition(": ")[2].partition("(")[0] for e in page if ": " in e.name}
-        token = page.token
-        if not token:
-            break
+    known |= {str(identity["dataset"]).partition("(")[0] for identity in records.identities().values()}
+    known |= {
+        str(record["setting"]["dataset"]).partition("(")[0]
+        for _, _, record in records.all_evaluations()
+        if "setting" in record
+    }
     if name not in known and dataset.partition("(")[0] not in known:
-        where = f"built in, nor under a data root, nor recorded in {settings.shown_tracking_uri}"
+        where = f"built in, nor under a data root, nor recorded in {settings.store}"
         raise UnknownNameError(f"data set (neither {where}):", name, known)
 
 
-def _runs(client: Any, experiment: str, task: str) -> list[Any]:
-    runs: list[Any] = []
-    token = None
-    while True:
-        page = client.search_runs(
-            [experiment],
-            filter_string=f"tags.`zslplat.task` = '{task}' and tags.`zslplat.kind` != 'trial'",
-            order_by=["attributes.start_time ASC"],
-            max_results=_PAGE,
-            page_token=token,
-        )
-        runs += page
-        token = page.token
-        if not token:
-            return runs
-
-
-def _method(parent: Any, group: list[Any]) -> str:
-    """Return the spec of the method as it was asked for, without what the search found."""
-    if parent is not None:
-        return str(parent.data.params["method"])
-    return str(json.loads(group[0].data.tags["zslplat.rerun"])["method"])
-
-
-def _key(run: Any) -> tuple[int, str]:
-    key = run.data.tags["zslplat.key"]
-    return len(key), key
-
-
-def _entry(parent: Any, group: list[Any], several: Mapping[str, int]) -> Scored:
-    """Return what a group's runs say themselves, without the replicates, which are artifacts."""
-    method = _method(parent, group)
-    ids = [run.info.run_id for run in group]
-    study = parent.info.run_name if parent is not None else f"run {ids[0][:8]}"
-    # Beside the task's metrics: what the method reports of itself (incoherence, say), seconds and memory.
-    names = [name for name in group[0].data.metrics if all(name in run.data.metrics for run in group)]
-    validation = {
-        name.removeprefix("val_"): float(value)
-        for name, value in (parent.data.metrics if parent is not None else {}).items()
-        if name.startswith("val_")
-    }
+def _entry(group: _Group, several: Mapping[str, int]) -> Scored:
+    """Return what a group's records say themselves, without the replicates, which are files."""
+    first = group.tested[0]
+    rows = [fold["rows"] for record in group.tested for fold in record["folds"] if "rows" in fold]
+    values = [_values(record) for record in group.tested]
     return Scored(
-        label=f"{method} [{study}]" if several[method] > 1 else method,
-        study=study,
-        method=method,
-        values={name.removeprefix("test_"): [float(run.data.metrics[name]) for run in group] for name in names},
+        label=f"{group.method} [{group.name}]" if several[group.method] > 1 else group.method,
+        study=group.name,
+        method=group.method,
+        values={name: [found[name] for found in values] for name in values[0] if all(name in v for v in values)},
         replicates={},
-        validation=validation,
-        # All repeats score the test problem of their study; some may be older than the tag.
-        knows=group[0].data.tags.get("zslplat.knows"),
-        rows=next((run.data.tags["zslplat.rows"] for run in group if "zslplat.rows" in run.data.tags), None),
-        names=frozenset({f"{method} [{study}]", *ids, *([] if parent is None else [parent.info.run_id])}),
+        validation=dict(group.validation),
+        knows=first["knows"] if "knows" in first else _knowledge(first["setting"]),
+        rows=rows[0] if rows else None,
+        names=frozenset({f"{group.method} [{group.name}]", *group.names}),
+        code=group.code,
     )
 
 
-def _replicates(settings: Settings, group: list[Any]) -> dict[str, np.ndarray]:
-    """Return {metric: (repeats, b)} of the metrics whose replicates all runs of a group have."""
-    tables = [_columns(settings, run) for run in group]
+def _values(record: Mapping[str, Any]) -> dict[str, float]:
+    """Return a record's metrics, what the method reports of itself (incoherence, say), seconds and memory."""
+    numbers = {k: float(v) for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
+    costs = {shown: float(record[key]) for key, shown in _COSTS.items() if key in record}
+    return {**numbers, **costs, **{k: float(v) for k, v in record["metrics"].items()}}
+
+
+def _knowledge(setting: Mapping[str, Any]) -> str | None:
+    with suppress(ZslplatError):
+        return knowledge(Setting.from_json(setting).method)
+    return None
+
+
+def _replicates(records: Records, group: _Group, task: str) -> dict[str, np.ndarray]:
+    """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
+    built = build_component("tasks", Spec.parse(task))
+    tables = [_own_replicates(built, records.evaluation_folder(record["run"])) for record in group.tested]
     shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     return {name: np.array([table[name] for table in tables]) for name in shared}
 
 
-def _columns(settings: Settings, run: Any) -> dict[str, list[float]]:
-    """Return the columns of a run's ``replicates.csv``; none for tasks and older runs without one."""
-    from mlflow.artifacts import download_artifacts
-    from mlflow.exceptions import MlflowException
-
+def _own_replicates(task: Task, folder: Path) -> dict[str, np.ndarray]:
+    """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
+    if (folder / "outcomes.json").exists():
+        return replicates(task, folder)
     try:
-        path = Path(
-            download_artifacts(
-                run_id=run.info.run_id, artifact_path="replicates.csv", tracking_uri=settings.tracking_uri
-            )
-        )
-        with open(path, newline="", encoding="utf-8") as file:
-            header, *lines = csv.reader(file)
-    except (MlflowException, OSError, ValueError):
+        with np.load(folder / "replicates.npz", allow_pickle=False) as file:
+            return {name: file[name] for name in file.files}
+    except (OSError, ValueError):
         return {}
-    return {name: [float(line[i]) for line in lines] for i, name in enumerate(header) if name != "replicate"}

@@ -45,6 +45,7 @@ def leaderboard(
                 "method": entry.label,
                 "study": entry.study,
                 "knows": entry.knows,
+                "code": entry.code,
                 "validation": entry.validation.get(metric),
                 "test": own.estimate,
                 "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,

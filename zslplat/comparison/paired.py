@@ -39,6 +39,7 @@ class Scored:
     validation: Mapping[str, float]
     rows: str | None = None
     knows: str | None = None
+    code: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
 
     @property

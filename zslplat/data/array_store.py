@@ -24,17 +24,12 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import DataError
+from zslplat.keys import key_of
 
 _PIECES, _PIECE_BYTES = 32, 1 << 16
 _STALE_SECONDS = 24 * 3600
 _BLOCK_ROWS = 8192
 _MAP_FROM_BYTES = 1 << 20
-
-
-def key_of(*parts: Any) -> str:
-    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
-    text = json.dumps(parts, sort_keys=True, default=str)
-    return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
 def file_stamp(path: Path) -> list[Any]:

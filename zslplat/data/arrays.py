@@ -45,13 +45,14 @@ import numpy as np
 
 from zslplat.data import csv_tables
 from zslplat.data.about import FILE, About, about_path, read_about
-from zslplat.data.array_store import file_stamp, key_of, sha256_of
+from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.roots import find_file, find_folder
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
+from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
 
 _VERSION = 1

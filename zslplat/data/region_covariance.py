@@ -20,7 +20,7 @@ from typing import ClassVar
 import numpy as np
 
 from zslplat.data.about import about_path, read_about
-from zslplat.data.array_store import file_stamp, key_of, sha256_of
+from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.arrays import NpzFile, NpzSource
 from zslplat.data.assembly import RawArrays, assemble
 from zslplat.data.dataset import Dataset
@@ -28,6 +28,7 @@ from zslplat.data.kept import kept_dataset
 from zslplat.data.roots import find_file
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
+from zslplat.keys import key_of
 from zslplat.space import NON_NEGATIVE, Parameter
 
 ORIENTATIONS, SCALES = 4, 5

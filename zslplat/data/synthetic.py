@@ -24,11 +24,11 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.array_store import key_of
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.kept import kept_dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
+from zslplat.keys import key_of
 from zslplat.space import Choice, Integer, Optional, Parameter, Real
 
 _VERSION = 1

@@ -22,7 +22,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.about import FILE, About, read_about
-from zslplat.data.array_store import EntryWriter, file_stamp, key_of, read_entry, sha256_of, write_entry
+from zslplat.data.array_store import EntryWriter, file_stamp, read_entry, sha256_of, write_entry
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
@@ -32,6 +32,7 @@ from zslplat.data.matlab import MatlabFile
 from zslplat.data.roots import find_folder
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
+from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
 
 _VERSION = 1  # of what is kept on disk; a new number leaves older entries unused

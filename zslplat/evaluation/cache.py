@@ -14,7 +14,6 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
-from zslplat.data.array_store import key_of as key_of
 from zslplat.errors import StoreError
 
 _FRESH_SECONDS = 6 * 3600

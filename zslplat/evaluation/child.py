@@ -52,7 +52,7 @@ def child_main(connection: Connection, log_path: str | None, by_signal: bool) ->
 
     with threadpool_limits(1):
         # Everything that a job needs of the platform is imported before the first one begins.
-        importlib.import_module("zslplat.evaluation.experiment")
+        importlib.import_module("zslplat.evaluation.components")
         from zslplat.evaluation import jobs
 
         connection.send((READY, None))

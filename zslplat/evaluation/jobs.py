@@ -17,6 +17,7 @@ import numpy as np
 
 from zslplat.errors import MethodError
 from zslplat.evaluation.cache import read_arrays, write_arrays
+from zslplat.evaluation.components import build_component
 from zslplat.evaluation.folds import Fold, advance_together
 from zslplat.evaluation.memory import peak_bytes, reset_peak
 from zslplat.evaluation.outcomes import REPLICATES as REPLICATES
@@ -87,8 +88,6 @@ def load_problem(folder: Path) -> Problem:
 
 def make_task(spec: str) -> Task:
     """Build a task from its spec."""
-    from zslplat.evaluation.experiment import build_component
-
     task: Task = build_component("tasks", Spec.parse(spec))
     return task
 

@@ -1,6 +1,7 @@
 """What is recorded for good: finished trials (Optuna's tables) and evaluations (a table beside them), by SQLAlchemy.
 
-Each finished trial, and each evaluation, is one transaction. Nothing that is running is ever stored.
+Each finished trial, and each evaluation, is one transaction. Nothing that is running is ever stored. A store has an
+identity, which tells its runs from others' on a shared tracking server, and the version of its schema.
 """
 
 from __future__ import annotations
@@ -8,20 +9,24 @@ from __future__ import annotations
 import contextlib
 import json
 import time
+import uuid
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import StoreError, UnknownNameError
+from zslplat.keys import run_identifier
+from zslplat.records.faults import lasting_errors, shown_address
 from zslplat.records.journal import settle, write_ahead
 from zslplat.records.locks import file_lock
-from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
-from zslplat.settings import masked_url
-from zslplat.space import Space
+from zslplat.records.studies import STUDY, OpenStudy, difference
+from zslplat.settings import Settings
 
+SCHEMA = 2
 _METADATA = sa.MetaData()
 _EVALUATIONS = sa.Table(
     "zslplat_evaluations",
@@ -35,20 +40,44 @@ _EVALUATIONS = sa.Table(
     sa.Column("content", sa.Text, nullable=False),
     sa.UniqueConstraint("owner", "key"),
 )
+_STORE = sa.Table(
+    "zslplat_store",
+    _METADATA,
+    sa.Column("name", sa.String(64), primary_key=True),
+    sa.Column("value", sa.Text, nullable=False),
+)
+
+
+@dataclass(frozen=True)
+class Found:
+    """A recorded evaluation by its run identifier: whose it is, under which key, and its record.
+
+    ``study`` is empty for runs of their own.
+    """
+
+    run: str
+    owner: str
+    key: str
+    study: str
+    record: dict[str, Any]
 
 
 class Records:
-    """The database of studies and evaluations; made once, before any worker starts."""
+    """The database of studies and evaluations, made before any worker starts; files of outcomes lie beside it.
 
-    def __init__(self, url: str, lock_folder: Path) -> None:
+    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote.
+    """
+
+    def __init__(self, settings: Settings) -> None:
         import optuna
         from optuna.storages import RDBStorage
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
-        self.url, self.shown = url, _shown(url)
+        url = settings.storage_url
+        self.url, self.shown, self.folder = url, shown_address(url), settings.store
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
-        with _lasting_errors(url), file_lock(lock_folder / "records.lock"):
+        with lasting_errors(url), file_lock(settings.studies / "records.lock"):
             engine: dict[str, Any] = {"pool_pre_ping": True}
             if url.startswith("sqlite"):
                 engine = {"connect_args": {"timeout": 30}}
@@ -57,14 +86,41 @@ class Records:
                 self.storage = RDBStorage(url, engine_kwargs=engine)
             self.engine = self.storage.engine
             _METADATA.create_all(self.engine)
+            self._facts = self._read_facts()
+            if "schema" not in self._facts:
+                # A store without these facts is new, or of the time before there were any.
+                self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(1 if self._has_content() else SCHEMA))
+            if self.schema > SCHEMA:
+                raise StoreError(
+                    f"the store {self.shown} has schema {self.schema}, this program knows {SCHEMA}; update zslplat, or "
+                    "choose another --store"
+                )
             if self.path is not None:
                 write_ahead(self.engine, self.path, durable=True)
+
+    @property
+    def identity(self) -> str:
+        """What tells this store from every other; a copy of a store keeps it."""
+        return self._facts["identity"]
+
+    @property
+    def schema(self) -> int:
+        """The version of the store's form; :data:`SCHEMA` is today's."""
+        return int(self._facts["schema"])
+
+    def migrated(self) -> None:
+        """Note that the store has today's form."""
+        self._write_facts(schema=str(SCHEMA))
+
+    def evaluation_folder(self, run: str) -> Path:
+        """Return the folder of an evaluation's outcomes and artifacts, whether or not there is one."""
+        return self.folder / "evaluations" / run
 
     def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
         """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
         import optuna
 
-        with _lasting_errors(self.url):
+        with lasting_errors(self.url):
             study = optuna.create_study(
                 study_name=name,
                 storage=self.storage,
@@ -73,7 +129,8 @@ class Records:
                 # The stored study is never asked for a proposal.
                 sampler=optuna.samplers.RandomSampler(seed=0),
             )
-            stored = study.user_attrs.get("identity")
+            known = study.user_attrs
+            stored = known.get("identity")
             if stored is None and study.get_trials(deepcopy=False):
                 raise StoreError(
                     f"the study {name!r} in {self.shown} was written by another program; choose another --study"
@@ -81,8 +138,27 @@ class Records:
             if stored is None:
                 study.set_user_attr("identity", dict(identity))
             elif stored != json.loads(json.dumps(identity)):
-                raise StoreError(_difference(name, stored, identity))
-            return OpenStudy(study, self.url)
+                raise StoreError(difference(name, stored, identity))
+            if "origin" not in known:
+                study.set_user_attr("origin", self.identity)
+        return OpenStudy(study, self.url)
+
+    def study(self, name: str) -> OpenStudy:
+        """Return a recorded study; raises :class:`UnknownNameError` where there is none of this name."""
+        import optuna
+
+        with lasting_errors(self.url):
+            try:
+                study = optuna.load_study(
+                    study_name=name, storage=self.storage, sampler=optuna.samplers.RandomSampler(seed=0)
+                )
+            except KeyError:
+                raise UnknownNameError("study", name, self.study_names()) from None
+        return OpenStudy(study, self.url)
+
+    def identities(self) -> dict[str, dict[str, Any]]:
+        """Return {name of study: its setting in JSON form} of all studies of this program, oldest first."""
+        return self._attributes("identity")
 
     def close(self) -> None:
         """Leave the database; it opens again by itself when it is used."""
@@ -91,7 +167,7 @@ class Records:
 
     def study_names(self) -> list[str]:
         """Return the names of all studies in the database."""
-        with _lasting_errors(self.url):
+        with lasting_errors(self.url):
             return [s.study_name for s in self.storage.get_all_studies()]
 
     def add_evaluation(self, owner: str, key: str, split: str, fingerprint: str, content: Mapping[str, Any]) -> None:
@@ -101,17 +177,37 @@ class Records:
             "key": key,
             "split": split,
             "fingerprint": fingerprint,
-            "created": time.time(),
+            "created": content.get("created") or time.time(),
             "content": json.dumps(content),
         }
-        with _lasting_errors(self.url), contextlib.suppress(sa.exc.IntegrityError), self.engine.begin() as connection:
+        with lasting_errors(self.url), contextlib.suppress(sa.exc.IntegrityError), self.engine.begin() as connection:
             connection.execute(sa.insert(_EVALUATIONS).values(row))
+
+    def replace_evaluation(self, owner: str, key: str, content: Mapping[str, Any]) -> None:
+        """Write a recorded evaluation in another form."""
+        table = _EVALUATIONS
+        change = sa.update(table).where(table.c.owner == owner, table.c.key == key).values(content=json.dumps(content))
+        with lasting_errors(self.url), self.engine.begin() as connection:
+            connection.execute(change)
 
     def evaluations(self, owner: str) -> dict[str, dict[str, Any]]:
         """Return {key: content} of an owner's evaluations, in the order in which they were made."""
-        query = sa.select(_EVALUATIONS).where(_EVALUATIONS.c.owner == owner).order_by(_EVALUATIONS.c.id)
-        with _lasting_errors(self.url), self.engine.connect() as connection:
-            return {row.key: json.loads(row.content) | {"created": row.created} for row in connection.execute(query)}
+        return {key: content for _, key, content in self._evaluations(_EVALUATIONS.c.owner == owner)}
+
+    def evaluations_on(self, fingerprint: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield (owner, key, content) of all evaluations on these data."""
+        yield from self._evaluations(_EVALUATIONS.c.fingerprint == fingerprint)
+
+    def all_evaluations(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield (owner, key, content) of all evaluations."""
+        yield from self._evaluations(sa.true())
+
+    def owners(self) -> list[str]:
+        """Return the owners of evaluations, each once, in the order of their first."""
+        table = _EVALUATIONS
+        query = sa.select(table.c.owner).group_by(table.c.owner).order_by(sa.func.min(table.c.id))
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            return [row.owner for row in connection.execute(query)]
 
     def looks_at_test(self, fingerprint: str) -> int:
         """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store."""
@@ -120,128 +216,73 @@ class Records:
             .select_from(_EVALUATIONS)
             .where(_EVALUATIONS.c.split == "test", _EVALUATIONS.c.fingerprint == fingerprint)
         )
-        with _lasting_errors(self.url), self.engine.connect() as connection:
+        with lasting_errors(self.url), self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one())
 
+    def run_of(self, owner: str, key: str) -> str:
+        """Return the identifier of an owner's run."""
+        name = owner.removeprefix(STUDY)
+        return run_identifier(self._attributes("origin").get(name, "") if name != owner else "", owner, key)
 
-class OpenStudy:
-    """The finished trials of one study."""
+    def find(self, run: str) -> Found | None:
+        """Return a recorded trial or evaluation by its identifier, or by a beginning of it that fits no other."""
+        origins = self._attributes("origin")
+        matches: list[tuple[str, str, str, str]] = []
+        table = _EVALUATIONS
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            rows = connection.execute(sa.select(table.c.owner, table.c.key)).all()
+        for owner, key in rows:
+            study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
+            matches.append((run_identifier(origins.get(study, ""), owner, key), owner, key, study))
+        for study, origin in origins.items():
+            for number in range(self._count_trials(study)):
+                key = f"trial-{number}"
+                matches.append((run_identifier(origin, STUDY + study, key), STUDY + study, key, study))
+        fitting = [match for match in matches if match[0].startswith(run)] if len(run) >= 6 else []
+        if len(fitting) != 1:
+            return None
+        found, owner, key, study = fitting[0]
+        if "/" in key or not study:
+            return Found(found, owner, key, study, self.evaluations(owner)[key])
+        record = self.study(study).finished()[int(key.removeprefix("trial-"))][1]
+        return Found(found, owner, key, study, record)
 
-    def __init__(self, study: Any, url: str) -> None:
-        self.study, self.url = study, url
-        self.name: str = study.study_name
+    def _evaluations(self, condition: Any) -> list[tuple[str, str, dict[str, Any]]]:
+        query = sa.select(_EVALUATIONS).where(condition).order_by(_EVALUATIONS.c.id)
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            rows = connection.execute(query).all()
+        return [(r.owner, r.key, json.loads(r.content) | {"created": r.created}) for r in rows]
 
-    def remember(self, name: str, make: Callable[[], float]) -> float:
-        """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
-        return float(self.recall(name, make))
-
-    def recall(self, name: str, make: Callable[[], Any]) -> Any:
-        """Return a JSON value of the study, made and stored at the first call."""
-        with _lasting_errors(self.url):
-            known = self.study.user_attrs.get(name)
-        if known is None:
-            known = make()
-            self.note(name, known)
-        return known
-
-    def knows(self, *names: str) -> bool:
-        """Tell whether values of all these names are stored."""
-        with _lasting_errors(self.url):
-            return set(names) <= set(self.study.user_attrs)
-
-    def note(self, name: str, value: Any) -> None:
-        """Store a JSON value of the study, in place of an earlier one."""
-        with _lasting_errors(self.url):
-            if self.study.user_attrs.get(name) != value:
-                self.study.set_user_attr(name, value)
-
-    def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
-        """Return the finished trials with their records, in order."""
-        from optuna.trial import TrialState
-
-        names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
-        with _lasting_errors(self.url):
-            trials = self.study.get_trials(deepcopy=False)
-        result = []
-        for position, trial in enumerate(trials):
-            if trial.number != position or trial.state not in names:
-                raise StoreError(
-                    f"study {self.name!r} holds trial {trial.number} in state {trial.state.name}; it was "
-                    "written by another program; choose another --study"
-                )
-            if "record" not in trial.user_attrs:
-                raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
-            record = json.loads(trial.user_attrs["record"])
-            finished = FinishedTrial(
-                position, names[trial.state], record["parameters"], record["value"], dict(trial.intermediate_values)
-            )
-            result.append((finished, record))
-        return result
-
-    def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
-        """Store a finished trial in one transaction."""
-        import datetime
-
-        from optuna.trial import FrozenTrial, TrialState
-
-        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
-        began = datetime.datetime.fromtimestamp(record["started"])
-        ended = datetime.datetime.fromtimestamp(record["ended"])
-        frozen = FrozenTrial(
-            number=trial.number,
-            trial_id=-1,
-            state=states[trial.state],
-            value=trial.value if trial.state == "complete" else None,
-            datetime_start=began,
-            datetime_complete=ended,
-            params=optuna_parameters(trial.parameters, space),
-            distributions=optuna_distributions(space, list(trial.parameters)),
-            user_attrs={"record": json.dumps(record)},
-            system_attrs={},
-            intermediate_values=dict(trial.steps),
+    def _attributes(self, name: str) -> dict[str, Any]:
+        """Return {name of study: value} of one attribute of all studies that have it."""
+        query = sa.text(
+            "select s.study_name, a.value_json from studies s join study_user_attributes a on a.study_id = s.study_id "
+            "where a.key = :key order by s.study_id"
         )
-        with _lasting_errors(self.url):
-            self.study.add_trial(frozen)
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            return {study: json.loads(text) for study, text in connection.execute(query, {"key": name})}
 
+    def _count_trials(self, study: str) -> int:
+        query = sa.text(
+            "select count(*) from trials t join studies s on s.study_id = t.study_id where s.study_name = :name"
+        )
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            return int(connection.execute(query, {"name": study}).scalar_one())
 
-@contextlib.contextmanager
-def _lasting_errors(url: str) -> Iterator[None]:
-    """Turn database errors into one clear line."""
-    from optuna.exceptions import OptunaError
+    def _has_content(self) -> bool:
+        with self.engine.connect() as connection:
+            return any(
+                connection.execute(sa.text(f"select 1 from {table} limit 1")).first() is not None
+                for table in ("studies", _EVALUATIONS.name)
+            )
 
-    shown = _shown(url)
-    try:
-        yield
-    except (sa.exc.SQLAlchemyError, OptunaError, RuntimeError, OSError, ImportError) as error:
-        cause: BaseException = error
-        while cause.__cause__ is not None:
-            cause = cause.__cause__
-        text = masked_url(" ".join(str(getattr(cause, "orig", None) or cause).split()), url)[:300]
-        raise StoreError(
-            f"the store {shown} cannot be used: {text}; what was recorded is kept; "
-            "free space, repair permissions or the file, or choose another with --store"
-        ) from error
+    def _read_facts(self) -> dict[str, str]:
+        with self.engine.connect() as connection:
+            return {row.name: row.value for row in connection.execute(sa.select(_STORE))}
 
-
-def _shown(url: str) -> str:
-    """Return the URL without its password; raises :class:`UsageError` for text that is no URL of a database."""
-    try:
-        sa.engine.make_url(url)
-    except (sa.exc.SQLAlchemyError, ValueError):
-        raise UsageError(
-            "the --storage-url cannot be read; write it as SQLAlchemy does, for example sqlite:////data/optuna.db or "
-            "postgresql+psycopg://user@host/name"
-        ) from None
-    return masked_url(url)
-
-
-def _difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
-    changes = [
-        f"{key}: recorded {stored.get(key)!r}, asked {asked.get(key)!r}"
-        for key in sorted({*stored, *asked})
-        if stored.get(key) != json.loads(json.dumps(asked.get(key)))
-    ]
-    return (
-        f"study {name!r} was recorded with another configuration ({'; '.join(changes)}); "
-        "give the recorded configuration to continue it, or another --study for a new one"
-    )
+    def _write_facts(self, **facts: str) -> None:
+        with lasting_errors(self.url), self.engine.begin() as connection:
+            for name, value in facts.items():
+                connection.execute(sa.delete(_STORE).where(_STORE.c.name == name))
+                connection.execute(sa.insert(_STORE).values(name=name, value=value))
+        self._facts = {**self._facts, **facts}

@@ -1,15 +1,17 @@
 """MLflow's view of studies and runs: a projection of the records, completed whenever it is found incomplete.
 
-Every run carries its key (``zslplat.owner``, ``zslplat.key``) from the moment of its creation, so that a projection
-interrupted anywhere is continued in the same run: none is left running, none is made twice. A tracking server that
-is away is no error: the records are complete without it, and the next command catches up.
+Every run carries its key (``zslplat.store``, ``zslplat.owner``, ``zslplat.key``) from the moment of its creation, so
+that a projection interrupted anywhere is continued in the same run: none is left running, none is made twice, and
+stores that share a server leave each other's runs alone. ``zslplat.run`` is the run's stable identifier, by which
+commands know it; MLflow's id is an alias. A tracking server that is away is no error: the records are complete without
+it, and the next command catches up.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import shutil
+import sqlite3
 from collections.abc import Callable, Mapping
 from contextlib import closing
 from dataclasses import dataclass, field
@@ -32,7 +34,6 @@ class RunView:
 
     key: str
     name: str
-    parent: str | None = None
     parameters: Mapping[str, Any] = field(default_factory=dict)
     metrics: Mapping[str, float] = field(default_factory=dict)
     series: Mapping[str, list[float]] = field(default_factory=dict)
@@ -45,22 +46,54 @@ class RunView:
 
 
 class Projection:
-    """The runs of one owner (a study, a run, a sweep) in one MLflow experiment."""
+    """The runs of one owner (a study, a run, a sweep) of one store in one MLflow experiment.
 
-    def __init__(self, settings: Settings, experiment: str, owner: str, on_away: Callable[[str], None]) -> None:
-        self.settings, self.owner, self.on_away = settings, owner, on_away
+    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        experiment: str,
+        owner: str,
+        store: str,
+        on_away: Callable[[str], None],
+        *,
+        announced: bool = True,
+    ) -> None:
+        self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
+        self.announced = announced
         self.away = False
         self.runs: dict[str, tuple[str, str]] = {}
         self.experiment_id = ""
         self._guard(lambda: self._connect(experiment))
 
-    def show(self, view: RunView) -> str:
-        """Make the run show the view; returns the run id, empty when the server is away.
+    def show(self, view: RunView, run: str, *, parent: str = "") -> str:
+        """Make the run show the view; returns MLflow's run id, empty when the server is away.
+
+        ``run``: the run's own identifier; ``parent``: key of the run under which it stands.
 
         A run that is finished already is left alone, unless the view is of a run that goes on (``RUNNING``) or that
         ends again: only the parent of a study does.
         """
-        return self._guard(lambda: self._show(view)) or ""
+        return self._guard(lambda: self._show(view, run, parent)) or ""
+
+    def end(self, key: str, status: str, ended: float) -> None:
+        """End a run that is shown already, with another status than it has."""
+        run_id, known = self.runs.get(key, ("", ""))
+        if run_id and known != status:
+            self._guard(lambda: self.client.set_terminated(run_id, status, end_time=round(ended * 1000)))
+            self.runs[key] = (run_id, status)
+
+    def add_artifacts(self, key: str, folder: Path) -> None:
+        """Add files to a run that is shown already."""
+        self._guard(lambda: self.client.log_artifacts(self.run_id(key), str(folder)))
+
+    def has_matrices(self, key: str) -> bool:
+        """Tell whether a run shows learned matrices, or codes."""
+        listed = self._guard(lambda: self.client.list_artifacts(self.run_id(key))) or []
+        names = {Path(item.path).name for item in listed}
+        return bool(names & {"matrices", "scored_codes.npz"})
 
     def is_shown(self, key: str) -> bool:
         """Tell whether a run with this key exists and has ended."""
@@ -79,6 +112,7 @@ class Projection:
         with file_lock(self.settings.studies / "mlflow.lock"):
             if self.settings.tracking_is_local:
                 _make_tables(self.settings.store / "mlflow.db")
+                _follow_the_store(self.settings.store / "mlflow.db", self.settings.artifacts)
             self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
@@ -87,7 +121,7 @@ class Projection:
         while True:
             page = self.client.search_runs(
                 [self.experiment_id],
-                filter_string=f"tags.`zslplat.owner` = '{self.owner}'",
+                filter_string=f"tags.`zslplat.owner` = '{self.owner}' and tags.`zslplat.store` = '{self.store}'",
                 max_results=1000,
                 page_token=token,
             )
@@ -121,7 +155,7 @@ class Projection:
         kind = {"mlflow.experimentKind": "custom_model_development"}
         return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
 
-    def _show(self, view: RunView) -> str:
+    def _show(self, view: RunView, run: str, parent: str) -> str:
         from mlflow.entities import Metric, Param, RunTag
 
         run_id, _ = self.runs.get(view.key, ("", ""))
@@ -129,7 +163,7 @@ class Projection:
         tags = {
             "mlflow.runName": view.name,
             "mlflow.source.name": "zslplat",
-            **({"mlflow.parentRunId": view.parent} if view.parent else {}),
+            **({"mlflow.parentRunId": self.run_id(parent)} if self.run_id(parent) else {}),
             **{key: str(value)[:_MOST_TAG] for key, value in view.tags.items()},
         }
         if not run_id:
@@ -137,7 +171,13 @@ class Projection:
                 self.experiment_id,
                 start_time=round(view.started * 1000),
                 run_name=view.name,
-                tags={"zslplat.owner": self.owner, "zslplat.key": view.key, **tags},
+                tags={
+                    "zslplat.store": self.store,
+                    "zslplat.owner": self.owner,
+                    "zslplat.key": view.key,
+                    "zslplat.run": run,
+                    **tags,
+                },
             )
             run_id = str(created.info.run_id)
             self.runs[view.key] = (run_id, "RUNNING")
@@ -163,7 +203,7 @@ class Projection:
         else:
             self.client.update_run(run_id, status=view.status)
         self.runs[view.key] = (run_id, view.status)
-        if view.status in _FINAL and "zslplat.kind" in view.tags:
+        if self.announced and view.status in _FINAL and "zslplat.kind" in view.tags:
             announce(
                 {
                     "kind": view.tags["zslplat.kind"],
@@ -172,12 +212,11 @@ class Projection:
                     "status": view.status,
                     "parameters": dict(view.parameters),
                     "metrics": dict(view.metrics),
+                    "run": run,
                     "run_id": run_id,
                 },
                 self.on_away,
             )
-        if view.artifacts is not None:
-            shutil.rmtree(view.artifacts, ignore_errors=True)
         return run_id
 
     def _guard(self, action: Callable[[], Any]) -> Any:
@@ -235,13 +274,31 @@ def _make_tables(path: Path) -> None:
     os.replace(unfinished, path)
 
 
+def _follow_the_store(path: Path, artifacts: Path) -> None:
+    """Have MLflow look for artifacts, and put them, where the store is now: it holds whole paths, and stores are moved."""
+    place = artifacts.as_uri()
+    with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
+        rows = connection.execute(
+            "select experiment_id, artifact_location from experiments where artifact_location like 'file:%/artifacts'"
+        ).fetchall()
+        for experiment, before in rows:
+            if before == place:
+                continue
+            connection.execute(
+                "update experiments set artifact_location = ? where experiment_id = ?", (place, experiment)
+            )
+            connection.execute(
+                "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ? and "
+                "substr(artifact_uri, 1, ?) = ?",
+                (place, len(before) + 1, experiment, len(before), before),
+            )
+
+
 def check_sqlite(path: Path) -> set[str]:
     """Return the names of a database's tables; raises :class:`OSError` for a file that is no database.
 
     MLflow would try again for minutes there.
     """
-    import sqlite3
-
     if not path.exists():
         return set()
     try:

@@ -1,332 +1,259 @@
-"""How a study looks in MLflow: a parent run, a child run per trial, and one per final repeat."""
+"""What MLflow shows of a record: pure functions from records to views of runs.
+
+Nothing here asks for data, methods or a running command: a study's surroundings (``about``, ``environment``) are
+recorded with it, so that the same views can be made at any time.
+"""
 
 from __future__ import annotations
 
 import json
-import shutil
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.config import write_config
-from zslplat.drawing import render
-from zslplat.evaluation.experiment import Workbench, knowledge
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.components import knowledge
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned import in_words, warnings_tag
-from zslplat.figures import Curve
-from zslplat.records.environment import environment_record
-from zslplat.settings import Settings
-from zslplat.tables import Table, write_table
-from zslplat.tracking.projection import Projection, RunView
+from zslplat.tracking.projection import RunView
 
 PARENT = "study"
+ANALYSIS = "analysis"
+_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}
 
 
-def dataset_view(bench: Workbench, context: str) -> dict[str, str]:
-    """Return what MLflow's dataset input says of the data of an experiment."""
-    data = bench.dataset
-    profile = {
-        "rows": len(data.X),
-        "shape": list(data.X.shape),
-        "classes": len(data.class_names),
-        "splits": {name: len(index) for name, index in data.splits.items()},
-        "fingerprint": data.fingerprint,
-    }
-    source = {"spec": str(bench.experiment.dataset), **{k: str(v) for k, v in data.source.items()}}
+def dataset_view(about: Mapping[str, Any], context: str) -> dict[str, str]:
+    """Return what MLflow's dataset input says of the data of an evaluation."""
+    data = about["data"]
     return {
-        "name": data.name,
-        "fingerprint": data.fingerprint,
-        "source": json.dumps(source),
-        "profile": json.dumps(profile),
+        "name": data["name"],
+        "fingerprint": data["fingerprint"],
+        "source": json.dumps(data["source"]),
+        "profile": json.dumps(data["profile"]),
         "context": context,
     }
 
 
-def common_tags(bench: Workbench) -> dict[str, str]:
+def common_tags(setting: Mapping[str, Any], about: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, str]:
     """Return the tags that every run carries: what was evaluated on what, and with which software."""
-    experiment, environment = bench.experiment, environment_record()
     return {
-        "zslplat.method": experiment.method.name,
-        "zslplat.dataset": str(experiment.dataset),
-        "zslplat.task": str(experiment.task),
-        "zslplat.data_fingerprint": bench.dataset.fingerprint,
-        "zslplat.preprocessing": f"features={','.join(bench.preprocessing.features) or 'none'}; "
-        f"signatures={','.join(bench.preprocessing.signatures) or 'none'}",
+        "zslplat.method": str(setting["method"]).partition("(")[0],
+        "zslplat.dataset": str(setting["dataset"]),
+        "zslplat.task": str(setting["task"]),
+        "zslplat.data_fingerprint": about["data"]["fingerprint"],
+        "zslplat.preprocessing": about["preprocessing"],
         "zslplat.version": environment["packages"]["zslplat"],
         "zslplat.git": json.dumps(environment["git"]),
     }
 
 
-def experiment_name(bench: Workbench) -> str:
-    """Return the MLflow experiment that collects comparable runs: one per task and data set."""
-    return f"{bench.experiment.task.name}: {bench.experiment.dataset}"
+def setting_tag(setting: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag with the setting of one evaluation."""
+    return {"zslplat.setting": json.dumps(setting)}
 
 
-def rerun_tag(
-    bench: Workbench, parameters: Mapping[str, Any], split: str, seed: int, carried: Mapping[str, Any]
-) -> dict[str, str]:
-    """Return the tag from which ``zslplat rerun`` evaluates a run again."""
-    experiment = bench.experiment
-    content = {
-        "method": str(experiment.method.with_parameters(parameters)),
-        "dataset": str(experiment.dataset),
-        "task": str(experiment.task),
-        "features": experiment.features,
-        "signatures": experiment.signatures,
-        "problems_seed": experiment.seed,
-        "seed": seed,
-        "split": split,
-        "carried": dict(carried),
-        "fingerprint": bench.dataset.fingerprint,
-    }
-    return {"zslplat.rerun": json.dumps(content)}
-
-
-def knowledge_tag(bench: Workbench, parameters: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tag that tells what a method with these parameters knows of the batch that it scores."""
-    return {"zslplat.knows": knowledge(bench.experiment.method.with_parameters(parameters))}
-
-
-def rows_tag(entry: Mapping[str, Any]) -> dict[str, str]:
+def rows_tag(record: Mapping[str, Any]) -> dict[str, str]:
     """Return the tag that tells which test rows an evaluation scored; none for records that do not say it."""
-    (fold, *others) = entry["folds"]
+    (fold, *others) = record["folds"]
     return {"zslplat.rows": fold["rows"]} if "rows" in fold and not others else {}
 
 
-class StudyViews:
-    """Projects one study; every call may be repeated without effect on what is shown already."""
+def setting_of(record: Mapping[str, Any], identity: Mapping[str, Any], split: str) -> dict[str, Any]:
+    """Return the setting of a study's trial or test evaluation in JSON form, also of one that does not hold it."""
+    if "setting" in record:
+        return dict(record["setting"])
+    seed = int(record.get("seed", identity["seed"]))
+    return Setting.from_json(identity).evaluation(record["parameters"], split, seed, record.get("carried")).to_json()
 
-    def __init__(
-        self,
-        bench: Workbench,
-        settings: Settings,
-        name: str,
-        folder: Path,
-        identity: Mapping[str, Any],
-        note: Callable[[str], None],
-    ) -> None:
-        self.bench, self.name, self.folder, self.identity = bench, name, folder, identity
-        self.projection = Projection(settings, experiment_name(bench), f"study:{name}", note)
-        self.tags = common_tags(bench)
-        self.dataset = dataset_view(bench, "validation")
-        self.parent = ""
-        self.shown = 0
-        self.began = 0.0
 
-    def begin(self, started: float) -> None:
-        """Create the parent run, or open it again."""
-        self.began = started
-        environment = json.dumps(environment_record())
-        self.parent = self.projection.show(
-            RunView(
-                key=PARENT,
-                name=self.name,
-                parameters={
-                    "method": str(self.bench.experiment.method),
-                    "dataset": str(self.bench.experiment.dataset),
-                    "task": str(self.bench.experiment.task),
-                    "seed": self.bench.experiment.seed,
-                    **{f"space.{k}": v for k, v in self.identity["space"].items()},
-                },
-                tags={**self.tags, "zslplat.kind": "study", "zslplat.environment": environment},
-                dataset=self.dataset,
-                status="RUNNING",
-                started=started,
-            )
-        )
+def knows_tag(record: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag that tells what a method knows of the batch that it scores."""
+    if "knows" in record:
+        return {"zslplat.knows": record["knows"]}
+    with suppress(ZslplatError):
+        return {"zslplat.knows": knowledge(Setting.from_json(setting).method)}
+    return {}
 
-    def trials(self, records: Sequence[Mapping[str, Any]]) -> None:
-        """Show the trials that are recorded and not shown yet."""
-        while self.shown < len(records) and not self.projection.away:
-            record = records[self.shown]
-            key = f"trial-{record['number']}"
-            if not self.projection.is_shown(key):
-                self._trial(key, record)
-            else:
-                # A process that ended right after showing the trial has left its copies.
-                shutil.rmtree(self.folder / f"trial-{record['number']:05d}", ignore_errors=True)
-            self.shown += 1
 
-    def _trial(self, key: str, record: Mapping[str, Any]) -> None:
-        metrics = {f"val_{k}": v for k, v in record["metrics"].items()}
+def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
+    """Return the parent run of a study that has begun."""
+    identity, about, environment = values["identity"], values["about"], values["environment"]
+    parameters = {key: identity[key] for key in ("method", "dataset", "task", "seed")}
+    parameters |= {f"space.{key}": text for key, text in identity["space"].items()}
+    tags = common_tags(identity, about, environment)
+    return RunView(
+        key=PARENT,
+        name=name,
+        parameters=parameters,
+        tags={**tags, "zslplat.kind": "study", "zslplat.environment": json.dumps(environment)},
+        dataset=dataset_view(about, VALIDATION),
+        status="RUNNING",
+        started=started,
+    )
+
+
+def trial_view(values: Mapping[str, Any], record: Mapping[str, Any], artifacts: Path | None) -> RunView:
+    """Return the run of a trial."""
+    identity, about = values["identity"], values["about"]
+    setting = setting_of(record, identity, VALIDATION)
+    metrics = {f"val_{k}": v for k, v in record["metrics"].items()}
+    for fold in record["folds"]:
+        metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
+        metrics |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
+    key = f"trial-{record['number']}"
+    return RunView(
+        key=key,
+        name=key,
+        parameters={**Setting.from_json(identity).method.parameters, **record["parameters"]},
+        metrics=metrics | _costs(record),
+        series={f"val_{about['primary']['name']}.by_step": list(record["steps"].values())},
+        tags={
+            **common_tags(identity, about, values["environment"]),
+            **setting_tag(setting),
+            **knows_tag(record, setting),
+            "zslplat.kind": "trial",
+            "zslplat.state": record["state"],
+            **warnings_tag(in_words(record.get("warnings", []))),
+            **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
+            **_known_tag(record),
+        },
+        status=_STATUS[record["state"]],
+        started=record["started"],
+        ended=record["ended"],
+        artifacts=artifacts,
+        dataset=dataset_view(about, VALIDATION),
+    )
+
+
+def test_view(
+    values: Mapping[str, Any], record: Mapping[str, Any], trial: Mapping[str, Any], artifacts: Path | None
+) -> RunView:
+    """Return the run of one test evaluation of a study's winner."""
+    identity, about = values["identity"], values["about"]
+    winner, repeat = record["winner"], record["repeat"]
+    carried = {"parameters": trial["parameters"], "carried": trial["carry"]}
+    setting = setting_of({**carried, **record}, identity, TEST)
+    metrics = {f"test_{k}": v for k, v in record["metrics"].items()} | _costs(record)
+    metrics |= {k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
+    return RunView(
+        key=f"trial-{winner}/repeat-{repeat}",
+        name=f"final-{winner}-{repeat}",
+        parameters={
+            "seed": record["seed"],
+            **Setting.from_json(identity).method.parameters,
+            **trial["parameters"],
+            **{f"carried.{k}": v for k, v in trial["carry"].items()},
+        },
+        metrics=metrics,
+        tags={
+            **common_tags(identity, about, values["environment"]),
+            **setting_tag(setting),
+            **knows_tag(record, setting),
+            **rows_tag(record),
+            "zslplat.kind": "final",
+            "zslplat.winner": str(winner),
+            **warnings_tag(in_words(record.get("warnings", []))),
+            **_known_tag(record),
+        },
+        started=record["created"] - record["seconds"],
+        ended=record["created"],
+        artifacts=artifacts,
+        dataset=dataset_view(about, TEST),
+    )
+
+
+def finished_view(
+    view: RunView,
+    finished: Mapping[str, Any],
+    trials: Sequence[Mapping[str, Any]],
+    test: Sequence[Mapping[str, Any]],
+    artifacts: Path | None,
+) -> RunView:
+    """Return the parent run of a study at its end: the winner's numbers, and the warnings of the study."""
+    winner = finished["winner"]
+    metrics = {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
+    for key in test[0]["metrics"]:
+        values = [record["metrics"][key] for record in test]
+        metrics[f"test_{key}"] = float(np.mean(values))
+        if len(values) > 1:
+            metrics[f"test_{key}.std"] = float(np.std(values, ddof=1))
+    metrics |= {"trials": len(trials), "looks_at_test": finished["looks"]}
+    tags = {
+        **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
+        "zslplat.winner": str(winner),
+        # A study that goes on may leave its warnings behind.
+        **(warnings_tag(finished["warnings"]) or {"zslplat.warnings": "none"}),
+        **({"zslplat.code": finished["code"]} if finished.get("code") else {}),
+        **({"zslplat.knows": finished["knows"]} if "knows" in finished else {}),
+    }
+    status = "FINISHED" if finished["complete"] else "KILLED"
+    changed = {"parameters": {}, "dataset": {}, "tags": tags, "metrics": metrics, "status": status}
+    return replace(view, **changed, ended=finished["ended"], artifacts=artifacts)  # type: ignore[arg-type]
+
+
+def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> RunView:
+    """Return the run of a single evaluation."""
+    setting, about, split = record["setting"], record["about"], record["setting"]["split"]
+    prefix = "test" if split == TEST else "val"
+    metrics = {f"{prefix}_{k}": v for k, v in record["metrics"].items()}
+    if split != TEST:
         for fold in record["folds"]:
-            metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
-            metrics |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
-        metrics |= _costs(record)
-        primary = self.bench.task.primary.name
-        status = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}[record["state"]]
-        self.projection.show(
-            RunView(
-                key=key,
-                name=key,
-                parent=self.parent,
-                parameters={**self.bench.experiment.method.parameters, **record["parameters"]},
-                metrics=metrics,
-                series={f"val_{primary}.by_step": list(record["steps"].values())},
-                tags={
-                    **self.tags,
-                    **rerun_tag(self.bench, record["parameters"], "validation", self.bench.experiment.seed, {}),
-                    **knowledge_tag(self.bench, record["parameters"]),
-                    "zslplat.kind": "trial",
-                    "zslplat.state": record["state"],
-                    **warnings_tag(in_words(record.get("warnings", []))),
-                    **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
-                },
-                status=status,
-                started=record["started"],
-                ended=record["ended"],
-                artifacts=self.folder / f"trial-{record['number']:05d}",
-                dataset=self.dataset,
-            )
-        )
+            metrics |= {f"{prefix}_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
+    metrics |= {"seconds": record["seconds"], "peak_memory_bytes": record["peak_bytes"]}
+    method = Setting.from_json(setting).method
+    return RunView(
+        key=key,
+        name=f"{method.name} {split}" + (f" {record['repeat']}" if record.get("repeats", 1) > 1 else ""),
+        parameters={"seed": record["seed"], **method.parameters},
+        metrics=metrics,
+        tags={
+            **common_tags(setting, about, record["environment"]),
+            **setting_tag(setting),
+            **knows_tag(record, setting),
+            **rows_tag(record),
+            **warnings_tag(record.get("lines", [])),
+            "zslplat.kind": "run",
+            "zslplat.split": split,
+            **_known_tag(record),
+        },
+        started=record.get("started", record["created"] - record["seconds"]),
+        ended=record["created"],
+        artifacts=artifacts,
+        dataset=dataset_view(about, split),
+    )
 
-    def final(self, winner: int, repeat: int, entry: Mapping[str, Any], trial: Mapping[str, Any]) -> None:
-        """Show one final evaluation."""
-        key = f"final-{winner}-{repeat}"
-        if self.projection.is_shown(key):
-            return
-        metrics = {f"test_{k}": v for k, v in entry["metrics"].items()} | _costs(entry)
-        metrics |= {k: v for fold in entry["folds"] for k, v in fold.get("numbers", {}).items()}
-        self.projection.show(
-            RunView(
-                key=key,
-                name=key,
-                parent=self.parent,
-                parameters={
-                    "seed": entry["seed"],
-                    **self.bench.experiment.method.parameters,
-                    **trial["parameters"],
-                    **{f"carried.{k}": v for k, v in trial["carry"].items()},
-                },
-                metrics=metrics,
-                tags={
-                    **self.tags,
-                    **rerun_tag(self.bench, trial["parameters"], "test", entry["seed"], trial["carry"]),
-                    **knowledge_tag(self.bench, trial["parameters"]),
-                    **rows_tag(entry),
-                    "zslplat.kind": "final",
-                    "zslplat.winner": str(winner),
-                    **warnings_tag(in_words(entry.get("warnings", []))),
-                },
-                started=entry["created"] - entry["seconds"],
-                ended=entry["created"],
-                artifacts=self.folder / f"final-{winner}-{repeat}",
-                dataset=dataset_view(self.bench, "test"),
-            )
-        )
 
-    def finish(
-        self,
-        records: Sequence[Mapping[str, Any]],
-        winner: int,
-        test: Sequence[Mapping[str, Any]],
-        looks: int,
-        counts: Mapping[str, int],
-        ended: float,
-        *,
-        complete: bool,
-        warned: Sequence[str] = (),
-    ) -> tuple[str, Path]:
-        """End the parent run with the winner's numbers and the warnings of the study.
+def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
+    """Return the run of a sweep, by its summary."""
+    setting, about = record["setting"], record["about"]
+    method = Setting.from_json(setting).method
+    primary = about["primary"]["name"]
+    return RunView(
+        key="sweep",
+        name=f"{method.name}: {primary} against {record['parameter']}",
+        parameters={**method.parameters, "swept": record["parameter"]},
+        series={f"{split}_{primary}": [v for v in curve if v is not None] for split, curve in record["curves"].items()},
+        tags={
+            **common_tags(setting, about, record["environment"]),
+            "zslplat.kind": ANALYSIS,
+            "zslplat.selectable": "no",
+            **warnings_tag(record["lines"]),
+        },
+        started=record["started"],
+        ended=record["created"],
+        artifacts=artifacts,
+        dataset=dataset_view(about, ANALYSIS),
+    )
 
-        Returns the run's id and the path of the winner's configuration.
-        """
-        trial = records[winner]
-        metrics = {f"val_{k}": v for k, v in trial["metrics"].items()}
-        for key in test[0]["metrics"]:
-            values = [entry["metrics"][key] for entry in test]
-            metrics[f"test_{key}"] = float(np.mean(values))
-            if len(values) > 1:
-                metrics[f"test_{key}.std"] = float(np.std(values, ddof=1))
-        metrics |= {"trials": len(records), "looks_at_test": looks}
-        config = self.folder / "best.toml"
-        experiment = self.bench.experiment
-        write_config(
-            config,
-            method=experiment.method.with_parameters(trial["parameters"]),
-            dataset=experiment.dataset,
-            task=experiment.task,
-            features=experiment.features,
-            signatures=experiment.signatures,
-            seed=experiment.seed,
-            repeats=len(test),
-            carried=trial["carry"],
-            study=self.name,
-            trial=winner,
-        )
-        staged = self.folder / "parent"
-        staged.mkdir(exist_ok=True)
-        (staged / "best.toml").write_text(config.read_text())
-        (staged / "environment.json").write_text(json.dumps(environment_record(), indent=1))
-        (staged / "study.json").write_text(
-            json.dumps({**self.identity, "prepared": dict(counts), "warnings": list(warned)}, indent=1)
-        )
-        _write_history(staged, records, self.bench.task.primary.name, self.bench.task.primary.maximise)
-        self.projection.show(
-            RunView(
-                key=PARENT,
-                name=self.name,
-                metrics=metrics,
-                tags={
-                    **self.tags,
-                    "zslplat.kind": "study",
-                    "zslplat.winner": str(winner),
-                    # A study that goes on may leave its warnings behind.
-                    **(warnings_tag(warned) or {"zslplat.warnings": "none"}),
-                    **knowledge_tag(self.bench, trial["parameters"]),
-                },
-                status="FINISHED" if complete else "KILLED",
-                started=self.began,
-                ended=ended,
-                artifacts=staged,
-            )
-        )
-        return self.parent, config
 
-    def interrupted(self, records: Sequence[Mapping[str, Any]], ended: float) -> None:
-        """Show the parent run as stopped."""
-        if self.parent and not self.projection.away:
-            self.projection.show(RunView(key=PARENT, name=self.name, status="KILLED", started=self.began, ended=ended))
+def _known_tag(record: Mapping[str, Any]) -> dict[str, str]:
+    return {"zslplat.known_from": record["known_from"]} if "known_from" in record else {}
 
 
 def _costs(record: Mapping[str, Any]) -> dict[str, float]:
     names = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak_bytes": "peak_memory_bytes"}
     return {shown: float(record[key]) for key, shown in names.items() if key in record}
-
-
-def _write_history(folder: Path, records: Sequence[Mapping[str, Any]], primary: str, maximise: bool) -> None:
-    names = sorted({name for record in records for name in record["parameters"]})
-    columns: dict[str, list[Any]] = {
-        "trial": [r["number"] for r in records],
-        "state": [r["state"] for r in records],
-        primary: [r["value"] for r in records],
-        "seconds": [r.get("seconds") for r in records],
-        "reason": [r["reason"] for r in records],
-        **{name: [r["parameters"].get(name) for r in records] for name in names},
-    }
-    write_table(Table(columns), folder / "trials.csv")
-    numbers = [r["number"] for r in records if r["value"] is not None]
-    values = np.array([r["value"] for r in records if r["value"] is not None], dtype=float)
-    if len(values):
-        best = np.maximum.accumulate(values) if maximise else np.minimum.accumulate(values)
-        curve = Curve(
-            {"trial": (numbers, values.tolist()), "best so far": (numbers, best.tolist())},
-            "trial",
-            f"validation {primary}",
-            "Search history",
-        )
-        render(curve, folder / "history.png")
-    searched = [n for n in names if all(isinstance(r["parameters"].get(n), int | float) for r in records)]
-    for name in searched:
-        if len(values) > 1:
-            points = sorted((r["parameters"][name], r["value"]) for r in records if r["value"] is not None)
-            low, high = points[0][0], points[-1][0]
-            curve = Curve(
-                {"trials": ([p[0] for p in points], [p[1] for p in points])},
-                name,
-                f"validation {primary}",
-                f"{primary} against {name}",
-                logx=low > 0 and high / low > 50,
-            )
-            render(curve, folder / f"searched-{name}.png")

@@ -6,7 +6,6 @@ import re
 from dataclasses import dataclass
 
 from zslplat.errors import UsageError
-from zslplat.evaluation.cache import key_of
 
 TRIALS = 20
 _MOST_NAME = 200
@@ -21,7 +20,8 @@ class StudyOptions:
     between calls: ``trials`` (total; none: 20, or all points of a grid), ``workers``, ``cluster``, ``timeout`` seconds
     for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
-    together.
+    together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
+    again.
     """
 
     name: str | None = None
@@ -36,6 +36,8 @@ class StudyOptions:
     memory_bytes: int | None = None
     repeats: int = 5
     artifact_bytes: int = 64 * 2**20
+    accept_changed_code: bool = False
+    retry_failed: bool = False
 
     def __post_init__(self) -> None:
         for name in ("trials", "batch_size", "workers", "repeats"):
@@ -51,9 +53,3 @@ class StudyOptions:
 def fitting(text: str) -> str:
     """Return the text as a beginning of a study's name."""
     return _UNFIT_IN_NAMES.sub("_", text)[: _MOST_NAME - 9]
-
-
-def folder_name(study: str) -> str:
-    """Return the name of a study's folder; different studies have different folders."""
-    plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
-    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"

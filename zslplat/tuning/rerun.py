@@ -1,95 +1,118 @@
-"""Evaluating a tracked run again, and comparing the numbers."""
+"""Evaluating a recorded run again, and comparing the numbers."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.experiment import Experiment
+from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.records.database import Found, Records
 from zslplat.settings import Settings
-from zslplat.spec import Spec
-from zslplat.tracking.reading import reading
+from zslplat.tracking.alias import run_of_alias
+from zslplat.tracking.views import setting_of
+from zslplat.tuning.single import run_setting
 
 _SAME = 1e-12
 
 
 @dataclass(frozen=True)
-class TrackedRun:
-    """What MLflow holds of a run: its name, how to evaluate it again, and its metrics."""
+class RecordedRun:
+    """A recorded evaluation: its name, its setting, and its metrics."""
 
     name: str
-    request: Mapping[str, Any]
+    setting: Setting
     metrics: Mapping[str, float]
 
-    def experiment(self) -> Experiment:
-        """Return the experiment that the run evaluated."""
-        request = self.request
-        return Experiment(
-            Spec.parse(request["method"]),
-            Spec.parse(request["dataset"]),
-            Spec.parse(request["task"]),
-            {},
-            request["features"],
-            request["signatures"],
-            int(request["problems_seed"]),
+
+def find_record(settings: Settings, records: Records, run: str) -> Found:
+    """Return a record by the run's identifier, or by the id that MLflow gave it; raises :class:`StoreError`."""
+    found = records.find(run)
+    if found is None:
+        alias = run_of_alias(settings, records.identity, run)
+        found = records.find(alias) if alias else None
+    if found is None:
+        raise StoreError(
+            f"run {run!r} is not recorded in {settings.store} as one evaluation; give the RUN of a trial, final or "
+            "single run as commands print it (tag zslplat.run in MLflow), or MLflow's id of one"
         )
+    return found
 
 
-def find_run(settings: Settings, run: str) -> TrackedRun:
-    """Return a run by its MLflow id; raises :class:`StoreError` for unknown runs and those that cannot run again."""
-    found = _read(settings, run)
-    request = found.data.tags.get("zslplat.rerun")
-    if request is None:
-        kind = found.data.tags.get("zslplat.kind", "foreign")
+def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
+    """Return a run that can be evaluated again; raises :class:`StoreError` for unknown runs and others."""
+    found = find_record(settings, records, run)
+    record, split = found.record, VALIDATION
+    if found.owner.startswith("sweep:") or record.get("state") == "failed":
+        kind = "sweep" if found.owner.startswith("sweep:") else "failed"
         raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
-    return TrackedRun(found.info.run_name, json.loads(request), dict(found.data.metrics))
+    if found.study and "setting" not in record:
+        study = records.study(found.study)
+        split = TEST if "/" in found.key else VALIDATION
+        trial = study.finished()[record["winner"]][1] if split == TEST else record
+        record = {**record, "parameters": trial["parameters"]}
+        record |= {"carried": trial["carry"]} if split == TEST else {}
+        setting = setting_of(record, study.values()["identity"], split)
+    elif "setting" in record:
+        setting = record["setting"]
+    else:
+        raise StoreError(f"run {run!r} was recorded by an earlier version, without its setting; evaluate it anew")
+    key = found.key if found.study else f"{setting['method'].partition('(')[0]} {setting['split']}"
+    return RecordedRun(key, Setting.from_json(setting), record["metrics"])
 
 
-def artifact_folder(settings: Settings, run: str, name: str) -> Path:
-    """Return the path of a folder among a run's artifacts, fetched where they are remote; or raise StoreError."""
-    from mlflow.artifacts import download_artifacts
-    from mlflow.exceptions import MlflowException
+def evaluate_again(
+    settings: Settings, found: RecordedRun, *, workers: int, reporter: Reporter
+) -> tuple[dict[str, float], int, list[str]]:
+    """Evaluate a run again; returns its metrics now, how many were compared, and a line for each that differs.
 
-    found = _read(settings, run)
-    try:
-        folder = Path(download_artifacts(run_id=run, artifact_path=name, tracking_uri=settings.tracking_uri))
-    except (MlflowException, OSError) as error:
+    Raises :class:`StoreError` where the data have changed.
+    """
+    setting = found.setting
+    now = open_dataset(setting.dataset, settings).fingerprint
+    if now != setting.data:
         raise StoreError(
-            f"run {found.info.run_name!r} has no artifact {name!r}: {settings.masked(' '.join(str(error).split()))}"
-        ) from None
-    if not folder.is_dir():
-        raise StoreError(
-            f"run {found.info.run_name!r} has no artifact {name!r}; give a final run, or one of `zslplat run`"
+            f"the data of run {found.name!r} have changed: fingerprint {setting.data[:16]} then, {now[:16]} now; "
+            "restore the files to run it again"
         )
-    return folder
+    plain = replace(setting, split="", method_seed=None, carried={})
+    result = run_setting(
+        plain,
+        settings,
+        test=setting.split == TEST,
+        carried=setting.carried,
+        workers=workers,
+        reporter=reporter,
+        method_seed=setting.method_seed,
+        recall=False,
+        kind="rerun",
+    )
+    metrics = result.metrics[0]
+    return metrics, *differences(found.metrics, metrics)
 
 
-def _read(settings: Settings, run: str) -> Any:
-    from mlflow.exceptions import MlflowException
-
-    with reading(settings, f"run {run!r}") as client:
-        try:
-            return client.get_run(run)
-        except MlflowException as error:
-            text = settings.masked(" ".join(str(error).split()))
-            raise StoreError(
-                f"run {run!r} cannot be read from {settings.shown_tracking_uri}: {text}; copy its id from the UI"
-            ) from None
-
-
-def differences(run: TrackedRun, metrics: Mapping[str, float]) -> tuple[int, list[str]]:
+def differences(recorded: Mapping[str, float], metrics: Mapping[str, float]) -> tuple[int, list[str]]:
     """Compare new metrics with the recorded ones; return how many were compared, and a line per difference."""
-    prefix = "test_" if run.request["split"] == "test" else "val_"
     lines, compared = [], 0
     for name, value in metrics.items():
-        recorded = run.metrics.get(prefix + name)
-        if recorded is None:
+        before = recorded.get(name)
+        if before is None:
             continue
         compared += 1
-        if abs(recorded - value) > _SAME * max(1.0, abs(recorded)):
-            lines.append(f"{name}: recorded {recorded!r}, now {value!r}")
+        if abs(before - value) > _SAME * max(1.0, abs(before)):
+            lines.append(f"{name}: recorded {before!r}, now {value!r}")
     return compared, lines
+
+
+def artifact_folder(settings: Settings, records: Records, run: str, name: str) -> Path:
+    """Return the path of a folder among a run's artifacts; raises :class:`StoreError` where it has none."""
+    found = find_record(settings, records, run)
+    folder = records.evaluation_folder(found.run) / "artifacts" / name
+    if not folder.is_dir():
+        raise StoreError(
+            f"run {run!r} has no artifact {name!r}; give a final run, or one of `zslplat run`, whose task leaves one"
+        )
+    return folder

@@ -11,7 +11,8 @@ from typing import Any
 class StudyResult:
     """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
 
-    ``warnings`` are lines about what should be looked at.
+    ``warnings`` are lines about what should be looked at. ``known`` counts the evaluations of this call that were taken
+    from records; ``code`` says where trials of several codes are mixed.
     """
 
     name: str
@@ -31,3 +32,5 @@ class StudyResult:
     complete: bool = True
     config: Path | None = None
     final_run_ids: list[str] = field(default_factory=list)
+    known: int = 0
+    code: str = ""

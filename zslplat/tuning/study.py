@@ -1,394 +1,261 @@
-"""The study leader: batches of proposals, finished trials only, the winner's refit and test, resume by repetition."""
+"""A study: batches of proposals, finished trials only, the winner's refit and test, resume by repetition."""
 
 from __future__ import annotations
 
-import shutil
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from zslplat.errors import ZslplatError
-from zslplat.evaluation.cache import key_of
-from zslplat.evaluation.executor import DeadlineReached, Workers
-from zslplat.evaluation.experiment import Experiment, Workbench, defaults_of
-from zslplat.evaluation.jobs import REPLICATES, EvaluateJob
+from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.executor import DeadlineReached
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.worker import Answer, Limits
-from zslplat.records.database import Records
+from zslplat.evaluation.session import Problems, Request, Session
+from zslplat.evaluation.setting import VALIDATION, Setting
+from zslplat.evaluation.worker import Limits
+from zslplat.keys import key_of
+from zslplat.records.environment import environment_record
+from zslplat.records.folders import study_folder
 from zslplat.records.locks import file_lock
-from zslplat.records.trials import FinishedTrial
 from zslplat.settings import Settings
-from zslplat.tracking.pending import catch_up
-from zslplat.tracking.views import StudyViews
-from zslplat.tuning.options import TRIALS, StudyOptions, fitting, folder_name
+from zslplat.tracking.shown import ShownStudy
+from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records
+from zslplat.tuning.code_changes import check_code, code_mark
+from zslplat.tuning.options import TRIALS, StudyOptions, fitting
 from zslplat.tuning.proposals import check_space, grid_trials, nothing_to_search, propose_batch
 from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.results import StudyResult
-from zslplat.tuning.verdicts import remember_test, remember_validation, study_warnings
+from zslplat.tuning.test_evaluations import evaluate_winner, write_best
+from zslplat.tuning.trial_log import TrialLog
+from zslplat.tuning.verdicts import remember_validation, study_warnings
 
 STEP_RULE = "best of the mean over folds"
 
 
-@dataclass
-class _State:
-    trials: list[FinishedTrial] = field(default_factory=list)
-    records: list[dict[str, Any]] = field(default_factory=list)
-
-
 def run_study(
-    experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter | None = None
+    setting: Setting, options: StudyOptions, settings: Settings, reporter: Reporter | None = None
 ) -> StudyResult:
     """Carry out (or continue, or extend) a study and evaluate its winner on the test split.
 
-    Raises :class:`StoreError` when the name holds another configuration or the store fails, and :class:`Interrupted`
-    on Ctrl-C; in both cases every finished trial is kept and the same call continues.
+    Raises :class:`StoreError` when the name holds another configuration, other code or the store fails, and
+    :class:`Interrupted` on Ctrl-C; every finished trial is kept and the same call continues.
     """
-    return StudyLeader(experiment, options, settings, reporter or SilentReporter()).run()
+    reporter = reporter or SilentReporter()
+    check_space(setting.space, setting.method.parameters)
+    settings.make_store()
+    records = open_records(settings, reporter.warn)
+    workers = {"workers": options.workers, "cluster": options.cluster}
+    with Session(setting, settings, records, reporter, **workers) as session:  # type: ignore[arg-type]
+        return Study(session, options).run()
 
 
-class StudyLeader:
-    """Runs one study; see :func:`run_study`."""
+class Study:
+    """The proposal loop of one study; see :func:`run_study`."""
 
-    def __init__(self, experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> None:
-        self.experiment, self.options, self.settings, self.reporter = experiment, options, settings, reporter
-        check_space(experiment.space, experiment.method.parameters)
+    def __init__(self, session: Session, options: StudyOptions) -> None:
+        self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
-        settings.make_store()
-        self.bench = Workbench(experiment, settings, on_stage=reporter.stage)
+        bench, given = session.bench, session.setting
         # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
-        unsearched = {k: v for k, v in self.bench.template.get_params(deep=False).items() if k not in experiment.space}
-        self.known = {**unsearched, **experiment.method.parameters}
-        self.trials = self._number_of_trials()
-        self.maximise = self.bench.task.primary.maximise
-        self.identity = {
-            **experiment.identity(),
-            "batch_size": options.batch_size,
-            "sampler": options.sampler,
-            "pruner": options.pruner,
-            "data": self.bench.dataset.fingerprint,
-        }
-        if self.bench.method_class.step_parameter:
+        unsearched = {k: v for k, v in bench.template.get_params(deep=False).items() if k not in given.space}
+        self.fixed = {**unsearched, **given.method.parameters}
+        search = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
+        if bench.method_class.step_parameter:
             # Trials whose step was chosen by another rule are not comparable with these.
-            self.identity["step"] = STEP_RULE
-        short = key_of(self.identity)[:8]
-        made = f"{experiment.method.name}@{experiment.dataset_title}-{experiment.task.name}"
-        self.name = options.name or f"{fitting(made)}-{short}"
-        self.folder = settings.studies / folder_name(self.name)
+            search["step"] = STEP_RULE
+        self.setting = replace(given, search=search)
+        self.wanted = self._number_of_trials()
+        self.maximise = bench.task.primary.maximise
+        title = f"{given.method.name}@{given.dataset_title}-{given.task.name}"
+        self.name = options.name or f"{fitting(title)}-{key_of(self.setting.to_json())[:8]}"
+        self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
-        self.views: StudyViews | None = None
-        self.state = _State()
+        self.shown: ShownStudy | None = None
+
+    def run(self) -> StudyResult:
+        """Carry out the study."""
+        session, options, records = self.session, self.options, self.session.records
+        with file_lock(self.folder / "leader.lock", wait_seconds=3, holder=f"study {self.name!r}"):
+            self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
+            self._describe()
+            mark_unshown(self.folder, self.study.owner)
+            self.log = TrialLog(self.study, self.setting.space, self.maximise, self.reporter, self.wanted, self.folder)
+            check_code(session.bench, self.log.records, self.name, self.reporter, accept=options.accept_changed_code)
+            session.start_workers(self.wanted, self.folder / "workers.log")
+            with self._stoppable():
+                complete = self._search()
+                self._open_view()
+                if not complete:
+                    self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
+                test = evaluate_winner(session, self.study, self.log, self.folder, options.repeats, self.limits)
+                session.stop_workers()
+                finished = self._finished(test, complete=complete)
+                assert self.shown is not None
+                for record in test:
+                    self.shown.test(record, self.log.records[finished["winner"]])
+                self.shown.finish(self.log.records, test)
+                if not self.shown.projection.away:
+                    mark_shown(self.folder)
+        if not self.shown.projection.away:
+            catch_up(session.settings, records, self.reporter.warn)
+        self.shown.projection.close()
+        return self._result(finished, test)
 
     def _number_of_trials(self) -> int:
-        space, asked = self.experiment.space, self.options.trials
-        if nothing_to_search(space, self.known):
+        space, asked = self.setting.space, self.options.trials
+        if nothing_to_search(space, self.fixed):
             if asked is not None and asked > 1:
                 self.reporter.note(f"nothing is searched, so one trial says it all; --trials {asked} does not matter")
             return 1
         if self.options.sampler == "grid":
-            return grid_trials(space, self.known, asked)
+            return grid_trials(space, self.fixed, asked)
         return asked or TRIALS
 
-    def run(self) -> StudyResult:
-        """Carry out the study."""
-        options, reporter = self.options, self.reporter
-        with file_lock(self.folder / "leader.lock", wait_seconds=3, holder=f"study {self.name!r}"):
-            self.records = Records(self.settings.storage_url, self.settings.studies)
-            self.study = self.records.open_study(self.name, self.identity, self.maximise)
-            self._load()
-            log = str(self.folder / "workers.log")
-            workers = Workers(min(options.workers, max(self.trials, 1)), options.cluster, log)
-            with self._stoppable(), workers:
-                finished = self._search(workers)
-                self._open_views()
-                if not finished:
-                    reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
-                winner = self._winner()
-                test = self._final(workers, winner)
-                workers.stop()
-                warned = study_warnings(self.bench, self.study, self.state.records, winner, test)
-                self.study.note("warnings", warned)
-                assert self.views is not None
-                run_id, config = self.views.finish(
-                    self.state.records,
-                    winner,
-                    test,
-                    self._looks(),
-                    self.bench.counts,
-                    time.time(),
-                    complete=finished,
-                    warned=warned,
-                )
-        if not self.views.projection.away:
-            catch_up(self.settings, self.reporter.warn)
-        looks = self._looks()
-        self.views.projection.close()
-        self.records.close()
-        self.bench.evict()
-        record = self.state.records[winner]
-        states = [r["state"] for r in self.state.records]
-        return StudyResult(
-            name=self.name,
-            winner=winner,
-            parameters=dict(record["parameters"]),
-            validation=record["metrics"],
-            test=[entry["metrics"] for entry in test],
-            primary=self.bench.task.primary.name,
-            chance=self.study.remember("chance", lambda: self.bench.chance(self.bench.validation_problems()[0])),
-            test_chance=self.study.remember("test_chance", lambda: self.bench.chance(self.bench.test_problem())),
-            trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
-            looks_at_test=looks,
-            run_id=run_id,
-            counts=dict(self.bench.counts),
-            seconds=time.time() - self.started,
-            warnings=warned,
-            complete=finished,
-            config=config,
-            final_run_ids=[self.views.projection.run_id(f"final-{winner}-{r}") for r in range(len(test))],
+    def _describe(self) -> None:
+        """Note what the study needs to be shown and compared without this command."""
+        self.study.recall("about", self.session.bench.about)
+        self.study.recall("environment", environment_record)
+        self.study.recall("began", lambda: self.started)
+
+    def _search(self) -> bool:
+        """Try again what may be, and then propose until the wanted number of trials is recorded.
+
+        False when the time ran out before.
+        """
+        again = self.log.retried(self.options.retry_failed, self.limits)
+        if len(self.log.records) >= self.wanted and not again:
+            return True
+        problems = self.session.prepared(VALIDATION, self.setting.space, while_waiting=self._open_view)
+        remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
+        self.reporter.note(self.session.prepare_note())
+        self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
+        try:
+            if again:
+                self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
+            while len(self.log.records) < self.wanted:
+                numbers, proposals = self._next_batch()
+                self._evaluate(numbers, proposals, problems)
+        except DeadlineReached:
+            self.log.require_winner(self.options.timeout)
+            return False
+        return True
+
+    def _next_batch(self) -> tuple[list[int], list[dict[str, Any]]]:
+        """Return the numbers of the next trials, to the end of their batch, and what they try."""
+        done, size = len(self.log.records), self.options.batch_size
+        batch = done // size
+        proposals = propose_batch(
+            seed=self.setting.seed,
+            batch=batch,
+            batch_size=size,
+            space=self.setting.space,
+            fixed=self.fixed,
+            defaults=defaults_of(self.session.bench.template, self.setting.space),
+            earlier=self.log.trials[: batch * size],
+            sampler=self.options.sampler,
+            maximise=self.maximise,
         )
+        numbers = list(range(done, min((batch + 1) * size, self.wanted)))
+        return numbers, [proposals[number % size] for number in numbers]
+
+    def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
+        """Evaluate trials and record each as soon as those before it are recorded."""
+        options, deadline = self.options, self.started + self.options.timeout if self.options.timeout else None
+        if deadline is not None and time.time() >= deadline:
+            raise DeadlineReached
+        requests = []
+        for number, parameters in zip(numbers, proposals, strict=True):
+            earlier = self.log.trials[: number - number % options.batch_size]
+            requests.append(
+                Request(
+                    label=f"trial {number}",
+                    run=self.study.run(f"trial-{number}"),
+                    setting=self.setting.evaluation(parameters, VALIDATION, self.setting.seed),
+                    parameters=parameters,
+                    artifacts=self.folder / f"trial-{number:05d}",
+                    matrices_bytes=options.artifact_bytes // max(self.wanted, 1),
+                    thresholds=pruning_thresholds(options.pruner, earlier, maximise=self.maximise),
+                )
+            )
+        ordered = self.log.in_order(numbers, proposals, self.limits)
+        self.session.evaluate(
+            requests, problems, self.limits, ordered.put, while_waiting=self._open_view, deadline=deadline
+        )
+
+    def _open_view(self) -> None:
+        if self.shown is None:
+            session = self.session
+            self.shown = ShownStudy(session.settings, session.records, self.study, self.folder, self.reporter.warn)
+            self.shown.begin()
+        self.shown.trials(self.log.records)
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
         try:
             yield
         except KeyboardInterrupt:
-            if self.views is not None:
-                with suppress(ZslplatError):
-                    self.views.interrupted(self.state.records, time.time())
+            self._show_stopped("KILLED")
             raise Interrupted(
-                f"stopped; {len(self.state.trials)} of {self.trials} trials of {self.name!r} are recorded; "
+                f"stopped; {len(self.log.records)} of {self.wanted} trials of {self.name!r} are recorded; "
                 "give the same command again to continue"
             ) from None
+        except ZslplatError:
+            self._show_stopped("FAILED")
+            raise
 
-    def _load(self) -> None:
-        for trial, record in self.study.finished():
-            self.state.trials.append(trial)
-            self.state.records.append(record)
-        if self.state.trials:
-            self.reporter.note(f"continuing study {self.name!r} after {len(self.state.trials)} recorded trials")
+    def _show_stopped(self, status: str) -> None:
+        if self.shown is not None:
+            with suppress(ZslplatError):
+                self.shown.stopped(time.time(), status)
 
-    def _open_views(self) -> None:
-        if self.views is None:
-            self.views = StudyViews(
-                self.bench, self.settings, self.name, self.folder, self.identity, self.reporter.warn
-            )
-            self.views.begin(self.started)
-        self.views.trials(self.state.records)
+    def _finished(self, test: Sequence[Mapping[str, Any]], *, complete: bool) -> dict[str, Any]:
+        """Note how the study ended, from which it can be shown again."""
+        session, log = self.session, self.log
+        winner = log.winner()
+        warned = study_warnings(session.bench, self.study, log.records, winner, test)
+        finished = {
+            "winner": winner,
+            "complete": complete,
+            "looks": session.records.looks_at_test(session.setting.data),
+            "counts": {**session.bench.counts, "known": session.known},
+            "warnings": warned,
+            "ended": time.time(),
+            "knows": session.bench.knows(log.records[winner]["parameters"]),
+            "code": code_mark(log.records, log.records[winner], test),
+        }
+        before = self.study.values().get("finished", {})
+        # A command that found nothing to do leaves the end as it was.
+        if {k: v for k, v in before.items() if k != "ended"} != {k: v for k, v in finished.items() if k != "ended"}:
+            self.study.note("finished", finished)
+        write_best(self.folder / "best.toml", self.setting, log.records[winner], self.name, len(test))
+        return finished
 
-    def _prepare(self, workers: Workers, problems: Sequence[Path], while_waiting: Any = None) -> list[Path]:
-        jobs = [self.bench.preparation(problem, self.experiment.space) for problem in problems]
-        missing = [job for job in jobs if not self.bench.cache.has(job.target.name)]
-        counts = self.bench.counts
-        counts["statistics cached"] += len(jobs) - len(missing)
-        if missing:
-            self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for {len(missing)} problems")
-            for answer in workers.run(missing, Limits(), while_waiting=while_waiting):
-                if answer.result is None:
-                    raise ZslplatError(f"preparing {self.experiment.method.name} failed: {answer.reason}")
-                counts["statistics"] += 1
-        self.reporter.note(
-            f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
-            f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
+    def _result(self, finished: Mapping[str, Any], test: Sequence[Mapping[str, Any]]) -> StudyResult:
+        session, log = self.session, self.log
+        winner = finished["winner"]
+        record = log.records[winner]
+        states = [r["state"] for r in log.records]
+        values = self.study.values()
+        return StudyResult(
+            name=self.name,
+            winner=winner,
+            parameters=dict(record["parameters"]),
+            validation=record["metrics"],
+            test=[entry["metrics"] for entry in test],
+            primary=session.bench.task.primary.name,
+            chance=float(values["chance"]),
+            test_chance=float(values["test_chance"]),
+            trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
+            looks_at_test=finished["looks"],
+            run_id=self.study.run("study"),
+            counts=dict(finished["counts"]),
+            seconds=time.time() - self.started,
+            warnings=finished["warnings"],
+            complete=finished["complete"],
+            config=self.folder / "best.toml",
+            final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],
+            known=session.known,
+            code=finished["code"],
         )
-        return [job.target for job in jobs]
-
-    def _search(self, workers: Workers) -> bool:
-        if len(self.state.trials) >= self.trials:
-            return True
-        problems = self.bench.validation_problems()
-        remember_validation(self.study, self.bench, problems)
-        statistics = self._prepare(workers, problems, while_waiting=self._open_views)
-        return self._trials(workers, list(zip(problems, statistics, strict=True)))
-
-    def _trials(self, workers: Workers, problems: list[tuple[Path, Path]]) -> bool:
-        """Run batches until the wanted number of trials is recorded; False when the time ran out before."""
-        options, experiment, size = self.options, self.experiment, self.options.batch_size
-        deadline = self.started + options.timeout if options.timeout else None
-        trials = self.state.trials
-        fixed = experiment.method.parameters
-        defaults = defaults_of(self.bench.template, experiment.space)
-        self.reporter.stage(f"tuning {experiment.method.name} on {len(problems)} validation folds")
-        while len(trials) < self.trials:
-            if deadline is not None and time.time() >= deadline:
-                return self._out_of_time()
-            batch = len(trials) // size
-            earlier = trials[: batch * size]
-            proposals = propose_batch(
-                seed=experiment.seed,
-                batch=batch,
-                batch_size=size,
-                space=experiment.space,
-                fixed=self.known,
-                defaults=defaults,
-                earlier=earlier,
-                sampler=options.sampler,
-                maximise=self.maximise,
-            )
-            numbers = range(len(trials), min((batch + 1) * size, self.trials))
-            thresholds = pruning_thresholds(options.pruner, earlier, maximise=self.maximise)
-            budget = options.artifact_bytes // max(self.trials, 1)
-            jobs = [
-                EvaluateJob(
-                    label=f"trial {number}",
-                    method=experiment.method.name,
-                    parameters={**fixed, **proposals[number % size]},
-                    seed=experiment.seed,
-                    task=str(experiment.task),
-                    problems=tuple(problems),
-                    thresholds=thresholds,
-                    artifacts=self.folder / f"trial-{number:05d}",
-                    matrices_bytes=budget,
-                )
-                for number in numbers
-            ]
-            started = time.time()
-            waiting: dict[int, Answer] = {}
-            first = numbers[0]
-
-            def record(
-                position: int,
-                answer: Answer,
-                waiting: dict[int, Answer] = waiting,
-                first: int = first,
-                proposals: list[dict[str, Any]] = proposals,
-                started: float = started,
-            ) -> None:
-                waiting[first + position] = answer
-                while len(trials) in waiting:
-                    number = len(trials)
-                    self._record(number, proposals[number % size], waiting.pop(number), started)
-
-            try:
-                workers.run(
-                    jobs,
-                    self.limits,
-                    on_answer=record,
-                    while_waiting=self._open_views,
-                    deadline=deadline,
-                )
-            except DeadlineReached:
-                return self._out_of_time()
-        return True
-
-    def _out_of_time(self) -> bool:
-        if not self._has_winner():
-            raise ZslplatError(
-                f"no trial was completed within --timeout {self.options.timeout:g} s, "
-                f"{len(self.state.trials)} failed; finished trials are recorded; give more time, or --trial-timeout to "
-                "stop single trials"
-            )
-        return False
-
-    def _record(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float) -> None:
-        result = answer.result or {
-            "state": "failed",
-            "value": None,
-            "metrics": {},
-            "folds": [],
-            "steps": {},
-            "carry": {},
-            "warnings": [],
-        }
-        seconds = result.get("seconds", 0.0)
-        now = time.time()
-        record = {
-            **result,
-            "number": number,
-            "parameters": dict(parameters),
-            "reason": answer.reason,
-            "started": max(started, now - seconds) if seconds else started,
-            "ended": now,
-        }
-        if answer.result is None:
-            shutil.rmtree(self.folder / f"trial-{number:05d}", ignore_errors=True)
-        steps = {int(step): value for step, value in result["steps"].items()}
-        trial = FinishedTrial(number, record["state"], dict(parameters), record["value"], steps)
-        self.study.add(trial, record, self.experiment.space)
-        self.state.trials.append(trial)
-        self.state.records.append(record)
-        best = self.state.records[self._winner()]["value"] if self._has_winner() else None
-        self.reporter.trial(number + 1, self.trials, record, best)
-
-    def _has_winner(self) -> bool:
-        return any(t.state == "complete" for t in self.state.trials)
-
-    def _winner(self) -> int:
-        complete = [t for t in self.state.trials if t.state == "complete" and t.value is not None]
-        if not complete:
-            reasons = [r["reason"] for r in self.state.records if r["reason"]]
-            raise ZslplatError(
-                f"all {len(self.state.trials)} trials failed; the first because: {reasons[0] if reasons else 'unknown'}"
-            )
-        sign = -1.0 if self.maximise else 1.0
-        return min(complete, key=lambda t: (sign * float(t.value or 0.0), t.number)).number
-
-    def _final(self, workers: Workers, winner: int) -> list[dict[str, Any]]:
-        """Refit the winner on all training rows and score the test split, each repeat once and for all."""
-        experiment, bench = self.experiment, self.bench
-        repeats = self.options.repeats if bench.random else 1
-        keys = [f"trial-{winner}/repeat-{r}" for r in range(repeats)]
-        owner = f"study:{self.name}"
-        known = self.records.evaluations(owner)
-        missing = [r for r, key in enumerate(keys) if key not in known]
-        assert self.views is not None
-        if missing:
-            problem = bench.test_problem()
-            remember_test(self.study, bench, problem)
-            (statistics,) = self._prepare_test(workers, problem)
-            record = self.state.records[winner]
-            self.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
-            jobs = [
-                EvaluateJob(
-                    label=f"final {r}",
-                    method=experiment.method.name,
-                    parameters={**experiment.method.parameters, **record["parameters"]},
-                    seed=repeat_seed(experiment.seed, r),
-                    task=str(experiment.task),
-                    problems=((problem, statistics),),
-                    carried=record["carry"],
-                    full=True,
-                    artifacts=self.folder / f"final-{winner}-{r}",
-                    matrices_bytes=2**40,
-                    replicates=REPLICATES,
-                    test=True,
-                )
-                for r in missing
-            ]
-
-            def keep(position: int, answer: Answer) -> None:
-                if answer.result is None:
-                    raise ZslplatError(
-                        f"the final evaluation of trial {winner} failed: {answer.reason}; the trials are recorded; "
-                        "give the same command again, with more --memory where it was stopped for that"
-                    )
-                content = {**answer.result, "seed": jobs[position].seed, "repeat": missing[position], "winner": winner}
-                self.records.add_evaluation(owner, keys[missing[position]], "test", bench.dataset.fingerprint, content)
-
-            # It fits more rows than any trial did, and the time of a trial says nothing about it.
-            workers.run(jobs, replace(self.limits, seconds=None), on_answer=keep)
-            known = self.records.evaluations(owner)
-        test = [known[key] for key in keys]
-        for r, entry in enumerate(test):
-            self.views.final(winner, r, entry, self.state.records[winner])
-        return test
-
-    def _prepare_test(self, workers: Workers, problem: Path) -> list[Path]:
-        job = self.bench.preparation(problem, self.experiment.space)
-        if not self.bench.cache.has(job.target.name):
-            (answer,) = workers.run([job], Limits())
-            if answer.result is None:
-                raise ZslplatError(f"preparing {self.experiment.method.name} for the test failed: {answer.reason}")
-            self.bench.counts["statistics"] += 1
-        return [job.target]
-
-    def _looks(self) -> int:
-        return self.records.looks_at_test(self.bench.dataset.fingerprint)
-
-
-def repeat_seed(seed: int, repeat: int) -> int:
-    """Return the seed of a repeat; repeat 0 uses the study's own."""
-    return seed if repeat == 0 else int(np.random.SeedSequence([seed, 7919, repeat]).generate_state(1)[0] >> 1)

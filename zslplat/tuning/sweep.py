@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -17,25 +17,24 @@ import numpy as np
 
 from zslplat.drawing import render
 from zslplat.errors import UsageError, ZslplatError
-from zslplat.evaluation.cache import key_of
-from zslplat.evaluation.executor import Workers
-from zslplat.evaluation.experiment import Experiment, Workbench
-from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.warned import entries_of, in_words, warnings_tag
+from zslplat.evaluation.session import Problems, Request, Session, repeat_seed
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.warned import entries_of, in_words
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.figures import Curve
-from zslplat.records.database import Records
+from zslplat.keys import key_of, run_identifier
+from zslplat.records.environment import environment_record
 from zslplat.settings import Settings
-from zslplat.space import Choice, Range, Space
+from zslplat.space import Choice, Range
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
-from zslplat.tracking.projection import Projection, RunView
-from zslplat.tracking.views import common_tags, dataset_view, experiment_name
+from zslplat.tracking.shown import SUMMARY, show_run
+from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
 from zslplat.tuning.proposals import grid_values
-from zslplat.tuning.single import prepare_statistics
-from zslplat.tuning.study import repeat_seed
 from zslplat.tuning.verdicts import chance_warning, edge_warnings
+
+SPLITS = (VALIDATION, TEST)
 
 
 @dataclass
@@ -59,7 +58,7 @@ class SweepResult:
 
 
 def run_sweep(
-    experiment: Experiment,
+    setting: Setting,
     parameter: str,
     dimension: Range,
     settings: Settings,
@@ -76,183 +75,183 @@ def run_sweep(
     from each value's validation to its test.
     """
     reporter = reporter or SilentReporter()
-    if parameter in experiment.method.parameters:
+    if parameter in setting.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
-    started = time.time()
     settings.make_store()
-    bench = Workbench(experiment, settings, on_stage=reporter.stage)
-    records = Records(settings.storage_url, settings.studies)
-    if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():
-        raise UsageError(f"the range {dimension} has no end; give --range low..high")
-    values = grid_values(dimension, points)
-    for value in values:
-        bench.method_class.build({**experiment.method.parameters, parameter: value})
-    repeats = repeats if bench.random else 1
-    identity = {**experiment.identity(), "parameter": parameter, "repeats": repeats, "data": bench.dataset.fingerprint}
-    owner = f"sweep:{key_of(identity)}"
-    folder = settings.studies / owner.replace(":", "-")
-    folder.mkdir(parents=True, exist_ok=True)
-    space = {parameter: replace(dimension, when={})}
-    validation, test = bench.validation_problems(), [bench.test_problem()]
-    plan = [(i, r) for i in range(len(values)) for r in range(repeats)]
-    try:
-        with Workers(workers, log_path=str(folder / "workers.log")) as pool:
-            prepared = prepare_statistics(bench, pool, [*validation, *test], reporter, space)
-            paired = list(zip([*validation, *test], prepared, strict=True))
-            reporter.stage(f"sweeping {parameter} over {len(values)} values")
-            for split, problems in (("validation", paired[:-1]), ("test", paired[-1:])):
-                known = records.evaluations(owner)
-                jobs, keys = [], []
-                for i, r in plan:
-                    key = f"{format_value(values[i])}/{r}/{split}"
-                    if key in known:
-                        continue
-                    keys.append(key)
-                    carried = known.get(f"{format_value(values[i])}/{r}/validation", {}).get("carry", {})
-                    if parameter == bench.method_class.step_parameter:
-                        carried = {name: value for name, value in carried.items() if name != "best_step"}
-                    jobs.append(
-                        EvaluateJob(
-                            label=f"{parameter}={format_value(values[i])}",
-                            method=experiment.method.name,
-                            parameters={**experiment.method.parameters, parameter: values[i]},
-                            seed=repeat_seed(experiment.seed, r),
-                            task=str(experiment.task),
-                            problems=tuple(problems),
-                            carried=carried if split == "test" else {},
-                            test=split == "test",
-                        )
+    records = open_records(settings, reporter.warn)
+    with Session(setting, settings, records, reporter, workers=workers) as session:
+        sweep = _Sweep(session, parameter, dimension, points, repeats)
+        sweep.evaluate(limits or Limits())
+        return sweep.finish()
+
+
+class _Sweep:
+    """The points of one sweep, each recorded as soon as it is known."""
+
+    def __init__(self, session: Session, parameter: str, dimension: Range, points: int, repeats: int) -> None:
+        if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():
+            raise UsageError(f"the range {dimension} has no end; give --range low..high")
+        self.session, self.parameter, self.dimension = session, parameter, dimension
+        self.started = time.time()
+        self.values = grid_values(dimension, points)
+        bench, setting = session.bench, session.setting
+        for value in self.values:
+            bench.method_class.build({**setting.method.parameters, parameter: value})
+        self.repeats = range(repeats if bench.random else 1)
+        identity = {**setting.to_json(), "parameter": parameter, "repeats": len(self.repeats)}
+        self.owner = f"sweep:{key_of(identity)}"
+        self.folder = session.settings.studies / self.owner.replace(":", "-")
+        self.space = {parameter: replace(dimension, when={})}
+        self.problems = {split: bench.problems(split) for split in SPLITS}
+        self.known: dict[str, dict[str, Any]] = {}
+
+    def evaluate(self, limits: Limits) -> None:
+        """Carry out the points that are not recorded yet."""
+        session = self.session
+        try:
+            session.start_workers(len(self.values) * len(self.repeats), self.folder / "workers.log")
+            prepared = {split: session.prepared(split, self.space) for split in SPLITS}
+            session.reporter.stage(f"sweeping {self.parameter} over {len(self.values)} values")
+            for split in SPLITS:
+                self._points(split, prepared[split], limits)
+        except KeyboardInterrupt:
+            raise Interrupted(
+                "stopped; the points so far are recorded; give the same command again to continue"
+            ) from None
+        self.known = self.session.records.evaluations(self.owner)
+
+    def finish(self) -> SweepResult:
+        """Draw the curves, record and show them."""
+        session, bench = self.session, self.session.bench
+        primary = bench.task.primary
+        curves = {split: [self._mean(value, split, primary.name) for value in self.values] for split in SPLITS}
+        if all(v is None for v in curves[VALIDATION]):
+            reasons = [c.get("reason") for c in self.known.values() if c.get("reason")]
+            raise ZslplatError(
+                f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
+            )
+        figure, table = self._write(curves, primary.name)
+        everything = [*self.problems[VALIDATION], *self.problems[TEST]]
+        warned = in_words(bench.warned(everything)) + self._warnings(curves)
+        run = self._record(curves, warned, [figure, table])
+        return SweepResult(
+            self.parameter,
+            self.values,
+            curves[VALIDATION],
+            curves[TEST],
+            primary.name,
+            bench.chance(self.problems[TEST][0]),
+            run,
+            figure,
+            table,
+            session.records.looks_at_test(session.setting.data),
+            warned,
+        )
+
+    def _points(self, split: str, problems: Problems, limits: Limits) -> None:
+        """Evaluate what is missing of one split."""
+        session, known = self.session, self.session.records.evaluations(self.owner)
+        requests, keys = [], []
+        for value in self.values:
+            for r in self.repeats:
+                key = self._key(value, r, split)
+                if key in known:
+                    continue
+                carried = known.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
+                if self.parameter == session.bench.method_class.step_parameter:
+                    carried = {name: number for name, number in carried.items() if name != "best_step"}
+                parameters = {self.parameter: value}
+                seed = repeat_seed(session.setting.seed, r)
+                keys.append(key)
+                requests.append(
+                    Request(
+                        label=f"{self.parameter}={format_value(value)}",
+                        run=run_identifier("", self.owner, key),
+                        setting=session.setting.evaluation(parameters, split, seed, carried),
+                        parameters=parameters,
                     )
+                )
 
-                def keep(
-                    position: int, answer: Answer, keys: list[str] = keys, split: str = split, count: int = len(jobs)
-                ) -> None:
-                    key = keys[position]
-                    content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
-                    records.add_evaluation(owner, key, split, bench.dataset.fingerprint, content)
-                    value = content["metrics"].get(bench.task.primary.name)
-                    reporter.trial(
-                        position + 1,
-                        count,
-                        {
-                            "what": "point",
-                            "number": position,
-                            "parameters": {parameter: key},
-                            "value": value,
-                            "reason": answer.reason,
-                        },
-                        None,
-                    )
+        def keep(position: int, answer: Answer) -> None:
+            content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
+            session.records.add_evaluation(self.owner, keys[position], split, session.setting.data, content)
+            value = content["metrics"].get(session.bench.task.primary.name)
+            point = {"what": "point", "number": position, "parameters": {self.parameter: keys[position]}}
+            session.reporter.trial(position + 1, len(keys), {**point, "value": value, "reason": answer.reason}, None)
 
-                pool.run(jobs, limits or Limits(), on_answer=keep)
-    except KeyboardInterrupt:
-        raise Interrupted("stopped; the points so far are recorded; give the same command again to continue") from None
-    known = records.evaluations(owner)
-    primary = bench.task.primary.name
-    curves = {
-        split: [_mean(known, values[i], range(repeats), split, primary) for i in range(len(values))]
-        for split in ("validation", "test")
-    }
-    if all(v is None for v in curves["validation"]):
-        reasons = [c.get("reason") for c in known.values() if c.get("reason")]
-        raise ZslplatError(
-            f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
-        )
-    figure, table = _write(folder, parameter, values, curves, primary, dimension)
-    warned = in_words(bench.warned([*validation, *test])) + _warnings(bench, known, space, values, curves, validation)
-    looks = records.looks_at_test(bench.dataset.fingerprint)
-    bench.evict()
-    projection = Projection(settings, experiment_name(bench), owner, reporter.warn)
-    staged = folder / "artifacts"
-    staged.mkdir(exist_ok=True)
-    for path in (figure, table):
-        shutil.copy(path, staged / path.name)
-    run_id = projection.show(
-        RunView(
-            key="sweep",
-            name=f"{experiment.method.name}: {primary} against {parameter}",
-            parameters={**experiment.method.parameters, "swept": parameter},
-            series={f"{split}_{primary}": [v for v in curve if v is not None] for split, curve in curves.items()},
-            tags={**common_tags(bench), "zslplat.kind": "analysis", "zslplat.selectable": "no", **warnings_tag(warned)},
-            started=started,
-            ended=time.time(),
-            artifacts=staged,
-            dataset=dataset_view(bench, "analysis"),
-        )
-    )
-    projection.close()
-    records.close()
-    return SweepResult(
-        parameter,
-        values,
-        curves["validation"],
-        curves["test"],
-        primary,
-        bench.chance(test[0]),
-        run_id,
-        figure,
-        table,
-        looks,
-        warned,
-    )
+        if requests:
+            session.evaluate(requests, problems, limits, keep)
 
+    @staticmethod
+    def _key(value: Any, repeat: int, split: str) -> str:
+        return f"{format_value(value)}/{repeat}/{split}"
 
-def _warnings(
-    bench: Workbench,
-    known: dict[str, Any],
-    space: Space,
-    values: list[Any],
-    curves: dict[str, list[float | None]],
-    problems: Sequence[Path],
-) -> list[str]:
-    """Return the warnings of the points, and whether validation is best at an end of the range, or at chance."""
-    ((parameter, _),) = space.items()
-    primary = bench.task.primary
-    sign = 1.0 if primary.maximise else -1.0
-    best = max((sign * v, -i) for i, v in enumerate(curves["validation"]) if v is not None)
-    found = -best[1]
-    point = known[f"{format_value(values[found])}/0/validation"]
-    reached = [fold["metrics"][primary.name] for fold in point.get("folds", [])]
-    chances = [bench.chance(problem) for problem in problems]
-    found_at = []
-    for key, content in known.items():
-        value, _, split = key.rsplit("/", 2)
-        found_at += [(f"{parameter}={value}, {split}", [entry["text"]]) for entry in content.get("warnings", [])]
-    return [
-        *chance_warning(
-            "the best of the sweep", primary.name, reached, chances, maximise=primary.maximise, tried=len(values)
-        ),
-        *edge_warnings(space, {parameter: values[found]}, bench.template.domains),
-        *in_words(entries_of(found_at)),
-    ]
+    def _mean(self, value: Any, split: str, primary: str) -> float | None:
+        found = [self.known[self._key(value, r, split)]["metrics"].get(primary) for r in self.repeats]
+        numbers = [v for v in found if v is not None]
+        return float(np.mean(numbers)) if numbers else None
 
+    def _warnings(self, curves: Mapping[str, Sequence[float | None]]) -> list[str]:
+        """Return the warnings of the points, and whether validation is best at an end of the range, or at chance."""
+        bench, primary = self.session.bench, self.session.bench.task.primary
+        sign = 1.0 if primary.maximise else -1.0
+        best = max((sign * v, -i) for i, v in enumerate(curves[VALIDATION]) if v is not None)
+        value = self.values[-best[1]]
+        point = self.known[self._key(value, 0, VALIDATION)]
+        reached = [fold["metrics"][primary.name] for fold in point.get("folds", [])]
+        chances = [bench.chance(problem) for problem in self.problems[VALIDATION]]
+        found_at = []
+        for key, content in self.known.items():
+            if key != SUMMARY:
+                at, _, split = key.rsplit("/", 2)
+                texts = content.get("warnings", [])
+                found_at += [(f"{self.parameter}={at}, {split}", [entry["text"]]) for entry in texts]
+        sense = {"maximise": primary.maximise, "tried": len(self.values)}
+        return [
+            *chance_warning("the best of the sweep", primary.name, reached, chances, **sense),
+            *edge_warnings(self.space, {self.parameter: value}, bench.template.domains),
+            *in_words(entries_of(found_at)),
+        ]
 
-def _mean(known: dict[str, Any], value: Any, repeats: Sequence[int], split: str, primary: str) -> float | None:
-    found = [known[f"{format_value(value)}/{r}/{split}"]["metrics"].get(primary) for r in repeats]
-    numbers = [v for v in found if v is not None]
-    return float(np.mean(numbers)) if numbers else None
+    def _record(self, curves: Mapping[str, Sequence[float | None]], warned: list[str], files: list[Path]) -> str:
+        """Record the sweep as a whole, and show it."""
+        session, records = self.session, self.session.records
+        content = {
+            "setting": session.setting.to_json(),
+            "about": session.bench.about(),
+            "environment": environment_record(),
+            "parameter": self.parameter,
+            "values": [format_value(value) for value in self.values],
+            "curves": {split: list(curve) for split, curve in curves.items()},
+            "lines": warned,
+            "started": self.started,
+        }
+        run = run_identifier("", self.owner, SUMMARY)
+        artifacts = records.evaluation_folder(run) / "artifacts"
+        artifacts.mkdir(parents=True, exist_ok=True)
+        for path in files:
+            shutil.copy(path, artifacts / path.name)
+        mark_unshown(self.folder, self.owner)
+        records.add_evaluation(self.owner, SUMMARY, "analysis", session.setting.data, content)
+        shown = show_run(session.settings, records, self.owner, session.reporter.warn, announced=True)
+        if shown is not None:
+            shown.close()
+            if not shown.away:
+                mark_shown(self.folder)
+        return run
 
-
-def _write(
-    folder: Path,
-    parameter: str,
-    values: list[Any],
-    curves: dict[str, list[float | None]],
-    primary: str,
-    dimension: Range,
-) -> tuple[Path, Path]:
-    table, figure = folder / "sweep.csv", folder / "sweep.png"
-    write_table(Table({parameter: values, **{f"{split} {primary}": curve for split, curve in curves.items()}}), table)
-    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
-    positions = values if numeric else list(range(len(values)))
-    lines = {}
-    for split, curve in curves.items():
-        points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
-        lines[f"{split} (analysis only)" if split == "test" else split] = (
-            [x for x, _ in points],
-            [v for _, v in points],
-        )
-    label = parameter if numeric else f"{parameter}: {', '.join(map(format_value, values))}"
-    logx = not isinstance(dimension, Choice) and dimension.log
-    render(Curve(lines, label, primary, f"{primary} against {parameter}", logx=logx), figure)
-    return figure, table
+    def _write(self, curves: Mapping[str, Sequence[float | None]], primary: str) -> tuple[Path, Path]:
+        table, figure = self.folder / "sweep.csv", self.folder / "sweep.png"
+        columns = {f"{split} {primary}": list(curve) for split, curve in curves.items()}
+        write_table(Table({self.parameter: self.values, **columns}), table)
+        numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
+        positions = self.values if numeric else list(range(len(self.values)))
+        lines = {}
+        for split, curve in curves.items():
+            points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
+            label = f"{split} (analysis only)" if split == TEST else split
+            lines[label] = ([x for x, _ in points], [v for _, v in points])
+        label = self.parameter if numeric else f"{self.parameter}: {', '.join(map(format_value, self.values))}"
+        logx = not isinstance(self.dimension, Choice) and self.dimension.log
+        render(Curve(lines, label, primary, f"{primary} against {self.parameter}", logx=logx), figure)
+        return figure, table

@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from zslplat.evaluation.warned import entries_of, in_words
+from zslplat.evaluation.workbench import Workbench
+from zslplat.records.studies import OpenStudy
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import format_value
-
-if TYPE_CHECKING:
-    from zslplat.evaluation.experiment import Workbench
-    from zslplat.records.database import OpenStudy
 
 EDGE = 0.02
 CHANCE_MARGIN = 0.05
@@ -138,7 +136,7 @@ def study_warnings(
             "the best of the search", primary.name, reached, study.recall("chances", list), tried=len(records), **sense
         ),
         *last_step_warning(step, {**bench.template.get_params(deep=False), **record["parameters"]}.get(step), kept),
-        *edge_warnings(bench.experiment.space, record["parameters"], bench.template.domains),
+        *edge_warnings(bench.setting.space, record["parameters"], bench.template.domains),
         *trial_warnings(records, winner),
         *in_words([entry for entry in tested if entry not in validation], "test"),
         *in_words(final, "test"),

@@ -1,0 +1,153 @@
+"""``store check``, ``rebuild``, ``merge`` and ``gc``: looking after what is recorded."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zslplat.cli import options as o
+
+app = typer.Typer(no_args_is_help=True, help="The store: check it, make MLflow's part anew, merge another, clean up.")
+
+
+@app.command()
+def check(
+    store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False, debug: o.Debug = False
+) -> None:
+    """Read everything that is recorded, outcomes per row included; exit code 1 where something is not as written."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.errors import StoreError
+    from zslplat.evaluation.outcomes import read_outcomes
+    from zslplat.records.maintenance import problems_of
+    from zslplat.tracking.stores import existing_records
+
+    settings = o.settings_from(store=store, storage_url=storage_url)
+    records = existing_records(settings, o.say)
+    found = list(problems_of(records))
+    evaluations = 0
+    for owner, key, record in records.all_evaluations():
+        evaluations += 1
+        if any("outcomes" in fold for fold in record.get("folds", [])):
+            try:
+                read_outcomes(records.evaluation_folder(records.run_of(owner, key)))
+            except StoreError as error:
+                found.append(str(error))
+    counts = {"studies": len(records.identities()), "evaluations": evaluations, "schema": records.schema}
+    records.close()
+    if as_json:
+        print_json({"store": str(settings.store), "identity": records.identity, **counts, "problems": found})
+    else:
+        typer.echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
+        typer.echo(f"{counts['studies']} studies, {evaluations} evaluations beside trials, {len(found)} problems")
+        for line in found:
+            typer.echo(f"  {line}")
+    if found:
+        raise typer.Exit(1)
+
+
+@app.command()
+def rebuild(
+    matrices: Annotated[
+        str,
+        typer.Option("--matrices", help="Learned matrices to have anew, by evaluating again: final, all or none."),
+    ] = "final",
+    workers: o.Workers = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+    debug: o.Debug = False,
+) -> None:
+    """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
+    from zslplat.cli.reporting import make_reporter, print_json
+    from zslplat.errors import UnknownNameError
+    from zslplat.tracking.stores import existing_records
+    from zslplat.tuning.rebuild import ALL, FINAL, NONE
+    from zslplat.tuning.rebuild import rebuild as make_anew
+
+    if matrices not in (NONE, FINAL, ALL):
+        raise UnknownNameError("value of --matrices", matrices, (NONE, FINAL, ALL))
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    reporter = make_reporter(as_json=as_json, quiet=quiet)
+    try:
+        records = existing_records(settings, reporter.warn)
+        settings.make_store()
+        done = make_anew(settings, records, reporter, matrices=matrices, workers=o.worker_count(workers))
+        records.close()
+    finally:
+        close = getattr(reporter, "close", None)
+        if close is not None:
+            close()
+    if as_json:
+        print_json(vars(done))
+        return
+    typer.echo(f"shown from the records: {done.studies} studies, {done.runs} single runs and sweeps")
+    typer.echo(f"evaluated again for their matrices: {done.evaluated}, with the recorded numbers")
+    if done.left_out:
+        typer.echo(f"matrices that are gone and were not made again: {done.left_out}")
+
+
+@app.command()
+def merge(
+    other: Annotated[Path, typer.Argument(help="Folder of the store to take over from.")],
+    store: o.Store = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Take over the studies, runs and outcomes of another store; nothing that is here is changed."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.records.maintenance import merge as take_over
+    from zslplat.settings import resolve_settings
+    from zslplat.tracking.stores import existing_records, open_records
+
+    settings = o.settings_from(store=store, storage_url=storage_url)
+    theirs = resolve_settings({"store": str(other), "storage_url": f"sqlite:///{other.absolute() / 'optuna.db'}"})
+    there = existing_records(theirs, o.say)
+    settings.make_store()
+    records = open_records(settings, o.say)
+    done = take_over(records, settings, there, theirs)
+    there.close()
+    records.close()
+    if as_json:
+        print_json(vars(done))
+        return
+    typer.echo(f"taken over from {other}: {len(done.studies)} studies, {done.evaluations} evaluations")
+    for line in done.left_out:
+        typer.echo(f"left out: {line}")
+    typer.echo("zslplat store rebuild shows them in MLflow")
+
+
+@app.command()
+def gc(
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what would be removed.")] = False,
+    store: o.Store = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    debug: o.Debug = False,
+) -> None:
+    """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.records.maintenance import removable, remove, size_of
+    from zslplat.tracking.stores import catch_up, existing_records
+
+    settings = o.settings_from(store=store, storage_url=storage_url)
+    records = existing_records(settings, o.say)
+    catch_up(settings, records, o.say)
+    found = removable(settings, records)
+    records.close()
+    total = sum(size_of(path) for path in found)
+    if not dry_run:
+        for path in found:
+            remove(path)
+    rows = {str(path.relative_to(settings.store)): why for path, why in found.items()}
+    if as_json:
+        print_json({"removed": not dry_run, "bytes": total, "paths": rows})
+        return
+    for name, why in rows.items():
+        typer.echo(f"{name}: {why}")
+    typer.echo(f"{'would remove' if dry_run else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB")

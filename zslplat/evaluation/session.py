@@ -1,0 +1,248 @@
+"""One session: store, data, records and workers of one command, and the evaluations that it asks for.
+
+Every command that evaluates (a search, a run, a sweep, the repetition of a run, a table) opens a session and closes
+it. Preparation is written here once, and so is the rule that an evaluation which is recorded already, of the same
+setting by the same code, is taken from the record and not computed again.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+import numpy as np
+
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.jobs import EvaluateJob
+from zslplat.evaluation.outcomes import REPLICATES
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.workbench import Workbench
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.keys import key_of
+from zslplat.records.database import Records
+from zslplat.records.studies import STUDY
+from zslplat.settings import Settings
+from zslplat.space import Space
+
+Problems = Sequence[tuple[Path, Path]]
+ALL_BYTES = 2**40  # of matrices: no bound
+
+
+@dataclass(frozen=True)
+class Request:
+    """One evaluation that is asked for: its setting, and what beside its metrics is wanted.
+
+    ``run``: identifier under which it will be recorded; ``artifacts``: folder for what it leaves; ``thresholds``: see
+    :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: tables, figures and maps as well.
+    """
+
+    label: str
+    run: str
+    setting: Setting
+    parameters: Mapping[str, Any]
+    artifacts: Path | None = None
+    matrices_bytes: int = ALL_BYTES
+    thresholds: Mapping[int, float] = field(default_factory=dict)
+    describe: bool = False
+    maps: bool = False
+
+
+class Session:
+    """What one command works with; a context manager that ends its workers and leaves the store in order.
+
+    ``computed`` and ``known`` count the evaluations that were carried out, and those that were taken from records.
+    """
+
+    def __init__(
+        self,
+        setting: Setting,
+        settings: Settings,
+        records: Records,
+        reporter: Reporter,
+        *,
+        workers: int = 2,
+        cluster: str | None = None,
+        recall: bool = True,
+    ) -> None:
+        self.settings, self.records, self.reporter = settings, records, reporter
+        self.bench = Workbench(setting, settings, on_stage=reporter.stage)
+        self.setting = self.bench.setting
+        self.most_workers, self.cluster, self.recall = workers, cluster, recall
+        self.computed = self.known = 0
+        self._workers: Workers | None = None
+        self._recorded: dict[str, tuple[str, dict[str, Any]]] | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop_workers()
+        self.records.close()
+        self.bench.evict()
+
+    def start_workers(self, most: int, log: Path) -> None:
+        """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
+        log.parent.mkdir(parents=True, exist_ok=True)
+        self._workers = Workers(max(1, min(self.most_workers, most)), self.cluster, str(log))
+
+    def stop_workers(self) -> None:
+        """End the workers and all that they do."""
+        if self._workers is not None:
+            self._workers.stop()
+
+    def prepared(
+        self, split: str, space: Space | None = None, while_waiting: Callable[[], None] | None = None
+    ) -> Problems:
+        """Return the problems of a split, each with the method's statistics for it, made now where they are missing."""
+        bench, name = self.bench, self.setting.method.name
+        problems = bench.problems(split)
+        jobs = [bench.preparation(problem, space or {}) for problem in problems]
+        missing = [job for job in jobs if not bench.cache.has(job.target.name)]
+        bench.counts["statistics cached"] += len(jobs) - len(missing)
+        if missing:
+            self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
+            for answer in self._pool.run(missing, Limits(), while_waiting=while_waiting):
+                if answer.result is None:
+                    raise ZslplatError(f"preparing {name} failed: {answer.reason}")
+                bench.counts["statistics"] += 1
+        return list(zip(problems, [job.target for job in jobs], strict=True))
+
+    def evaluate(
+        self,
+        requests: Sequence[Request],
+        problems: Problems,
+        limits: Limits,
+        on_answer: Callable[[int, Answer], None],
+        *,
+        while_waiting: Callable[[], None] | None = None,
+        deadline: float | None = None,
+    ) -> None:
+        """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
+
+        An answer's result is the record to be stored: it holds setting, question, code and what the method knows.
+        Raises like :meth:`zslplat.evaluation.executor.Workers.run`.
+        """
+        waiting: list[int] = []
+        for position, request in enumerate(requests):
+            known = self._known(request) if self.recall else None
+            if known is None:
+                waiting.append(position)
+            else:
+                self.known += 1
+                on_answer(position, Answer(known))
+
+        def answered(place: int, answer: Answer) -> None:
+            self.computed += 1
+            request = requests[waiting[place]]
+            if answer.result is not None:
+                answer = Answer({**answer.result, **self._stamp(request)})
+                self._remember(request, answer.result or {})
+            on_answer(waiting[place], answer)
+
+        jobs = [self._job(requests[position], problems) for position in waiting]
+        if jobs or while_waiting is not None:
+            self._pool.run(jobs, limits, on_answer=answered, while_waiting=while_waiting, deadline=deadline)
+
+    def prepare_note(self) -> str:
+        """Return in words what was prepared and what was found in the cache."""
+        counts = self.bench.counts
+        return (
+            f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
+            f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
+        )
+
+    @property
+    def _pool(self) -> Workers:
+        if self._workers is None:
+            raise RuntimeError("start_workers comes first")
+        return self._workers
+
+    def _job(self, request: Request, problems: Problems) -> EvaluateJob:
+        setting, test = request.setting, request.setting.split == TEST
+        return EvaluateJob(
+            label=request.label,
+            method=setting.method.name,
+            parameters={**self.setting.method.parameters, **request.parameters},
+            seed=int(setting.method_seed or 0),
+            task=str(setting.task),
+            problems=tuple(problems),
+            thresholds=request.thresholds,
+            carried=dict(setting.carried),
+            full=request.describe,
+            artifacts=request.artifacts,
+            matrices_bytes=request.matrices_bytes,
+            replicates=REPLICATES if test and request.describe else 0,
+            outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
+            maps=request.maps,
+            test=test,
+        )
+
+    def _stamp(self, request: Request) -> dict[str, Any]:
+        """Return what a record says of its evaluation, beside what came out."""
+        return {
+            "run": request.run,
+            "setting": request.setting.to_json(),
+            "question": request.setting.question,
+            "code": self.bench.code(request.parameters),
+            "knows": self.bench.knows(request.parameters),
+        }
+
+    def _known(self, request: Request) -> dict[str, Any] | None:
+        """Return a new record of a recorded evaluation of the same setting by the same code; None where there is none.
+
+        Evaluations that thresholds may stop early are computed: what they would have given depends on the thresholds.
+        """
+        if request.thresholds:
+            return None
+        if self._recorded is None:
+            self._recorded = dict(self._search_records())
+        stamp = self._stamp(request)
+        found = self._recorded.get(key_of(stamp["question"], stamp["code"]))
+        if found is None:
+            return None
+        other, record = found
+        folder = self.records.evaluation_folder(other)
+        if request.describe and not (folder / "artifacts").exists():
+            return None
+        return {**record, **stamp, "known_from": other}
+
+    def adopt(self, record: Mapping[str, Any]) -> None:
+        """Give an evaluation that is taken from another's record the outcomes and artifacts of that one."""
+        if "known_from" in record:
+            folder = self.records.evaluation_folder(record["known_from"])
+            shutil.copytree(folder, self.records.evaluation_folder(record["run"]), dirs_exist_ok=True)
+
+    def _remember(self, request: Request, record: Mapping[str, Any]) -> None:
+        if self._recorded is not None and record.get("state") == "complete" and record.get("warnings") is not None:
+            self._recorded[key_of(record["question"], record["code"])] = (request.run, dict(record))
+
+    def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
+        """Yield (key of question and code, (run, record)) of everything complete that was recorded on these data."""
+        asked = self.setting.to_json()
+        same = ("dataset", "task", "features", "signatures", "seed", "data")
+        for name, identity in self.records.identities().items():
+            sure = all(identity.get(part) == asked.get(part) for part in same)
+            if sure and str(identity.get("method", "")).partition("(")[0] == self.setting.method.name:
+                for _, record in self.records.study(name).finished():
+                    yield from _usable(record)
+        for owner, _, record in self.records.evaluations_on(self.setting.data):
+            if not owner.startswith(STUDY) or self.setting.method.name in str(record.get("setting", "")):
+                yield from _usable(record)
+
+
+def _usable(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
+    if record.get("state") == "complete" and "question" in record and "code" in record:
+        yield key_of(record["question"], record["code"]), (record["run"], dict(record))
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """Return the seed of a repeat; repeat 0 uses the study's own."""
+    return seed if repeat == 0 else int(np.random.SeedSequence([seed, 7919, repeat]).generate_state(1)[0] >> 1)

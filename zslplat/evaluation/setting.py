@@ -1,0 +1,109 @@
+"""A setting: what is evaluated, in one frozen object with one JSON form.
+
+Study identity, ``best.toml``, MLflow tag, job and record are this form. The setting asks a *question*: which method
+with which fixed and searched hyperparameters, on which data, under which task, preprocessing and seed. The code that
+answers it is recorded with each answer (:mod:`zslplat.evaluation.code`) and is no part of the question.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.keys import key_of
+from zslplat.space import Space
+from zslplat.spec import Spec, format_value
+
+VALIDATION, TEST = "validation", "test"
+# How a search proposes; present where there is one.
+_SEARCH = ("batch_size", "sampler", "pruner", "step")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What is evaluated.
+
+    ``method`` holds the fixed hyperparameters, ``space`` the searched ones with their ranges; ``features`` and
+    ``signatures`` are preprocessing steps in place of the method's own; ``seed`` draws folds, row order and proposals;
+    ``data`` is the fingerprint of the data set, empty while it is not known. A search says in ``search`` how it
+    proposes. One evaluation has no space, and says its ``split`` (``validation`` or ``test``), the ``method_seed`` of
+    what the method draws, and what validation ``carried`` over to the refit.
+    """
+
+    method: Spec
+    dataset: Spec
+    task: Spec
+    space: Space = field(default_factory=dict)
+    features: str | None = None
+    signatures: str | None = None
+    seed: int = 0
+    data: str = ""
+    search: Mapping[str, Any] = field(default_factory=dict)
+    split: str = ""
+    method_seed: int | None = None
+    carried: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def dataset_title(self) -> str:
+        """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
+        given = self.dataset.parameters
+        if "file" in given:
+            return Path(str(given["file"])).stem
+        return Path(str(given["folder"])).name if "folder" in given else self.dataset.name
+
+    def evaluation(
+        self, parameters: Mapping[str, Any], split: str, method_seed: int, carried: Mapping[str, Any] | None = None
+    ) -> Setting:
+        """Return the setting of one evaluation: these values in place of the search."""
+        method = self.method.with_parameters(parameters)
+        changed = {"method": method, "space": {}, "search": {}, "split": split}
+        return replace(self, **changed, method_seed=method_seed, carried=dict(carried or {}))  # type: ignore[arg-type]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the JSON form; what does not apply is left out."""
+        content: dict[str, Any] = {
+            "method": str(self.method),
+            "dataset": str(self.dataset),
+            "task": str(self.task),
+            "space": {name: describe_range(self.space[name]) for name in sorted(self.space)},
+            "features": self.features,
+            "signatures": self.signatures,
+            "seed": self.seed,
+            **{name: self.search[name] for name in _SEARCH if name in self.search},
+            **({"data": self.data} if self.data else {}),
+        }
+        if self.split:
+            del content["space"]
+            content |= {"split": self.split, "method_seed": self.method_seed, "carried": dict(self.carried)}
+        return content
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Setting:
+        """Return the setting of a JSON form, a search without its ranges, which the form holds as text only."""
+        return cls(
+            Spec.parse(content["method"]),
+            Spec.parse(content["dataset"]),
+            Spec.parse(content["task"]),
+            {},
+            content.get("features"),
+            content.get("signatures"),
+            int(content.get("seed", 0)),
+            content.get("data", ""),
+            {name: content[name] for name in _SEARCH if name in content},
+            content.get("split", ""),
+            content.get("method_seed"),
+            dict(content.get("carried", {})),
+        )
+
+    @property
+    def question(self) -> str:
+        """A 32-digit key of the JSON form: equal settings have equal keys, in every process."""
+        return key_of(self.to_json())
+
+
+def describe_range(dimension: Any) -> str:
+    """Write a range with its conditions, for example ``0.001..1000:log if kernel=gaussian``."""
+    conditions = [f"{n}={'|'.join(map(format_value, v))}" for n, v in dimension.when.items()]
+    return str(dimension) + (f" if {' and '.join(conditions)}" if conditions else "")

@@ -1,0 +1,221 @@
+"""What a setting needs beside itself: data set, task and method, and the problems and statistics made for them.
+
+Everything that does not depend on searched hyperparameters is made once here, into the cache: problems (the rows and
+classes of a fold, preprocessed with its own training rows) and the method's statistics for them.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from zslplat import registry
+from zslplat.data.preprocessing import Preprocessing, apply_steps
+from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
+from zslplat.evaluation.code import CodeReader, libraries
+from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
+from zslplat.evaluation.jobs import PrepareJob, load_problem, save_problem
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
+from zslplat.evaluation.warned import MOST_TEXTS, Entries, collected, entries_of
+from zslplat.keys import key_of
+from zslplat.methods.base import Method, require_kind
+from zslplat.settings import Settings
+from zslplat.space import Space
+from zslplat.spec import format_value
+from zslplat.tasks.base import Problem, Task
+
+_WORDS = re.compile(r"[\w-]+")
+_SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
+
+
+class Workbench:
+    """The data set, task and method of a setting, and the cache of what was made for them.
+
+    ``setting`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was found
+    in the cache, for the log.
+    """
+
+    def __init__(
+        self, setting: Setting, settings: Settings, *, on_stage: Callable[[str], None] = lambda stage: None
+    ) -> None:
+        self.settings, self.on_stage = settings, on_stage
+        self.cache = ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30)
+        self.counts = {"problems": 0, "problems cached": 0, "statistics": 0, "statistics cached": 0}
+        self.task: Task = build_component("tasks", setting.task)
+        self.method_class: type[Method] = registry.component("methods", setting.method.name)
+        require_kind(self.method_class, self.task.kind, self.task.name)
+        # Building once checks names and values before any data is touched.
+        self.template = self.method_class.build(setting.method.parameters)
+        self.preprocessing: Preprocessing = self.template.wanted_preprocessing.overridden(
+            setting.features, setting.signatures
+        )
+        self._source = source_of(setting.dataset, settings)
+        on_stage(f"loading {setting.dataset}")
+        with collected() as self._loaded:
+            self.dataset = open_dataset(setting.dataset, settings)
+        self.setting = replace(setting, data=self.dataset.fingerprint)
+        settings.cache.mkdir(parents=True, exist_ok=True)
+        self._reader = CodeReader(settings.cache / "code.json")
+        self._codes: dict[str, dict[str, str]] = {}
+
+    @property
+    def random(self) -> bool:
+        """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
+        return self.template.is_random and "seed" not in self.setting.method.parameters
+
+    def code(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Return the hashes of the code that evaluates these parameters, by role, and the versions of the libraries.
+
+        Roles are ``method``, ``kernel`` (where the parameters name any), ``task``, ``data`` and ``scoring``.
+        """
+        values = {**self.setting.method.parameters, **(parameters or {})}
+        kernels = _modules_named("kernels", values.values())
+        key = key_of(sorted(kernels))
+        if key not in self._codes:
+            # The options of a task may name methods of their own.
+            tasks = {type(self.task).__module__} | _modules_named("methods", self.setting.task.parameters.values())
+            roots = {
+                "method": {self.method_class.__module__},
+                "kernel": kernels,
+                "task": tasks,
+                "data": {type(self._source).__module__},
+                "scoring": set(_SCORING),
+            }
+            digests = {role: self._reader.digest(modules) for role, modules in roots.items() if modules}
+            self._codes[key] = {**digests, **libraries()}
+        return self._codes[key]
+
+    def about(self) -> dict[str, Any]:
+        """Return what records keep of the surroundings: enough to show and to compare a result without the data."""
+        data, setting, primary = self.dataset, self.setting, self.task.primary
+        steps = {role: ",".join(getattr(self.preprocessing, role)) or "none" for role in ("features", "signatures")}
+        profile = {
+            "rows": len(data.X),
+            "shape": list(data.X.shape),
+            "classes": len(data.class_names),
+            "splits": {name: len(index) for name, index in data.splits.items()},
+            "fingerprint": data.fingerprint,
+        }
+        about: dict[str, Any] = {
+            "experiment": f"{setting.task.name}: {setting.dataset}",
+            "primary": {"name": primary.name, "maximise": primary.maximise},
+            "preprocessing": "; ".join(f"{role}={text}" for role, text in steps.items()),
+            "data": {
+                "name": data.name,
+                "fingerprint": data.fingerprint,
+                "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
+                "profile": profile,
+            },
+        }
+        return dict(json.loads(json.dumps(about)))
+
+    def knows(self, parameters: Mapping[str, Any]) -> str:
+        """Return in words what the method with these parameters knows of the batch that it scores."""
+        return knowledge(self.setting.method.with_parameters(parameters))
+
+    def problems(self, split: str) -> list[Path]:
+        """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
+        return self.validation_problems() if split == VALIDATION else [self.test_problem()]
+
+    def validation_problems(self) -> list[Path]:
+        """Return the folders of the preprocessed validation problems, made now or found in the cache."""
+        index = self.cache.path(key_of(VALIDATION, *self._problem_parts()))
+        if self.cache.has(index.name):
+            folders = [self.cache.path(key) for key in read_arrays(index)[1]["problems"]]
+            if all(self.cache.has(folder.name) for folder in folders):
+                self.counts["problems cached"] += len(folders)
+                return folders
+        self.on_stage("building validation problems")
+        with collected() as warned:
+            problems = self.task.validation(self.dataset, seed=self.setting.seed)
+        folders = [self._store(problem, warned) for problem in problems]
+        write_arrays(index, {}, {"problems": [folder.name for folder in folders]})
+        return folders
+
+    def test_problem(self) -> Path:
+        """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
+        folder = self.cache.path(key_of("problem", TEST, *self._problem_parts()))
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage("building the test problem")
+        with collected() as warned:
+            problem = self.task.test(self.dataset, seed=self.setting.seed)
+        return self._store(problem, warned)
+
+    def warned(self, problems: Sequence[Path]) -> Entries:
+        """Return what loading the data and building these problems warned of, whenever they were built."""
+        built = [read_arrays(folder)[1] for folder in problems]
+        loaded = [("", self._loaded)]
+        return entries_of(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
+
+    def preparation(self, problem: Path, space: Space) -> PrepareJob:
+        """Return the job that computes the statistics for a problem; its target may exist already."""
+        fixed = dict(self.setting.method.parameters)
+        # Kernels that are searched prepare, too.
+        searched = {name: " ".join(map(format_value, getattr(space[name], "values", ()))) for name in space}
+        key = key_of(
+            "statistics",
+            problem.name,
+            self.setting.method.name,
+            {name: format_value(value) for name, value in fixed.items()},
+            {name: describe_range(space[name]) for name in sorted(space)},
+            str(self.setting.task),
+            self.code(searched),
+        )
+        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem, self.cache.path(key))
+
+    def chance(self, problem: Path) -> float:
+        """Return what guessing reaches on a problem."""
+        return self.task.chance(load_problem(problem))
+
+    def evict(self) -> int:
+        """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
+        return self.cache.evict(self.settings.cache / "data")
+
+    def _problem_parts(self) -> tuple[Any, ...]:
+        setting, code = self.setting, self.code()
+        steps = {role: list(getattr(self.preprocessing, role)) for role in ("features", "signatures")}
+        makers = self._reader.digest({__name__, type(self.task).__module__})
+        return (setting.data, str(setting.task), setting.seed, steps, makers, {n: code[n] for n in libraries()})
+
+    def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
+        folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))
+        # A damaged one would be in the way of its successor; a whole one needs none.
+        if self.cache.has(folder.name):
+            self.counts["problems cached"] += 1
+            return folder
+        self.on_stage(f"preprocessing {problem.name}")
+        with collected() as further:
+            made = preprocess(problem, self.task, self.preprocessing)
+        save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
+        self.counts["problems"] += 1
+        return folder
+
+
+def _modules_named(kind: str, values: Any) -> set[str]:
+    """Return the modules of the registered components of a kind whose names stand in these values as words."""
+    entries = registry.registry().entries[kind]
+    found = set()
+    for name in {word for value in values for word in _WORDS.findall(str(value))} & set(entries):
+        for entry in entries[name]:
+            found.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
+    return found
+
+
+def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
+    """Apply the declared steps to a problem's inputs, with statistics from its training rows."""
+    inputs = dict(problem.inputs)
+    steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
+    for role, wanted in steps.items():
+        for group in task.preprocessing_groups(role):
+            names = [name for name in group if name in inputs]
+            if names and wanted:
+                done = apply_steps(wanted, *(inputs[name] for name in names), every=task.whole(role, inputs))
+                inputs.update(zip(names, done, strict=True))
+    inputs.update(task.kept_preprocessing(problem.inputs, steps))
+    return Problem(problem.name, inputs, problem.truth, problem.meta)

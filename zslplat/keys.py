@@ -1,0 +1,22 @@
+"""Keys of JSON-able values."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from typing import Any
+
+
+def key_of(*parts: Any) -> str:
+    """Return a 32-digit key of JSON-able parts; equal inputs give equal keys in every process."""
+    text = json.dumps(parts, sort_keys=True, default=str)
+    return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def run_identifier(origin: str, owner: str, key: str) -> str:
+    """Return the stable identifier of a run, 16 hex digits: the same in every copy of its store.
+
+    ``origin``: identity of the store in which its study was made, empty for owners that are unique by themselves;
+    ``owner`` and ``key``: under which it is recorded.
+    """
+    return key_of("run", origin, owner, key)[:16]

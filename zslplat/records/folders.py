@@ -1,0 +1,19 @@
+"""Names of studies, and the folders in which their workers leave things."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zslplat.keys import key_of
+from zslplat.settings import Settings
+
+
+def folder_name(study: str) -> str:
+    """Return the name of a study's folder; different studies have different folders."""
+    plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
+    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"
+
+
+def study_folder(settings: Settings, study: str) -> Path:
+    """Return the folder of a study: its lock, its workers' log, best.toml, and artifacts on their way to MLflow."""
+    return settings.studies / folder_name(study)

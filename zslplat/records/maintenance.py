@@ -1,0 +1,182 @@
+"""Looking after a store: is it whole, what can go, and taking over what another store holds."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zslplat.errors import StoreError
+from zslplat.records.database import Records
+from zslplat.records.faults import lasting_errors
+from zslplat.records.folders import folder_name
+from zslplat.records.studies import STUDY
+from zslplat.settings import Settings
+
+
+@dataclass
+class Merged:
+    """What a merge took over: names of studies, number of evaluations, and a line for each study that was left out."""
+
+    studies: list[str] = field(default_factory=list)
+    evaluations: int = 0
+    left_out: list[str] = field(default_factory=list)
+
+
+def recorded_runs(records: Records) -> dict[str, tuple[str, str]]:
+    """Return {run: (owner, key)} of all recorded evaluations, trials left out."""
+    return {records.run_of(owner, key): (owner, key) for owner, key, _ in records.all_evaluations()}
+
+
+def problems_of(records: Records) -> Iterator[str]:
+    """Yield a line for everything in the database that is not as it was written."""
+    for name in records.study_names():
+        try:
+            values = records.study(name).values()
+            trials = [record for _, record in records.study(name).finished()]
+        except StoreError as error:
+            yield str(error)
+            continue
+        if "identity" not in values:
+            yield f"study {name!r} was written by another program"
+        elif trials and "about" not in values:
+            yield f"study {name!r} does not say on what it ran, and cannot be shown anew; give its command again"
+    for owner, key, record in records.all_evaluations():
+        if owner.startswith(STUDY) and owner.removeprefix(STUDY) not in records.study_names():
+            yield f"evaluation {key} belongs to {owner}, which is not recorded"
+        if "setting" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
+            yield f"evaluation {key} of {owner} was recorded without its setting, and cannot be evaluated again"
+
+
+def removable(settings: Settings, records: Records) -> dict[Path, str]:
+    """Return {path: why} of what a store does not need: outcomes without a record, logs of what is over."""
+    found: dict[Path, str] = {}
+    known = recorded_runs(records)
+    owners = {owner.replace(":", "-") for owner in records.owners()}
+    studies = {folder_name(name) for name in records.study_names()}
+    for folder in _folders(settings.store / "evaluations"):
+        if folder.name not in known:
+            found[folder] = "outcomes of an evaluation that is not recorded"
+    for folder in _folders(settings.studies):
+        if (folder / "unshown").exists():
+            continue  # MLflow does not show all of it yet
+        if folder.name not in studies and folder.name not in owners:
+            found[folder] = "left by a command that recorded nothing"
+        else:
+            found |= {path: "log of workers that have ended" for path in folder.glob("workers.log") if _free(folder)}
+    return found
+
+
+def _free(folder: Path) -> bool:
+    """Tell whether no leader works in a study's folder."""
+    import fcntl
+
+    lock = folder / "leader.lock"
+    if not lock.exists():
+        return True
+    with open(lock, "a+") as handle:
+        try:
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        fcntl.flock(handle, fcntl.LOCK_UN)
+    return True
+
+
+def size_of(path: Path) -> int:
+    """Return the bytes that a file, or all files below a folder, take."""
+    files = [path] if path.is_file() else [f for f in path.rglob("*") if f.is_file()]
+    return sum(file.stat().st_size for file in files)
+
+
+def remove(path: Path) -> None:
+    """Remove a file or folder of a store."""
+    if path.is_dir():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def merge(records: Records, settings: Settings, other: Records, theirs: Settings) -> Merged:
+    """Take over the studies and evaluations of another store that this one does not hold; nothing here is changed.
+
+    A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there.
+    """
+    done = Merged()
+    if records.identity == other.identity and records.url == other.url:
+        raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
+    here = records.identities()
+    for name in other.identities():
+        if name not in here:
+            _copy_study(records, other, name)
+            done.studies.append(name)
+        elif _same_study(records, other, name):
+            if _extend(records, other, name):
+                done.studies.append(name)
+        else:
+            done.left_out.append(f"study {name!r} is another one in each of the two stores")
+    left = {STUDY + line.split("'")[1] for line in done.left_out}
+    known = {(owner, key) for owner, key, _ in records.all_evaluations()}
+    for owner, key, content in other.all_evaluations():
+        if owner in left or (owner, key) in known:
+            continue
+        setting = content.get("setting", {})
+        split = "analysis" if key == "sweep" else setting.get("split", "test")
+        run = other.run_of(owner, key)
+        if other.evaluation_folder(run).is_dir():
+            shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
+        records.add_evaluation(owner, key, split, _fingerprint(content, other, owner), content)
+        done.evaluations += 1
+    for name in done.studies:
+        best = theirs.studies / folder_name(name) / "best.toml"
+        if best.exists():
+            place = settings.studies / folder_name(name)
+            place.mkdir(parents=True, exist_ok=True)
+            shutil.copy(best, place / best.name)
+    return done
+
+
+def _fingerprint(content: dict[str, object], records: Records, owner: str) -> str:
+    setting = content.get("setting")
+    if isinstance(setting, dict) and setting.get("data"):
+        return str(setting["data"])
+    return str(records.identities().get(owner.removeprefix(STUDY), {}).get("data", ""))
+
+
+def _copy_study(records: Records, other: Records, name: str) -> None:
+    import optuna
+
+    with lasting_errors(records.url):
+        optuna.copy_study(from_study_name=name, from_storage=other.storage, to_storage=records.storage)
+
+
+def _same_study(records: Records, other: Records, name: str) -> bool:
+    """Tell whether two studies are copies of one, as far as both go."""
+    ours, theirs = records.study(name), other.study(name)
+    if ours.values().get("origin") != theirs.values().get("origin"):
+        return False
+    pairs = zip(ours.finished(), theirs.finished(), strict=False)
+    return all(
+        json.dumps([a["parameters"], a["value"]]) == json.dumps([b["parameters"], b["value"]])
+        for (_, a), (_, b) in pairs
+    )
+
+
+def _extend(records: Records, other: Records, name: str) -> bool:
+    """Add the trials that the other copy of a study has beyond ours; False where it has none."""
+    ours, theirs = records.study(name), other.study(name)
+    with lasting_errors(records.url):
+        known = len(ours.study.get_trials(deepcopy=False))
+        more = theirs.study.get_trials(deepcopy=False)[known:]
+        for trial in more:
+            ours.study.add_trial(trial)
+    if more:
+        for key, value in theirs.values().items():
+            ours.note(key, value)
+    return bool(more)
+
+
+def _folders(root: Path) -> list[Path]:
+    return sorted(path for path in root.iterdir() if path.is_dir()) if root.is_dir() else []

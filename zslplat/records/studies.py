@@ -1,0 +1,127 @@
+"""One study as it is recorded: finished trials, each with its record, and what the study needs to know of itself."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.keys import run_identifier
+from zslplat.records.faults import lasting_errors
+from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
+from zslplat.space import Space
+
+STUDY = "study:"
+_RETRIED = "retried"
+
+
+class OpenStudy:
+    """The finished trials of one study, and the JSON values that it keeps."""
+
+    def __init__(self, study: Any, url: str) -> None:
+        self.study, self.url = study, url
+        self.name: str = study.study_name
+        self.owner = STUDY + self.name
+
+    def values(self) -> dict[str, Any]:
+        """Return all JSON values of the study; ``identity`` is its setting."""
+        with lasting_errors(self.url):
+            return dict(self.study.user_attrs)
+
+    def run(self, key: str) -> str:
+        """Return the identifier of one of the study's runs: ``study``, ``trial-3``, ``trial-3/repeat-0``."""
+        return run_identifier(str(self.recall("origin", str)), self.owner, key)
+
+    def remember(self, name: str, make: Callable[[], float]) -> float:
+        """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
+        return float(self.recall(name, make))
+
+    def recall(self, name: str, make: Callable[[], Any]) -> Any:
+        """Return a JSON value of the study, made and stored at the first call."""
+        with lasting_errors(self.url):
+            known = self.study.user_attrs.get(name)
+        if known is None:
+            known = make()
+            self.note(name, known)
+        return known
+
+    def knows(self, *names: str) -> bool:
+        """Tell whether values of all these names are stored."""
+        with lasting_errors(self.url):
+            return set(names) <= set(self.study.user_attrs)
+
+    def note(self, name: str, value: Any) -> None:
+        """Store a JSON value of the study, in place of an earlier one."""
+        with lasting_errors(self.url):
+            if self.study.user_attrs.get(name) != value:
+                self.study.set_user_attr(name, value)
+
+    def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
+        """Return the finished trials with their records, in order."""
+        from optuna.trial import TrialState
+
+        names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
+        with lasting_errors(self.url):
+            trials = self.study.get_trials(deepcopy=False)
+            retried = self.study.user_attrs.get(_RETRIED, {})
+        result = []
+        for position, trial in enumerate(trials):
+            if trial.number != position or trial.state not in names:
+                raise StoreError(
+                    f"study {self.name!r} holds trial {trial.number} in state {trial.state.name}; it was "
+                    "written by another program; choose another --study"
+                )
+            if "record" not in trial.user_attrs:
+                raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
+            record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
+            result.append((finished_trial(record), record))
+        return result
+
+    def retry(self, record: Mapping[str, Any]) -> None:
+        """Store what a failed trial gave when it was tried again; its first record stays where it is."""
+        with lasting_errors(self.url):
+            known = self.study.user_attrs.get(_RETRIED, {})
+            self.study.set_user_attr(_RETRIED, {**known, str(record["number"]): dict(record)})
+
+    def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
+        """Store a finished trial in one transaction."""
+        from optuna.trial import FrozenTrial, TrialState
+
+        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+        began = datetime.datetime.fromtimestamp(record["started"])
+        ended = datetime.datetime.fromtimestamp(record["ended"])
+        frozen = FrozenTrial(
+            number=trial.number,
+            trial_id=-1,
+            state=states[trial.state],
+            value=trial.value if trial.state == "complete" else None,
+            datetime_start=began,
+            datetime_complete=ended,
+            params=optuna_parameters(trial.parameters, space),
+            distributions=optuna_distributions(space, list(trial.parameters)),
+            user_attrs={"record": json.dumps(record)},
+            system_attrs={},
+            intermediate_values=dict(trial.steps),
+        )
+        with lasting_errors(self.url):
+            self.study.add_trial(frozen)
+
+
+def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:
+    """Return what later proposals may know of a recorded trial."""
+    steps = {int(step): value for step, value in record["steps"].items()}
+    return FinishedTrial(record["number"], record["state"], dict(record["parameters"]), record["value"], steps)
+
+
+def difference(name: str, stored: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
+    changes = [
+        f"{key}: recorded {stored.get(key)!r}, asked {asked.get(key)!r}"
+        for key in sorted({*stored, *asked})
+        if stored.get(key) != json.loads(json.dumps(asked.get(key)))
+    ]
+    return (
+        f"study {name!r} was recorded with another configuration ({'; '.join(changes)}); "
+        "give the recorded configuration to continue it, or another --study for a new one"
+    )

@@ -1,0 +1,181 @@
+"""Showing records in MLflow: a study as it grows, and any owner's runs again from the records alone."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zslplat.records.database import Records
+from zslplat.records.studies import OpenStudy
+from zslplat.settings import Settings
+from zslplat.tracking.history import write_history
+from zslplat.tracking.projection import Projection
+from zslplat.tracking.views import (
+    PARENT,
+    finished_view,
+    run_view,
+    study_view,
+    sweep_view,
+    test_view,
+    trial_view,
+)
+
+Warn = Callable[[str], None]
+SUMMARY = "sweep"
+_LEARNED = "learned.json"
+
+
+class ShownStudy:
+    """One study in MLflow; every call may be repeated without effect on what is shown already.
+
+    ``folder``: where the study's workers leave what its trials learned, until it is shown. ``announced``: whether
+    plugins are told of runs that are finished.
+    """
+
+    def __init__(
+        self,
+        settings: Settings,
+        records: Records,
+        study: OpenStudy,
+        folder: Path,
+        warn: Warn,
+        *,
+        announced: bool = True,
+    ) -> None:
+        self.records, self.study, self.folder = records, study, folder
+        self.values = study.values()
+        self.origin = self.values["origin"]
+        experiment = self.values["about"]["experiment"]
+        self.projection = Projection(settings, experiment, study.owner, records.identity, warn, announced=announced)
+        self.began = float(self.values.get("began", 0.0))
+        self.shown = 0
+
+    def begin(self) -> None:
+        """Create the parent run, or open it again."""
+        self.projection.show(self._parent(), self.study.run(PARENT))
+
+    def trials(self, records: Sequence[Mapping[str, Any]]) -> None:
+        """Show the trials that are recorded and not shown yet."""
+        while self.shown < len(records) and not self.projection.away:
+            self.trial(records[self.shown])
+            self.shown += 1
+
+    def trial(self, record: Mapping[str, Any], *, again: bool = False) -> None:
+        """Show a trial; ``again``: in place of what is shown of it."""
+        number = record["number"]
+        folder = self.folder / f"trial-{number:05d}"
+        if not again and self.projection.is_shown(f"trial-{number}"):
+            # A process that ended right after showing the trial has left its copies.
+            shutil.rmtree(folder, ignore_errors=True)
+            return
+        view = trial_view(self.values, record, folder)
+        self.projection.show(view, self.study.run(view.key), parent=PARENT)
+        if not self.projection.away:
+            shutil.rmtree(folder, ignore_errors=True)
+
+    def test(self, record: Mapping[str, Any], trial: Mapping[str, Any]) -> None:
+        """Show one test evaluation."""
+        key = f"trial-{record['winner']}/repeat-{record['repeat']}"
+        if self.projection.is_shown(key):
+            return
+        run = self.study.run(key)
+        folder = self.records.evaluation_folder(run) / "artifacts"
+        self.projection.show(test_view(self.values, record, trial, folder), run, parent=PARENT)
+        if not self.projection.away:
+            keep_small(folder)
+
+    def finish(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]]) -> None:
+        """End the parent run with what the study noted at its end (``finished``)."""
+        self.values = self.study.values()
+        finished = self.values["finished"]
+        staged = self.folder / PARENT
+        staged.mkdir(parents=True, exist_ok=True)
+        best = self.folder / "best.toml"
+        if best.exists():
+            shutil.copy(best, staged / best.name)
+        (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
+        content = {**self.values["identity"], "prepared": finished["counts"], "warnings": finished["warnings"]}
+        (staged / "study.json").write_text(json.dumps(content, indent=1))
+        primary = self.values["about"]["primary"]
+        write_history(staged, trials, primary["name"], primary["maximise"])
+        view = finished_view(self._parent(), finished, trials, test, staged)
+        self.projection.show(view, self.study.run(PARENT))
+        if not self.projection.away:
+            shutil.rmtree(staged, ignore_errors=True)
+
+    def stopped(self, ended: float, status: str = "KILLED") -> None:
+        """Show the parent run as stopped (``KILLED``) or failed (``FAILED``)."""
+        if not self.projection.away and self.projection.run_id(PARENT):
+            self.projection.end(PARENT, status, ended)
+
+    def _parent(self) -> Any:
+        return study_view(self.values, self.study.name, self.began)
+
+
+def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool) -> ShownStudy:
+    """Show all that is recorded of a study; what is shown already is left as it is."""
+    from zslplat.records.folders import study_folder
+
+    study = records.study(name)
+    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, announced=announced)
+    trials = [record for _, record in study.finished()]
+    known = records.evaluations(study.owner)
+    finished = shown.values.get("finished")
+    if not shown.projection.is_shown(PARENT):
+        shown.begin()
+    shown.trials(trials)
+    for record in known.values():
+        shown.test(record, trials[record["winner"]])
+    test = [record for record in known.values() if finished and record["winner"] == finished["winner"]]
+    if finished and test and all(record["ended"] <= finished["ended"] for record in trials):
+        shown.finish(trials, test)
+    elif trials and not shown.projection.away:
+        shown.stopped(trials[-1]["ended"])
+    return shown
+
+
+def show_run(settings: Settings, records: Records, owner: str, warn: Warn, *, announced: bool) -> Projection | None:
+    """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown."""
+    found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
+    if not found:
+        return None
+    experiment = next(iter(found.values()))["about"]["experiment"]
+    projection = Projection(settings, experiment, owner, records.identity, warn, announced=announced)
+    for key, record in found.items():
+        if projection.is_shown(key) or projection.away:
+            continue
+        run = records.run_of(owner, key)
+        folder = records.evaluation_folder(run) / "artifacts"
+        view = sweep_view(record, folder) if key == SUMMARY else run_view(record, key, folder)
+        projection.show(view, run)
+        if not projection.away:
+            keep_small(folder)
+    return projection
+
+
+def keep_small(folder: Path) -> None:
+    """Remove from a record's artifacts what takes room and can be learned again: matrices and codes.
+
+    Tables, figures and the index of exemplars stay, so that they can be shown again as they are. What was removed is
+    listed beside them.
+    """
+    gone = [path for path in folder.rglob("*") if path.is_file() and _is_learned(path.relative_to(folder))]
+    if gone:
+        names = sorted(str(path.relative_to(folder)) for path in gone)
+        (folder.parent / _LEARNED).write_text(json.dumps(names, indent=1))
+    for path in gone:
+        path.unlink(missing_ok=True)
+    for place in sorted(folder.rglob("matrices"), reverse=True):
+        shutil.rmtree(place, ignore_errors=True)
+
+
+def left_matrices(folder: Path) -> bool:
+    """Tell whether an evaluation, by its folder, had matrices that its record does not hold."""
+    return (folder / _LEARNED).exists()
+
+
+def _is_learned(path: Path) -> bool:
+    return "matrices" in path.parts[:-1] or path.name == "scored_codes.npz"

@@ -1,0 +1,70 @@
+"""Whether recorded trials were computed by the code that would compute the next ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.evaluation.code import LIBRARIES
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.workbench import Workbench
+
+MIXED, EARLIER = "mixed", "winner of earlier code"
+_WORDS = {"method": "method", "kernel": "kernel", "task": "task", "data": "data set", "scoring": "scoring"}
+
+
+def check_code(
+    bench: Workbench, records: Sequence[Mapping[str, Any]], study: str, reporter: Reporter, *, accept: bool
+) -> None:
+    """Raise :class:`StoreError` where recorded trials of a study come from other code, unless that is accepted.
+
+    Other versions of numpy, scipy or numba, and trials of the time before code was recorded, are worth a warning.
+    """
+    changed: dict[str, list[int]] = {}
+    other: set[str] = set()
+    unknown = [record["number"] for record in records if "code" not in record]
+    for record in records:
+        now, before = bench.code(record["parameters"]), record.get("code", {})
+        for role in before:
+            if before[role] != now.get(role):
+                if role in LIBRARIES:
+                    other.add(f"{role} {before[role]} (now {now[role]})")
+                else:
+                    changed.setdefault(role, []).append(record["number"])
+    if other:
+        reporter.warn(f"trials of study {study!r} were computed with {', '.join(sorted(other))}")
+    if unknown:
+        reporter.warn(
+            f"{len(unknown)} trials of study {study!r} were recorded before code was: whether it changed is not known"
+        )
+    if not changed:
+        return
+    roles = ", ".join(_WORDS.get(role, role) for role in changed)
+    numbers = sorted({number for found in changed.values() for number in found})
+    text = f"{len(numbers)} of {len(records)} trials of study {study!r} were computed by other code of its {roles}"
+    if not accept:
+        raise StoreError(
+            f"{text}; give --study NAME to start anew with the code as it is, or --accept-changed-code to continue and "
+            "have the mixture marked"
+        )
+    reporter.warn(f"{text}; continuing, as asked, and the mixture is marked")
+
+
+def code_mark(
+    records: Sequence[Mapping[str, Any]], winner: Mapping[str, Any], test: Sequence[Mapping[str, Any]]
+) -> str:
+    """Return how a study's code is marked: empty where all was computed by one code, ``mixed``, or that the winner is.
+
+    A winner of earlier code is one that later trials, or its own test evaluation, were not computed by.
+    """
+    codes = [_own(record) for record in (*records, *test)]
+    if all(code == codes[0] for code in codes):
+        return ""
+    newest = _own(max(records, key=lambda record: record.get("ended", 0.0)))
+    return EARLIER if _own(winner) != newest else MIXED
+
+
+def _own(record: Mapping[str, Any]) -> dict[str, str]:
+    # Kernels differ from trial to trial where they are searched.
+    return {k: v for k, v in record.get("code", {}).items() if k not in (*LIBRARIES, "kernel")}

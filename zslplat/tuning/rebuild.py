@@ -1,0 +1,151 @@
+"""MLflow's database and artifacts, made anew from the records of a store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.database import Records
+from zslplat.records.folders import study_folder
+from zslplat.records.studies import STUDY
+from zslplat.settings import Settings
+from zslplat.tracking.projection import Projection
+from zslplat.tracking.shown import SUMMARY, left_matrices, show_run, show_study
+from zslplat.tracking.views import setting_of
+from zslplat.tuning.rerun import differences
+
+NONE, FINAL, ALL = "none", "final", "all"
+
+
+@dataclass
+class Rebuilt:
+    """How many studies and single runs or sweeps are shown, and how many evaluations were carried out again.
+
+    ``left_out`` counts the evaluations whose matrices are gone and were not made again.
+    """
+
+    studies: int = 0
+    runs: int = 0
+    evaluated: int = 0
+    left_out: int = 0
+
+
+def rebuild(
+    settings: Settings, records: Records, reporter: Reporter, *, matrices: str = FINAL, workers: int = 2
+) -> Rebuilt:
+    """Show everything that is recorded, with tables and figures as they were; what is shown already stays.
+
+    Learned matrices are no part of the records. ``matrices``: evaluate again, to have them anew, the ``final`` and
+    single runs that had any, ``all`` evaluations, trials included, or ``none``. Raises :class:`StoreError` where an
+    evaluation does not give its recorded numbers again.
+    """
+    done = Rebuilt()
+    for name, identity in records.identities().items():
+        if "about" not in records.study(name).values():
+            reporter.warn(f"study {name!r} does not say on what it ran; give its command again to have it shown")
+            continue
+        reporter.stage(f"study {name}")
+        shown = show_study(settings, records, name, reporter.warn, announced=False)
+        done.studies += 1
+        for key, record in records.evaluations(STUDY + name).items():
+            _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
+        for _, record in shown.study.finished() if matrices == ALL else ():
+            if record["state"] == "complete":
+                record = {**record, "setting": setting_of(record, identity, VALIDATION)}
+                _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
+        shown.projection.close()
+    for owner in records.owners():
+        if owner.startswith(STUDY):
+            continue
+        projection = show_run(settings, records, owner, reporter.warn, announced=False)
+        if projection is None:
+            continue
+        done.runs += 1
+        for key, record in records.evaluations(owner).items():
+            if key != SUMMARY and "about" in record:
+                _again(settings, records, projection, key, record, matrices, reporter, workers, done)
+        projection.close()
+    return done
+
+
+def _again(
+    settings: Settings,
+    records: Records,
+    projection: Projection,
+    key: str,
+    record: Mapping[str, Any],
+    matrices: str,
+    reporter: Reporter,
+    workers: int,
+    done: Rebuilt,
+) -> None:
+    """Evaluate a test evaluation or single run again where it had matrices that MLflow does not show any more."""
+    folder = records.evaluation_folder(record["run"])
+    if not left_matrices(folder) or projection.has_matrices(key) or projection.away:
+        return
+    if matrices == NONE or "setting" not in record:
+        done.left_out += 1
+        return
+    setting = Setting.from_json(record["setting"])
+    reporter.stage(f"evaluating {key} again, for its matrices")
+    request = Request(
+        f"{key} again", record["run"], setting, {}, artifacts=folder / "artifacts", describe=True, maps=True
+    )
+    _evaluate(settings, records, request, record, reporter, workers)
+    projection.add_artifacts(key, folder / "artifacts")
+    done.evaluated += 1
+
+
+def _trial_again(
+    settings: Settings,
+    records: Records,
+    projection: Projection,
+    study: str,
+    record: Mapping[str, Any],
+    reporter: Reporter,
+    workers: int,
+    done: Rebuilt,
+) -> None:
+    key = f"trial-{record['number']}"
+    if projection.has_matrices(key) or projection.away:
+        return
+    folder = study_folder(settings, study) / f"trial-{record['number']:05d}"
+    reporter.stage(f"evaluating {key} again, for its matrices")
+    request = Request(f"{key} again", record["run"], Setting.from_json(record["setting"]), {}, artifacts=folder)
+    _evaluate(settings, records, request, record, reporter, workers)
+    projection.add_artifacts(key, folder)
+    done.evaluated += 1
+
+
+def _evaluate(
+    settings: Settings,
+    records: Records,
+    request: Request,
+    record: Mapping[str, Any],
+    reporter: Reporter,
+    workers: int,
+) -> None:
+    """Carry out an evaluation whose metrics must be the recorded ones."""
+    setting = request.setting
+    plain = replace(setting, split="", method_seed=None, carried={})
+    answers: dict[int, Answer] = {}
+    with Session(plain, settings, records, reporter, workers=workers, recall=False) as session:
+        if session.setting.data != setting.data:
+            raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
+        log = settings.studies / "rebuild" / "workers.log"
+        session.start_workers(1, log)
+        problems = session.prepared(TEST if setting.split == TEST else VALIDATION)
+        session.evaluate([request], problems, Limits(), answers.__setitem__)
+    result = answers[0].result
+    if result is None:
+        raise ZslplatError(f"{request.label} failed: {answers[0].reason}")
+    _, lines = differences(record["metrics"], result["metrics"])
+    if lines:
+        raise StoreError(f"{request.label} did not give its recorded numbers ({json.dumps(lines[:3])})")

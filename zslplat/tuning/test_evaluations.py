@@ -1,0 +1,72 @@
+"""The refit of a study's winner on all training rows, and its evaluation on the test split, once and for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.config import write_config
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.session import Request, Session, repeat_seed
+from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.studies import OpenStudy
+from zslplat.tuning.trial_log import TrialLog
+from zslplat.tuning.verdicts import remember_test
+
+
+def evaluate_winner(
+    session: Session, study: OpenStudy, log: TrialLog, folder: Path, repeats: int, limits: Limits
+) -> list[dict[str, Any]]:
+    """Return the records of the winner's test evaluations, those that are missing made now.
+
+    Repeats mean something for random methods only. Raises :class:`ZslplatError` where an evaluation fails.
+    """
+    bench, records, winner = session.bench, session.records, log.winner()
+    count = repeats if bench.random else 1
+    keys = [f"trial-{winner}/repeat-{r}" for r in range(count)]
+    known = records.evaluations(study.owner)
+    missing = [r for r in range(count) if keys[r] not in known]
+    if missing:
+        trial = log.records[winner]
+        problems = session.prepared(TEST, session.setting.space)
+        remember_test(study, bench, problems[0][0])
+        session.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
+        requests = []
+        for r in missing:
+            seed = repeat_seed(session.setting.seed, r)
+            run = study.run(keys[r])
+            requests.append(
+                Request(
+                    label=f"final {r}",
+                    run=run,
+                    setting=session.setting.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
+                    parameters=trial["parameters"],
+                    artifacts=records.evaluation_folder(run) / "artifacts",
+                    describe=True,
+                )
+            )
+
+        def keep(position: int, answer: Answer) -> None:
+            if answer.result is None:
+                raise ZslplatError(
+                    f"the final evaluation of trial {winner} failed: {answer.reason}; the trials are recorded; "
+                    "give the same command again, with more --memory where it was stopped for that"
+                )
+            r = missing[position]
+            session.adopt(answer.result)
+            content = {**answer.result, "seed": requests[position].setting.method_seed, "repeat": r, "winner": winner}
+            records.add_evaluation(study.owner, keys[r], TEST, session.setting.data, content)
+
+        # It fits more rows than any trial did, and the time of a trial says nothing about it.
+        session.evaluate(requests, problems, replace(limits, seconds=None), keep)
+        known = records.evaluations(study.owner)
+    return [known[key] for key in keys]
+
+
+def write_best(path: Path, setting: Setting, trial: Mapping[str, Any], study: str, repeats: int) -> None:
+    """Write the winner's configuration, from which ``zslplat run --config`` evaluates it again."""
+    best = setting.evaluation(trial["parameters"], TEST, setting.seed, trial["carry"])
+    write_config(path, best.to_json(), repeats=repeats, study=study, trial=trial["number"])

@@ -1,0 +1,131 @@
+"""The trials of a study as its leader knows them: recorded in order, the best of them, those to be tried again."""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.studies import OpenStudy, finished_trial
+from zslplat.records.trials import FinishedTrial
+from zslplat.space import Space
+
+_STOPPED = "stopped at"  # how the reason of a trial begins that a limit has stopped
+_NOTHING: dict[str, Any] = {
+    **{"state": "failed", "value": None, "metrics": {}, "folds": [], "steps": {}, "carry": {}, "warnings": []}
+}
+
+
+class TrialLog:
+    """The finished trials of a study, what is known of each (``trials``, ``records``), and the way to record more."""
+
+    def __init__(
+        self, study: OpenStudy, space: Space, maximise: bool, reporter: Reporter, wanted: int, folder: Path
+    ) -> None:
+        self.study, self.space, self.maximise = study, space, maximise
+        self.reporter, self.wanted, self.folder = reporter, wanted, folder
+        self.trials: list[FinishedTrial] = []
+        self.records: list[dict[str, Any]] = []
+        for trial, record in study.finished():
+            self.trials.append(trial)
+            self.records.append(record)
+        if self.trials:
+            reporter.note(f"continuing study {study.name!r} after {len(self.trials)} recorded trials")
+
+    def in_order(
+        self, numbers: Sequence[int], parameters: Sequence[Mapping[str, Any]], limits: Limits
+    ) -> OrderedAnswers:
+        """Return the place where the answers of these trials are put, in whatever order they come."""
+        return OrderedAnswers(self, list(numbers), list(parameters), limits)
+
+    def add(self, number: int, parameters: Mapping[str, Any], answer: Answer, started: float, limits: Limits) -> None:
+        """Record what a trial gave; a trial that is recorded already has been tried again."""
+        result = answer.result or _NOTHING
+        seconds, now = result.get("seconds", 0.0), time.time()
+        record = {
+            **result,
+            "number": number,
+            "run": self.study.run(f"trial-{number}"),
+            "parameters": dict(parameters),
+            "reason": answer.reason,
+            "started": max(started, now - seconds) if seconds else started,
+            "ended": now,
+        }
+        if answer.result is None:
+            record["limits"] = {"seconds": limits.seconds, "bytes": limits.bytes}
+            shutil.rmtree(self.folder / f"trial-{number:05d}", ignore_errors=True)
+        trial = finished_trial(record)
+        if number < len(self.records):
+            self.study.retry(record)
+            self.trials[number], self.records[number] = trial, record
+        else:
+            self.study.add(trial, record, self.space)
+            self.trials.append(trial)
+            self.records.append(record)
+        best = self.records[self.winner()]["value"] if self.has_winner else None
+        self.reporter.trial(number + 1, self.wanted, record, best)
+
+    def retried(self, every: bool, limits: Limits) -> list[int]:
+        """Return the failed trials to be tried again: ``every`` one, or those that limits below today's stopped."""
+        failed = [record for record in self.records if record["state"] == "failed"]
+        return [record["number"] for record in failed if every or _may_fit_now(record, limits)]
+
+    @property
+    def has_winner(self) -> bool:
+        """Whether any trial is complete."""
+        return any(trial.state == "complete" for trial in self.trials)
+
+    def winner(self) -> int:
+        """Return the number of the best trial, the first of equals; raises :class:`ZslplatError` where all failed."""
+        complete = [t for t in self.trials if t.state == "complete" and t.value is not None]
+        if not complete:
+            reasons = [r["reason"] for r in self.records if r["reason"]]
+            raise ZslplatError(
+                f"all {len(self.trials)} trials failed; the first because: {reasons[0] if reasons else 'unknown'}"
+            )
+        sign = -1.0 if self.maximise else 1.0
+        return min(complete, key=lambda t: (sign * float(t.value or 0.0), t.number)).number
+
+    def require_winner(self, timeout: float | None) -> None:
+        """Raise :class:`ZslplatError` where the time ran out before any trial was completed."""
+        if not self.has_winner:
+            raise ZslplatError(
+                f"no trial was completed within --timeout {timeout:g} s, {len(self.trials)} failed; finished trials "
+                "are recorded; give more time, or --trial-timeout to stop single trials"
+            )
+
+
+@dataclass
+class OrderedAnswers:
+    """Answers of trials, recorded in the order of the trials: each waits for those before it."""
+
+    log: TrialLog
+    numbers: list[int]
+    parameters: list[Mapping[str, Any]]
+    limits: Limits
+    started: float = field(default_factory=time.time)
+    _waiting: dict[int, Answer] = field(default_factory=dict)
+    _next: int = 0
+
+    def put(self, position: int, answer: Answer) -> None:
+        """Take the answer of the trial at a position, and record what is complete up to there."""
+        self._waiting[position] = answer
+        while self._next in self._waiting:
+            number, parameters = self.numbers[self._next], self.parameters[self._next]
+            self.log.add(number, parameters, self._waiting.pop(self._next), self.started, self.limits)
+            self._next += 1
+
+
+def _may_fit_now(record: Mapping[str, Any], limits: Limits) -> bool:
+    """Tell whether a limit stopped a trial, and today's limits are higher."""
+    before = record.get("limits")
+    if before is None or not record["reason"].startswith(_STOPPED):
+        return False
+    pairs = ((before["seconds"], limits.seconds), (before["bytes"], limits.bytes))
+    return any(old is not None and (new is None or new > old) for old, new in pairs)
