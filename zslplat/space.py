@@ -18,6 +18,8 @@ from typing import Any
 
 from zslplat.errors import UsageError
 from zslplat.multiples import read_multiple, write_multiple
+from zslplat.registry import known_as
+from zslplat.spec import Spec, parse_value
 
 
 @dataclass(frozen=True)
@@ -171,8 +173,6 @@ def check_value(owner: str | type, name: str, value: Any, parameters: Mapping[st
     legal = parameters[name].legal
     if not legal.contains(value):
         if isinstance(owner, type):
-            from zslplat.registry import known_as
-
             owner = known_as(owner)
         raise UsageError(f"{owner}: {name}={value!r} is out of range; expected {legal}")
 
@@ -191,8 +191,6 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
 
     Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
     """
-    from zslplat.spec import Spec, parse_value
-
     core = legal.inner if isinstance(legal, Optional) else legal
     match = _RANGE.match(text)
     result: Range

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,6 +18,7 @@ import numpy as np
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
+from zslplat.registry import registered_name
 from zslplat.space import Parameter, Scaled, Space, check_value
 from zslplat.spec import format_value
 
@@ -26,6 +27,15 @@ BLOCK_ELEMENTS = 1 << 22
 
 # One group of parameters in reading order: the label that owns them, and (name, description, value) of each.
 ParameterGroup = tuple[str, list[tuple[str, Parameter, Any]]]
+
+
+@dataclass(frozen=True)
+class Operators:
+    """What makes kernels of kernels; :mod:`zslplat.kernels.composition`, which stands above this file, provides it."""
+
+    weighted_sum: Callable[[Sequence[float], Sequence[Kernel]], Kernel]
+    product: Callable[[Sequence[Kernel]], Kernel]
+    power: Callable[[Kernel, float], Kernel]
 
 
 class Kernel(ABC):
@@ -43,7 +53,8 @@ class Kernel(ABC):
     input: str = "vectors"
     non_negative: bool = False
     psd: bool = True
-    settled: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()  # parameters that keep their values: left out of the search space
+    operators: ClassVar[Operators]
 
     def __init__(self, **values: Any) -> None:
         self.label = _kebab(type(self).__name__)
@@ -60,8 +71,6 @@ class Kernel(ABC):
 
     def _called(self) -> str:
         """Return what errors of the constructor call the kernel: by its registered name, which may be no label yet."""
-        from zslplat.registry import registered_name
-
         return f"kernel {registered_name(type(self), 'kernels') or self.label}"
 
     # What a subclass implements.
@@ -166,11 +175,10 @@ class Kernel(ABC):
                 raise UnknownNameError(f"parameter of kernel {self}", path, known)
         return self._filled(iter([named.get(path, value) for path, _, value in paths]))
 
-    # The tree of an expression; leaves have one group, nodes add to those of their parts.
+    # A single kernel is a leaf of the tree of an expression; composites override what follows.
 
     def _groups(self) -> list[ParameterGroup]:
-        parameters = {n: replace(p, search=None) if n in self.settled else p for n, p in self.parameters.items()}
-        return [(self.label, [(name, p, getattr(self, name)) for name, p in parameters.items()])]
+        return [(self.label, self._paths())]
 
     def _filled(self, values: Iterator[Any]) -> Kernel:
         other = type(self)(**{name: next(values) for name in self.parameters})
@@ -178,21 +186,11 @@ class Kernel(ABC):
         return other
 
     def _paths(self) -> list[tuple[str, Parameter, Any]]:
-        groups = self._groups()
-        if type(self)._groups is Kernel._groups:
-            return groups[0][1]
-        labels = [label for label, _ in groups]
-        count: dict[str, int] = {}
-        paths: list[tuple[str, Parameter, Any]] = []
-        for label, members in groups:
-            count[label] = count.get(label, 0) + 1
-            prefix = f"{label}.{count[label]}" if labels.count(label) > 1 else label
-            paths += [(f"{prefix}.{name}" if name else prefix, p, value) for name, p, value in members]
-        return paths
+        parameters = {n: replace(p, search=None) if n in self.fixed else p for n, p in self.parameters.items()}
+        return [(name, p, getattr(self, name)) for name, p in parameters.items()]
 
     def _own_path(self, path: str) -> str:
-        single = type(self)._groups is Kernel._groups
-        return path.removeprefix(f"{self.label}.") if single else path
+        return path.removeprefix(f"{self.label}.")
 
     def _symmetric(self, X: np.ndarray) -> np.ndarray:
         dtype = _common_dtype(X, X)
@@ -240,21 +238,17 @@ class Kernel(ABC):
         return hash(str(self))
 
     def __add__(self, other: Kernel) -> Kernel:
-        from zslplat.kernels.composition import weighted_sum
-
-        return weighted_sum([1.0, 1.0], [self, other])
+        return self.operators.weighted_sum([1.0, 1.0], [self, other])
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from zslplat.kernels.composition import product, weighted_sum
-
-        return product([self, other]) if isinstance(other, Kernel) else weighted_sum([float(other)], [self])
+        if isinstance(other, Kernel):
+            return self.operators.product([self, other])
+        return self.operators.weighted_sum([float(other)], [self])
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: float) -> Kernel:
-        from zslplat.kernels.composition import power
-
-        return power(self, exponent)
+        return self.operators.power(self, exponent)
 
 
 def _is_scaled(parameter: Parameter) -> bool:

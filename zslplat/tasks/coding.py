@@ -22,13 +22,13 @@ from zslplat.errors import DataError, MethodError
 from zslplat.figures import MatrixFigure
 from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import class_accuracies, confusion_counts, per_class_accuracy, sample_accuracy
+from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
 
 

@@ -24,12 +24,12 @@ from zslplat.errors import DataError, MethodError
 from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
 from zslplat.methods.exemplars.frozen_steps import freeze
+from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 from zslplat.tasks.zero_shot import confusion
 

@@ -42,11 +42,11 @@ from zslplat.metrics.clustering import (
     matched_classes,
     normalised_mutual_information,
 )
+from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.spec import Spec
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.degenerate import look_at_ranked_features
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 

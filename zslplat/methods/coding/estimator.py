@@ -39,9 +39,9 @@ from zslplat.methods.coding.sparse import vanishing_gamma
 from zslplat.methods.coding.spectrum import clipped, positive_projection
 from zslplat.methods.coding.supervision import bilinear_scores, fit_bilinear, fit_linear, indicators
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
+from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
-from zslplat.tasks.degenerate import look_at_codes
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 

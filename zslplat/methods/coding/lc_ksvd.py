@@ -29,8 +29,8 @@ from zslplat.methods.coding.dictionary import choose_rows
 from zslplat.methods.coding.estimator import check_coding_inputs
 from zslplat.methods.coding.matching_pursuit import pursuit_codes
 from zslplat.methods.coding.supervision import fit_linear, indicators
+from zslplat.metrics.degenerate import look_at_codes
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
-from zslplat.tasks.degenerate import look_at_codes
 
 
 class LCKSVD(Method):

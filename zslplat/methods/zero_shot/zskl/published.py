@@ -56,4 +56,4 @@ class ZSKLPublished(ZSKLOrt):
     def space(self) -> Space:
         """The ranges that tuning searches; the authors' bandwidth stays, unless another kernel is asked for."""
         space = super().space
-        return space if self._settled else {name: r for name, r in space.items() if not name.startswith(PREFIX)}
+        return space if self._kernel_given else {name: r for name, r in space.items() if not name.startswith(PREFIX)}
