@@ -5,10 +5,10 @@ from __future__ import annotations
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError, ZslplatError
+from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import hookimpl
-from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
+from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.selection.base import FeatureSelector
@@ -56,8 +56,10 @@ __all__ = [
     "Outcome",
     "OutcomeWarning",
     "Parameter",
+    "PluginError",
     "Preprocessing",
     "Problem",
+    "RadialForm",
     "RadialKernel",
     "Real",
     "Scaled",

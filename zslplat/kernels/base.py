@@ -83,6 +83,13 @@ class Kernel(ABC):
         """Return what :meth:`evaluate` works on, one row per input; called once per input, before the blocks."""
         return X
 
+    def embedded(self) -> Kernel | None:
+        """Return the kernel of vectors that has the same values on ``embed(X)`` (n, r) as this one on X, if any.
+
+        It lets what is prepared on vectors serve kernels of other inputs.
+        """
+        return None
+
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return k(x, x) (n,) for the rows of X; subclasses with a shorter way override it."""
         A = self.embed(self._checked(X))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
@@ -22,6 +22,11 @@ class Cauchy(RadialKernel):
 
     def __init__(self, sigma: float | str = "1.0/median^2") -> None:
         super().__init__(sigma=sigma)
+
+    @property
+    def form(self) -> RadialForm:
+        """1 / (1 + sigma d), a rational function."""
+        return RadialForm("rational", self.sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return 1 / (1 + sigma d)."""

@@ -230,6 +230,10 @@ class InnerProductComposite(Composite, InnerProductKernel):
 
     parts: list[InnerProductKernel]  # type: ignore[assignment]
 
+    def __init__(self, parts: Sequence[Kernel], numbers: Sequence[float] = ()) -> None:
+        super().__init__(parts, numbers)
+        self.of_inner_product_alone = all(part.of_inner_product_alone for part in self.parts)
+
     def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the combined values."""
         return self.f_and_partials(t, u, v)[0]
@@ -284,7 +288,11 @@ class InnerProductPower(InnerProductComposite, Power):
 
 
 class InnerProductNormalised(InnerProductComposite, Normalised):
-    """f(t, u, v) / sqrt(h(u) h(v)) with h(u) = f(u, u, u)."""
+    """f(t, u, v) / sqrt(h(u) h(v)) with h(u) = f(u, u, u), which depends on the norms whatever f does."""
+
+    def __init__(self, parts: Sequence[Kernel], numbers: Sequence[float] = ()) -> None:
+        super().__init__(parts, numbers)
+        self.of_inner_product_alone = False
 
     def f_and_partials(
         self, t: np.ndarray, u: np.ndarray, v: np.ndarray

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
@@ -20,6 +20,11 @@ class Gaussian(RadialKernel):
 
     def __init__(self, sigma: float | str = "1.0*median") -> None:
         super().__init__(sigma=sigma)
+
+    @property
+    def form(self) -> RadialForm:
+        """exp(-d / (2 sigma^2)), an exponential."""
+        return RadialForm("exponential", 0.5 / self.sigma**2)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-d / (2 sigma^2))."""

@@ -38,9 +38,13 @@ class LogEuclidean(Kernel):
         """Return the half-vectorised logarithms (n, p (p + 1) / 2); logarithms in float64, dtype of X returned."""
         return log_vectors(X).astype(X.dtype, copy=False)
 
+    def embedded(self) -> Gaussian:
+        """Return the Gaussian kernel of the logarithms."""
+        return Gaussian(sigma=self.sigma)
+
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the Gaussian kernel of the embedded rows."""
-        return Gaussian(sigma=self.sigma).evaluate(A, B)
+        return self.embedded().evaluate(A, B)
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return ones."""

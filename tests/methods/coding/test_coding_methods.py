@@ -15,7 +15,7 @@ from zslplat.methods.coding.kbow import KernelBagOfWords
 from zslplat.methods.coding.kllc import LLC, KernelLLC
 from zslplat.methods.coding.ksc import KernelSparseCoding, SparseCoding
 from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.methods.coding.matching_pursuit import pursuit_codes
+from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.src import SRC
 from zslplat.methods.coding.supervised import (

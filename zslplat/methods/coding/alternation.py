@@ -27,13 +27,10 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.gaussian import Gaussian
+from zslplat.kernels.inner_product import declared_form
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
-from zslplat.methods.coding.combination import single_kernel_weights, spread_weights_of_kernels
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.schemes import BagScheme, Scheme
-from zslplat.methods.coding.supervision import (
+from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
     bilinear_loss,
     fit_bilinear,
@@ -42,6 +39,10 @@ from zslplat.methods.coding.supervision import (
     linear_extra,
     linear_loss,
 )
+from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
+from zslplat.methods.coding.kernel_rows import PairValues
+from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.schemes import BagScheme, Scheme
 
 
 @dataclass(frozen=True)
@@ -251,9 +252,11 @@ def _update_kernel(plan: Plan, state: Learned, values: PairValues) -> None:
 
 
 def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
-    if not isinstance(state.kernel, Gaussian):
+    form = declared_form(state.kernel)
+    if form is None or form.name != "exponential":
         raise UsageError(
-            f"learn_kernel=bandwidth works with gaussian and log-euclidean kernels, not with {state.kernel}"
+            "learn_kernel=bandwidth works with gaussian, log-euclidean and other kernels that declare an exponential "
+            f"form, not with {state.kernel}"
         )
     distances = values.distances()
     median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
@@ -262,7 +265,7 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
     if isinstance(scheme, BagScheme) and scheme.sigma is not None:
         sigma = scheme.sigma
         found = learn_bandwidth(
-            0.5 / state.kernel.sigma**2,
+            form.rate,
             median,
             lambda beta: soft_ratio_and_slope(beta, distances, state.projected, sigma, C),
         )
@@ -272,7 +275,7 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
         if plan.include_prior:
             prior = float(scheme.prior(state.K_D, state.k, state.kappa, state.codes).mean())
         found = learn_bandwidth(
-            0.5 / state.kernel.sigma**2,
+            form.rate,
             median,
             lambda beta: ratio_and_slope(beta, distances, B, C, prior),
             box=NARROW if scheme.affine else WIDE,

@@ -24,7 +24,9 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.coding.alternation import Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows, is_drawn
+from zslplat.methods.coding.indefinite import clipped, positive_projection
 from zslplat.methods.coding.kernel_rows import (
     PairValues,
     Statistics,
@@ -35,9 +37,7 @@ from zslplat.methods.coding.kernel_rows import (
 )
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
-from zslplat.methods.coding.sparse import vanishing_gamma
-from zslplat.methods.coding.spectrum import clipped, positive_projection
-from zslplat.methods.coding.supervision import bilinear_scores, fit_bilinear, fit_linear, indicators
+from zslplat.methods.coding.sparse_codes import vanishing_gamma
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as

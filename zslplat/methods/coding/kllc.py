@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, ClassVar
 
 from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, EPSILON, NEIGHBOURS, CodingMethod, in_order
-from zslplat.methods.coding.locality import EPSILON as RIDGE
+from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.schemes import FullLocalScheme, LocalScheme, Scheme
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real
 

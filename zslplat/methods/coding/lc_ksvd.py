@@ -25,10 +25,10 @@ import numpy as np
 from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
 from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.methods.coding.code_classifiers import fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows
 from zslplat.methods.coding.estimator import check_coding_inputs
-from zslplat.methods.coding.matching_pursuit import pursuit_codes
-from zslplat.methods.coding.supervision import fit_linear, indicators
+from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
 

@@ -13,7 +13,7 @@ from zslplat.methods.coding.estimator import (
     CodingMethod,
     in_order,
 )
-from zslplat.methods.coding.locality import EPSILON as RIDGE
+from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.schemes import LocalScheme, Scheme, SparseScheme
 
 

@@ -3,18 +3,16 @@
 Rezende, Zepeda, Ponce, Bach and Perez, "Kernel square-loss exemplar machines for image retrieval", CVPR 2017. Rows
 are samples here; the closed forms, with their table of symbols, are in :mod:`zslplat.methods.exemplars.machine`.
 
-========  ===============  =========  ==============================================================================
-paper     here             shape      meaning
-========  ===============  =========  ==============================================================================
-K = BB'                    (n, n)     Gram matrix of the negatives, never formed
-b_i, v    v                (r,)       L^-1 k(Z, x), with the landmarks Z and L of zslplat.methods.exemplars.landmarks
-          landmarks_, Z    (r, ...)   landmarks
-          map_             (r, r)     L^-T E, so that coordinates are t = k(x, Z) map_ - offset_
-          offset_          (r,)       E' (mean of the b_i)
-          values_, w, E    (r,)       eigenvalues and eigenvectors of the biased covariance of the b_i
-k_00      diag             (n,)       k(x, x)
-u^2       squares          (n,)       k(x, x) - |v|^2, never negative
-========  ===============  =========  ==============================================================================
+| paper   | here          | shape    | meaning                                                                         |
+|---------|---------------|----------|---------------------------------------------------------------------------------|
+| K = BB' |               | (n, n)   | Gram matrix of the negatives, never formed                                      |
+| b_i, v  | v             | (r,)     | L^-1 k(Z, x), with the landmarks Z and L of zslplat.methods.exemplars.landmarks |
+|         | landmarks_, Z | (r, ...) | landmarks                                                                       |
+|         | map_          | (r, r)   | L^-T E, so that coordinates are t = k(x, Z) map_ - offset_                      |
+|         | offset_       | (r,)     | E' (mean of the b_i)                                                            |
+|         | values_, w, E | (r,)     | eigenvalues and eigenvectors of the biased covariance of the b_i                |
+| k_00    | diag          | (n,)     | k(x, x)                                                                         |
+| u^2     | squares       | (n,)     | k(x, x) - |v|^2, never negative                                                 |
 
 The negatives are read twice in blocks (for landmarks, then for mean and covariance of their coordinates), so that
 memory is bounded by the rank. Encoding a row costs r kernel values and one product with an (r, r) matrix.

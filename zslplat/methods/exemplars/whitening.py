@@ -3,14 +3,12 @@
 Hariharan, Malik and Ramanan, "Discriminative decorrelation for clustering and classification", ECCV 2012 (exemplar
 LDA); Jegou and Chum, "Negative evidences and co-occurences in image retrieval", ECCV 2012 (whitening).
 
-========  =============  =========  ================================================================================
-paper     here           shape      meaning
-========  =============  =========  ================================================================================
-mu_0      mean_          (d,)       mean of the negatives
-Sigma     values_, w     (d,)       eigenvalues of their covariance, largest first, with eigenvectors E (d, d)
-          shrinkage, s   scalar     w becomes (1 - s) w + s mean(w)
-          components     scalar     keep the first of the directions only
-========  =============  =========  ================================================================================
+| paper | here         | shape  | meaning                                                                    |
+|-------|--------------|--------|----------------------------------------------------------------------------|
+| mu_0  | mean_        | (d,)   | mean of the negatives                                                      |
+| Sigma | values_, w   | (d,)   | eigenvalues of their covariance, largest first, with eigenvectors E (d, d) |
+|       | shrinkage, s | scalar | w becomes (1 - s) w + s mean(w)                                            |
+|       | components   | scalar | keep the first of the directions only                                      |
 
 Rows become (x - mu) E w^-p, compared by cosine: p = 1/2 whitens, p = 1 gives the discriminant directions.
 """

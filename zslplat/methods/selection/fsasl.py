@@ -2,16 +2,15 @@
 
 Du, Shen, "Unsupervised Feature Selection with Adaptive Structure Learning", KDD 2015. Rows are samples here.
 
-===========  ================  ========  ==============================================================================
-paper        here              shape     meaning
-===========  ================  ========  ==============================================================================
-X            X                 (n, d)    features
-W            W                 (d, K)    projection; a feature counts by the length of its row
-S            S                 (n, n)    global structure: each row as a sparse combination of the others
-P            P                 (n, n)    local structure: row i holds the shares of its k nearest, which sum to 1
-L_S, L_P     laplacian         (n, n)    (I - S)'(I - S), and the Laplacian of the symmetric part of P
-alpha, beta  global_weight, local_weight and gamma = sparsity weigh L_S, L_P and |W|_{2,1}
-===========  ================  ========  ==============================================================================
+| paper       | here       | shape  | meaning                                                                |
+|-------------|------------|--------|------------------------------------------------------------------------|
+| X           | X          | (n, d) | features                                                               |
+| W           | W          | (d, K) | projection; a feature counts by the length of its row                  |
+| S           | S          | (n, n) | global structure: each row as a sparse combination of the others       |
+| P           | P          | (n, n) | local structure: row i holds the shares of its k nearest, summing to 1 |
+| L_S, L_P    | laplacian  | (n, n) | (I - S)'(I - S), and the Laplacian of the symmetric part of P          |
+| alpha, beta | ..._weight |        | ``global_weight`` and ``local_weight``: weights of L_S and L_P         |
+| gamma       | sparsity   |        | weight of |W|_{2,1}                                                    |
 
 Each round learns S and P on the rows (projected by the last W) and then W: the lowest K eigenvectors Y of
 global_weight L_S + local_weight L_P, regressed on X under sparsity |W|_{2,1}. This is the default of the authors' code;
@@ -27,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.methods.base import Diagnostics
-from zslplat.methods.coding.sparse import sparse_codes
+from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     ROWS,
     SEED,

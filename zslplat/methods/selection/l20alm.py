@@ -4,17 +4,15 @@ Cai, Nie, Huang, "Exact Top-k Feature Selection via l2,0-Norm Constraint", IJCAI
 
     min_W,b  |X W + 1 b' - Y|_{2,1}   with at most k non-zero rows of W
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-X', Y      X, Y                (n, ..)   features; one-hot labels (or signatures)
-W, b       W, b                (d, m)    regression and its bias
-V          V                   (d, m)    copy of W with at most k non-zero rows
-E          E                   (n, m)    residual X W + 1 b' - Y
-Lambda     row_price           (d, m)    multiplier of W = V
-Sigma      error_price         (n, m)    multiplier of E = X W + 1 b' - Y
-mu, rho    penalty, growth               penalty of the Lagrangian, and its growth per iteration
-=========  ==================  ========  ==============================================================================
+| paper   | here            | shape   | meaning                                                 |
+|---------|-----------------|---------|---------------------------------------------------------|
+| X', Y   | X, Y            | (n, ..) | features; one-hot labels (or signatures)                |
+| W, b    | W, b            | (d, m)  | regression and its bias                                 |
+| V       | V               | (d, m)  | copy of W with at most k non-zero rows                  |
+| E       | E               | (n, m)  | residual X W + 1 b' - Y                                 |
+| Lambda  | row_price       | (d, m)  | multiplier of W = V                                     |
+| Sigma   | error_price     | (n, m)  | multiplier of E = X W + 1 b' - Y                        |
+| mu, rho | penalty, growth |         | penalty of the Lagrangian, and its growth per iteration |
 
 Each iteration is exact in W and b together, in V and in E, then a step in the multipliers. The matrix of the W-step
 is constant, and is factorised once: (d, d), or (n, n) where there are fewer rows.

@@ -4,15 +4,13 @@ Tibshirani, "Regression Shrinkage and Selection via the Lasso", JRSS B 1996, for
 
     min_W,b   (1 / 2n) |Y - 1 b' - X W|^2 + lambda sum_ij |W_ij|
 
-=========  ==================  ========  ==============================================================================
-symbol     here                shape     meaning
-=========  ==================  ========  ==============================================================================
-X, Y                           (n, ..)   features; one-hot labels, or the signature of each row
-G          gram                (d, d)    centred X'X / n
-q          correlations        (m, d)    centred Y'X / n
-W          W_                  (d, m)    weights
-lambda     strength * largest            ``strength`` is relative to the smallest lambda that gives W = 0
-=========  ==================  ========  ==============================================================================
+| symbol | here               | shape   | meaning                                                          |
+|--------|--------------------|---------|------------------------------------------------------------------|
+| X, Y   |                    | (n, ..) | features; one-hot labels, or the signature of each row           |
+| G      | gram               | (d, d)  | centred X'X / n                                                  |
+| q      | correlations       | (m, d)  | centred Y'X / n                                                  |
+| W      | W_                 | (d, m)  | weights                                                          |
+| lambda | strength * largest |         | ``strength`` is relative to the smallest lambda that gives W = 0 |
 
 Column by column this is  min_w w'G w - 2 q'w + 2 lambda |w|_1, the problem of sparse coding with G as the Gram matrix
 of the atoms, and solved exactly by the same active-set solver.
@@ -26,7 +24,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.coding.sparse import sparse_codes
+from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     TARGET,
     FeatureSelector,

@@ -2,15 +2,13 @@
 
 Cai, Zhang, He, "Unsupervised Feature Selection for Multi-Cluster Data", KDD 2010.
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-W          affinity            (n, n)    k nearest neighbour graph, symmetric by union; binary or heat kernel
-D, L                           (n, n)    degrees, L = D - W
-y_k        embedding           (n, K)    eigenvectors of L y = lambda D y after the constant one (Eq. 2)
-a_k        weights             (d, K)    sparse regression of y_k on the features by LARS (Eq. 4)
-           scores_             (d,)      max over k of |a_kj| (Eq. 5)
-=========  ==================  ========  ==============================================================================
+| paper | here      | shape  | meaning                                                              |
+|-------|-----------|--------|----------------------------------------------------------------------|
+| W     | affinity  | (n, n) | k nearest neighbour graph, symmetric by union; binary or heat kernel |
+| D, L  |           | (n, n) | degrees, L = D - W                                                   |
+| y_k   | embedding | (n, K) | eigenvectors of L y = lambda D y after the constant one (Eq. 2)      |
+| a_k   | weights   | (d, K) | sparse regression of y_k on the features by LARS (Eq. 4)             |
+|       | scores_   | (d,)   | max over k of |a_kj| (Eq. 5)                                         |
 """
 
 from __future__ import annotations

@@ -4,16 +4,14 @@ Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge"
 
     J(W, s) = |Y - X diag(s) W|^2 + alpha |Y - X-bar diag(s) W|^2 + gamma |W|^2,   s >= 0
 
-=================  ==================  ========  ======================================================================
-paper              here                shape     meaning
-=================  ==================  ========  ======================================================================
-X                  X                   (n, d)    features of seen rows
-Y_s                S[y]                (n, m)    signature of each row (or ``row_signatures``)
-X-bar              means               (c, d)    class centres, one row per class here
-W                  W                   (a, m)    weights of the features with s_i > 0
-s                  scores_             (d,)      importance of the features
-alpha, gamma, k    alpha, gamma, k               weight of the centres, ridge, number of features
-=================  ==================  ========  ======================================================================
+| paper           | here            | shape  | meaning                                          |
+|-----------------|-----------------|--------|--------------------------------------------------|
+| X               | X               | (n, d) | features of seen rows                            |
+| Y_s             | S[y]            | (n, m) | signature of each row (or ``row_signatures``)    |
+| X-bar           | means           | (c, d) | class centres, one row per class here            |
+| W               | W               | (a, m) | weights of the features with s_i > 0             |
+| s               | scores_         | (d,)   | importance of the features                       |
+| alpha, gamma, k | alpha, gamma, k |        | weight of the centres, ridge, number of features |
 
 Eq. 4 wants s in {0, 1}^d with sum(s) = k, which ``forward`` takes as it stands. The relaxation in Eq. 5 drops the bound
 as well, and has no minimiser (see ``alternating``). The variants differ in what takes its place.
@@ -73,11 +71,6 @@ class SemFS(FeatureSelector):
     ``decorrelation`` in [0, 1] (not in the printed forms, which take signatures as they are) makes the directions of
     the signatures more equally strong, see ``targets``. ``target="labels"`` replaces them by one-hot labels.
 
-    How the defaults were chosen: by clustering accuracy on held-out classes of the seen part, never on unseen classes:
-    draws of 2, 4 and 11 seen classes of the 16 training letters of isolet, of the training classes of network
-    activations (CIFARAWA) and of digit pairs. ``binary`` is ahead of ``convex`` (at gamma 3) on letters, .61 against
-    .59 with two seen classes, .55 against .52 with four, .72 against .71 with eleven; level on digits; and .02 behind
-    on activations, within the standard error. A larger gamma serves better there (1: .51 against .48).
     Features in different units want ``standardise`` instead of centring.
 
     Scores: s_i where s_i > 0 (``binary``: from 1 for the first feature down to 1 / k for the last); below zero

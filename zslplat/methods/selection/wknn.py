@@ -2,15 +2,13 @@
 
 Bugata, Drotar, "Weighted nearest neighbors feature selection", Knowledge-Based Systems 2019.
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-w          w                   (d,)      feature weights, >= 0
-D                              (n, n)    D_ij = sum_f w_f (x_if - x_jf)^2
-S          S                   (n, n)    exp(-D), zero diagonal
-           P                   (n, n)    S with rows of sum 1; predictions are P Y
-e          errors              (n, m)    Y - P Y
-=========  ==================  ========  ==============================================================================
+| paper | here   | shape  | meaning                                   |
+|-------|--------|--------|-------------------------------------------|
+| w     | w      | (d,)   | feature weights, >= 0                     |
+| D     |        | (n, n) | D_ij = sum_f w_f (x_if - x_jf)^2          |
+| S     | S      | (n, n) | exp(-D), zero diagonal                    |
+|       | P      | (n, n) | S with rows of sum 1; predictions are P Y |
+| e     | errors | (n, m) | Y - P Y                                   |
 
 With C_ij = P_ij <e_i, y_j - yhat_i>, r and c its row and column sums, the gradient of |e|^2 / n is
 

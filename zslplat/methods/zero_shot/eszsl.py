@@ -2,16 +2,14 @@
 
 Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015. Rows are samples here.
 
-========  ==================  ========  =======================================================================
-paper     here                shape     meaning
-========  ==================  ========  =======================================================================
-X'        X                   (n, d)    features
-Y         Y                   (n, c)    labels, {0, 1} or {-1, 1}
-S'        S                   (c, a)    signatures of the seen classes
-V         W                   (d, a)    the bilinear form: score of row x against signature s is x W s'
-gamma     alpha               scalar    ridge on the feature side
-lambda    gamma               scalar    ridge on the signature side
-========  ==================  ========  =======================================================================
+| paper  | here  | shape  | meaning                                                         |
+|--------|-------|--------|-----------------------------------------------------------------|
+| X'     | X     | (n, d) | features                                                        |
+| Y      | Y     | (n, c) | labels, {0, 1} or {-1, 1}                                       |
+| S'     | S     | (c, a) | signatures of the seen classes                                  |
+| V      | W     | (d, a) | the bilinear form: score of row x against signature s is x W s' |
+| gamma  | alpha | scalar | ridge on the feature side                                       |
+| lambda | gamma | scalar | ridge on the signature side                                     |
 
 W = (X'X + alpha I)^-1 X'Y S (S'S + gamma I)^-1. With X'X = Q diag(f) Q' and S'S = R diag(t) R',
 

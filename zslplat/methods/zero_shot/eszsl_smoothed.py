@@ -1,12 +1,10 @@
 """ESZSL with its scores smoothed over the graph of the batch: what the graph alone is worth.
 
-========  ===========  ========  ===========================================================================
-symbol    here         shape     meaning
-========  ===========  ========  ===========================================================================
-P         P            (n, c)    ESZSL's scores as probabilities: softmax of scores over their spread
-W, D      W            (n, n)    cosine graph of the batch, k nearest, the same as MFMR's
-F         return       (n, c)    minimiser of |F - P|^2 + smoothing tr(F'(D - W)F) / mean degree
-========  ===========  ========  ===========================================================================
+| symbol | here   | shape  | meaning                                                              |
+|--------|--------|--------|----------------------------------------------------------------------|
+| P      | P      | (n, c) | ESZSL's scores as probabilities: softmax of scores over their spread |
+| W, D   | W      | (n, n) | cosine graph of the batch, k nearest, the same as MFMR's             |
+| F      | return | (n, c) | minimiser of |F - P|^2 + smoothing tr(F'(D - W)F) / mean degree      |
 """
 
 from __future__ import annotations

@@ -4,14 +4,12 @@ A projection promises one feature vector per class; rows differ from it by noise
 C the pooled within-class scatter of the training rows, the likelihood of the residual asks for the inner product
 u'(C + s I)^-1 v instead of u'v, with s a multiple of the mean variance (shrinkage, because d variances are estimated).
 
-==================  ==========  ===============================================================================
-here                shape       meaning
-==================  ==========  ===============================================================================
-within_directions   (d, r)      eigenvectors Q of C, r <= min(n, d)
-within_values       (r,)        their eigenvalues v; directions outside Q have variance 0
-within_scale        ()          mean eigenvalue over all d, trace / d
-shrinkage           scalar      s in units of within_scale
-==================  ==========  ===============================================================================
+| here              | shape  | meaning                                                   |
+|-------------------|--------|-----------------------------------------------------------|
+| within_directions | (d, r) | eigenvectors Q of C, r <= min(n, d)                       |
+| within_values     | (r,)   | their eigenvalues v; directions outside Q have variance 0 |
+| within_scale      | ()     | mean eigenvalue over all d, trace / d                     |
+| shrinkage         | scalar | s in units of within_scale                                |
 
 (C + s I)^-1 = I / s + Q diag(1 / (v + s) - 1 / s) Q', whatever r is; no inverse is formed.
 """

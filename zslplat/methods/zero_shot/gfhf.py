@@ -3,14 +3,12 @@
 Zhu, Ghahramani and Lafferty, "Semi-supervised learning using Gaussian fields and harmonic functions", ICML 2003. The
 labelled nodes are the classes themselves: each is placed in feature space by ridge regression from signatures.
 
-========  ==================  ==========  =====================================================================
-paper     here                shape       meaning
-========  ==================  ==========  =====================================================================
-          M                   (a, d)      ridge regression from signatures to (centred) features
-W_uu      W                   (n, n)      cosine graph of the batch, k nearest
-W_ul      joined              (n, c)      cosine of each class's promised vector with its nearest rows
-f_u       scores              (n, c)      (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class
-========  ==================  ==========  =====================================================================
+| paper | here   | shape  | meaning                                                              |
+|-------|--------|--------|----------------------------------------------------------------------|
+|       | M      | (a, d) | ridge regression from signatures to (centred) features               |
+| W_uu  | W      | (n, n) | cosine graph of the batch, k nearest                                 |
+| W_ul  | joined | (n, c) | cosine of each class's promised vector with its nearest rows         |
+| f_u   | scores | (n, c) | (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class |
 """
 
 from __future__ import annotations

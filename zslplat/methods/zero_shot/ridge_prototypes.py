@@ -3,15 +3,13 @@
 The control for projections from signatures to features: no constraint of sign, no graph, one closed form. Rows are
 samples here.
 
-========  ===========  ========  ==============================================================================
-symbol    here         shape     meaning
-========  ===========  ========  ==============================================================================
-X         X            (n, d)    features of seen classes; m_X their mean over rows (``mean_``)
-S         S            (c, a)    signatures of seen classes; m_S their mean over rows (``signature_mean_``)
-Y         Y            (n, c)    labels, one-hot; enters only through class sums Y'X and counts Y'Y = diag(N)
-M         M_           (a, d)    regression: class s has the prototype m_X + (s - m_S) M
-C         metric_      (d, d)    pooled within-class scatter, of which :mod:`feature_metric` makes the inner product
-========  ===========  ========  ==============================================================================
+| symbol | here    | shape  | meaning                                                                             |
+|--------|---------|--------|-------------------------------------------------------------------------------------|
+| X      | X       | (n, d) | features of seen classes; m_X their mean over rows (``mean_``)                      |
+| S      | S       | (c, a) | signatures of seen classes; m_S their mean over rows (``signature_mean_``)          |
+| Y      | Y       | (n, c) | labels, one-hot; enters only through class sums Y'X and counts Y'Y = diag(N)        |
+| M      | M_      | (a, d) | regression: class s has the prototype m_X + (s - m_S) M                             |
+| C      | metric_ | (d, d) | pooled within-class scatter, of which :mod:`feature_metric` makes the inner product |
 
 The minimiser of |X - 1 m' - (Y S) M|^2 + ridge |M|^2 over M and the offset m, which is not penalised, solves
 

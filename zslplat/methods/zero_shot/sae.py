@@ -2,14 +2,12 @@
 
 Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017. Rows are samples here.
 
-========  ===========  ========  ==============================================================================
-paper     here         shape     meaning
-========  ===========  ========  ==============================================================================
-X'        X            (n, d)    features
-S'        Y S          (n, a)    the signature of each row's class
-W         W            (a, d)    encoder; W' decodes
-lambda    lam          scalar    weight of the encoder's error against the decoder's
-========  ===========  ========  ==============================================================================
+| paper  | here | shape  | meaning                                             |
+|--------|------|--------|-----------------------------------------------------|
+| X'     | X    | (n, d) | features                                            |
+| S'     | Y S  | (n, a) | the signature of each row's class                   |
+| W      | W    | (a, d) | encoder; W' decodes                                 |
+| lambda | lam  | scalar | weight of the encoder's error against the decoder's |
 
 The minimiser of |X' - W'S|^2 + lam |W X - S|^2 (in the paper's columns) solves A W + lam W B = (1 + lam) C with
 A = S'Y'Y S (a, a), B = X'X (d, d), C = S'Y'X (a, d). With A = R diag(t) R' and B = Q diag(f) Q',

@@ -11,7 +11,6 @@ from typing import Any, ClassVar
 
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.kernel_parameter import ANY
-from zslplat.methods.zero_shot.zskl.objective import is_dot_product
 from zslplat.methods.zero_shot.zskl.zskl import PARAMETERS, ZSKL
 from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition
 
@@ -65,13 +64,13 @@ class ZSKLOrt(ZSKL):
         """The ranges that tuning searches; alpha only where the kernel has the penalty of Eq. 11."""
         space = super().space
         if str(self.kernel) != ANY:
-            if not is_dot_product(self._inner_product(self.parsed_kernel())):
+            if not self._inner_product(self.parsed_kernel()).of_inner_product_alone:
                 del space["alpha"]
             return space
         dots = [
             name
             for name, kernel in self.fitting_kernels().items()
-            if isinstance(kernel, InnerProductKernel) and is_dot_product(kernel)
+            if isinstance(kernel, InnerProductKernel) and kernel.of_inner_product_alone
         ]
         space["alpha"] = with_condition(space["alpha"], {"kernel": tuple(dots)})
         return space

@@ -30,7 +30,7 @@ from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
-from zslplat.methods.zero_shot.zskl.objective import Objective, is_dot_product
+from zslplat.methods.zero_shot.zskl.objective import Objective
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
 from zslplat.methods.zero_shot.zskl.zskl import PARAMETERS, ZSKL
 from zslplat.multiples import absolute
@@ -152,7 +152,7 @@ class ZSKLSubspaces(ZSKL):
 
     def _kernels(self, X: np.ndarray, S: np.ndarray) -> list[np.ndarray]:
         kernel, sim = self.kernel_, self.similarity(S)
-        both = not is_dot_product(kernel)
+        both = not kernel.of_inner_product_alone
         scores: np.ndarray = np.empty((1 + both, len(X), len(S)), dtype=self._dtype)
         norms = squared_norms(X)
         for c in range(len(S)):

@@ -38,7 +38,7 @@ from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.objective import Objective, is_dot_product, objective_value
+from zslplat.methods.zero_shot.zskl.objective import Objective, objective_value
 from zslplat.methods.zero_shot.zskl.training import Schedule, Training
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Text
@@ -239,7 +239,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         """Return Eq. 9, 10 or 11 for classes of ``sizes`` (c,) rows, divided by the mean weight of the right class."""
         classes = len(sizes)
         mean = max(1, classes - 1) if self.right_weight == "wrong-classes" else n / classes
-        dot = is_dot_product(kernel)
+        dot = kernel.of_inner_product_alone
         return Objective(
             both=self.both_projections and not dot,
             wrong=self.lam / mean,
@@ -258,7 +258,7 @@ class ZSKL(KernelMethod, ZeroShotMethod):
         Z = X @ self.W_
         t = Z @ S.T
         kernels = [kernel.f(t, squared_norms(Z)[:, None], squared_norms(S)[None, :])]
-        if self.both_projections and not is_dot_product(kernel):
+        if self.both_projections and not kernel.of_inner_product_alone:
             # <x, W y> is t again; only |W y|^2 is new.
             kernels.append(kernel.f(t, squared_norms(X)[:, None], squared_norms(S @ self.W_.T)[None, :]))
         return kernels

@@ -3,16 +3,14 @@
 Xu, Shen, Yang, Zhang, Shen and Song, "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
 Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
 
-========  ===========  ==========  ============================================================================
-paper     here         shape       meaning
-========  ===========  ==========  ============================================================================
-X_s'      X            (n, d)      features of seen classes, non-negative, rows of unit length
-A_s'      S            (c, a)      signatures of seen classes, non-negative
-Y_s       Y            (n, c)      labels, one-hot; enters only through class sums and counts
-U         U            (d, a)      projection: U s is the feature vector that signature s promises
-W^F       W            (d, d)      graph of the features (columns of X), k nearest by cosine
-lambda    lam          scalar      weight of the feature graph
-========  ===========  ==========  ============================================================================
+| paper  | here | shape  | meaning                                                         |
+|--------|------|--------|-----------------------------------------------------------------|
+| X_s'   | X    | (n, d) | features of seen classes, non-negative, rows of unit length     |
+| A_s'   | S    | (c, a) | signatures of seen classes, non-negative                        |
+| Y_s    | Y    | (n, c) | labels, one-hot; enters only through class sums and counts      |
+| U      | U    | (d, a) | projection: U s is the feature vector that signature s promises |
+| W^F    | W    | (d, d) | graph of the features (columns of X), k nearest by cosine       |
+| lambda | lam  | scalar | weight of the feature graph                                     |
 
 An update of U touches (d, a) and (a, a) matrices and the sparse graph: X enters through Y'X, the counts and |X|^2.
 
@@ -47,8 +45,8 @@ from zslplat.methods.neighbours import affinity, degrees, largest_k, nearest
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric, unit_rows
-from zslplat.methods.zero_shot.mfmr.factorisation import Factorisation, factorise
-from zslplat.methods.zero_shot.mfmr.trifactorisation import learn_both
+from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
 
 

@@ -1,17 +1,15 @@
 """MFMR with the joint prediction scheme: the labels of a batch are one non-negative factor over its own graph.
 
 Xu et al., "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning", CVPR 2017: Eqs. 11 to 14
-and Algorithm 2. Rows are samples here; U is learned as in :mod:`zslplat.methods.zero_shot.mfmr.mfmr`.
+and Algorithm 2. Rows are samples here; U is learned as in :mod:`zslplat.methods.zero_shot.mfmr.common_scheme`.
 
-========  ===========  ==========  ============================================================================
-paper     here         shape       meaning
-========  ===========  ==========  ============================================================================
-X_u'      X            (n, d)      features of the batch that is scored, non-negative, rows of unit length
-A_u'      S            (c, a)      signatures that the batch may belong to
-V_u       V            (n, c)      scores: row i belongs to the class of its largest entry
-W^I       W            (n, n)      graph of the rows of the batch, k nearest by cosine
-gamma     gamma        scalar      weight of the row graph, against 1 for a row's own evidence
-========  ===========  ==========  ============================================================================
+| paper | here  | shape  | meaning                                                                 |
+|-------|-------|--------|-------------------------------------------------------------------------|
+| X_u'  | X     | (n, d) | features of the batch that is scored, non-negative, rows of unit length |
+| A_u'  | S     | (c, a) | signatures that the batch may belong to                                 |
+| V_u   | V     | (n, c) | scores: row i belongs to the class of its largest entry                 |
+| W^I   | W     | (n, n) | graph of the rows of the batch, k nearest by cosine                     |
+| gamma | gamma | scalar | weight of the row graph, against 1 for a row's own evidence             |
 
 The form used by default minimises over V >= 0, by Eq. 13 in its form for signed data,
 
@@ -39,8 +37,8 @@ from scipy import sparse
 from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.neighbours import affinity, degrees, nearest
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
-from zslplat.methods.zero_shot.mfmr.factorisation import TINY, Factorisation, factorise
-from zslplat.methods.zero_shot.mfmr.mfmr import MFMR, require_non_negative
+from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factorisation, factorise
 from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
 
 
