@@ -25,6 +25,7 @@ from zslplat.space import (
     Scaled,
     Space,
     Text,
+    with_defaults,
 )
 from zslplat.tables import Table
 from zslplat.tasks.base import Metric, Outcome, Problem, Task
@@ -75,4 +76,5 @@ __all__ = [
     "check_fit_inputs",
     "hookimpl",
     "parse_kernel",
+    "with_defaults",
 ]

@@ -19,7 +19,7 @@ from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
 from zslplat.registry import registered_name
-from zslplat.space import Parameter, Scaled, Space, check_value
+from zslplat.space import Parameter, Parameterised, Scaled, Space, check_value
 from zslplat.spec import format_value
 
 # Elements of one block: 4 million, so that the temporaries of a block stay near 16 MiB (float32) or 32 MiB each.
@@ -38,18 +38,17 @@ class Operators:
     power: Callable[[Kernel, float], Kernel]
 
 
-class Kernel(ABC):
+class Kernel(Parameterised, ABC):
     """Base of every kernel plugin; subclass this one where only values are known, not derivatives.
 
-    A subclass declares ``summary``, ``citation``, ``parameters`` (the table that methods use, too), ``psd`` (False for
-    a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd`` for (n, p, p)),
-    gives its defaults in a constructor that hands all values to ``super().__init__``, and implements
-    :meth:`evaluate`. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
+    A subclass declares ``summary``, ``citation``, ``parameters`` (as methods do: the constructor follows from them),
+    ``psd`` (False for a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd``
+    for (n, p, p)), and implements :meth:`evaluate`. One that writes its own constructor hands all values to
+    ``super().__init__``. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
     """
 
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     input: str = "vectors"
     non_negative: bool = False
     psd: bool = True
@@ -57,6 +56,10 @@ class Kernel(ABC):
     operators: ClassVar[Operators]
 
     def __init__(self, **values: Any) -> None:
+        self.take_parameters(values)
+
+    def take_parameters(self, values: Mapping[str, Any]) -> None:
+        """Store the values of all parameters; raises UsageError for one that is illegal or missing."""
         self.label = _kebab(type(self).__name__)
         for name, value in values.items():
             if name not in self.parameters:

@@ -15,13 +15,13 @@ class Cauchy(RadialKernel):
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
     parameters = {
         "sigma": Parameter(
-            "inverse squared radius", Scaled(POSITIVE, "/median^2"), Real(0.01, 100, log=True, unit="/median^2")
+            "inverse squared radius",
+            Scaled(POSITIVE, "/median^2"),
+            Real(0.01, 100, log=True, unit="/median^2"),
+            default="1.0/median^2",
         ),
     }
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0/median^2") -> None:
-        super().__init__(sigma=sigma)
 
     @property
     def form(self) -> RadialForm:

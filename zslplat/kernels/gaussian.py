@@ -14,12 +14,11 @@ class Gaussian(RadialKernel):
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "sigma": Parameter("radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median")),
+        "sigma": Parameter(
+            "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
+        ),
     }
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0*median") -> None:
-        super().__init__(sigma=sigma)
 
     @property
     def form(self) -> RadialForm:

@@ -26,13 +26,11 @@ class LogEuclidean(Kernel):
             "radius; median: of the log-Euclidean distance",
             Scaled(POSITIVE, "*median"),
             Real(0.1, 10, log=True, unit="*median"),
+            default="1.0*median",
         ),
     }
     input = "spd"
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0*median") -> None:
-        super().__init__(sigma=sigma)
 
     def embed(self, X: np.ndarray) -> np.ndarray:
         """Return the half-vectorised logarithms (n, p (p + 1) / 2); logarithms in float64, dtype of X returned."""

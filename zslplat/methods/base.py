@@ -5,18 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import PluginError, UnknownNameError, UsageError
+from zslplat.figures import Figure
 from zslplat.registry import known_as, registry
-from zslplat.space import Parameter, Space, check_value, default_space
-
-if TYPE_CHECKING:
-    from zslplat.figures import Figure
+from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
 
 Arrays = dict[str, np.ndarray]
 
@@ -33,16 +31,17 @@ class Diagnostics:
     numbers: dict[str, float] = field(default_factory=dict)
 
 
-class Method(BaseEstimator):
+class Method(Parameterised, BaseEstimator):
     """Base of every method plugin.
 
-    ``kind`` says which tasks take it; ``parameters`` describes each constructor parameter (defaults are the
-    constructor's own); ``preprocessing`` is applied by the platform before any array reaches the method;
-    ``transductive`` declares that the rows of a batch are scored jointly; ``random`` that the seed matters, so that
-    repeats mean something; ``step_parameter`` names the parameter that bounds the steps of ``fit_steps`` (its best
-    value on validation is carried to the refit); ``tolerance`` is the relative deviation that reordering rows or
-    classes, or another number of threads, may cause, with ``tolerance_reason`` saying why it is not tighter.
-    ``expected_failures`` names checks of the conformance kit that the method cannot pass, with the reason.
+    ``kind`` says which tasks take it; ``parameters`` declares each hyperparameter, from which the constructor follows
+    (:class:`~zslplat.space.Parameterised`), unless a class writes its own; ``preprocessing`` is applied by the
+    platform before any array reaches the method; ``transductive`` declares that the rows of a batch are scored
+    jointly; ``random`` that the seed matters, so that repeats mean something; ``step_parameter`` names the parameter
+    that bounds the steps of ``fit_steps`` (its best value on validation is carried to the refit); ``tolerance`` is the
+    relative deviation that reordering rows or classes, or another number of threads, may cause, with
+    ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
+    the method cannot pass, with the reason.
     Learned state ends in ``_``.
     """
 
@@ -50,7 +49,6 @@ class Method(BaseEstimator):
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     tags: ClassVar[tuple[str, ...]] = ()
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     preprocessing: ClassVar[Preprocessing] = Preprocessing()
     transductive: ClassVar[bool] = False
     random: ClassVar[bool] = False

@@ -12,14 +12,13 @@ Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases".
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
-from collections.abc import Callable, Mapping
-from typing import Any, ClassVar, Self
+from collections.abc import Mapping
+from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
+from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
@@ -35,92 +34,99 @@ from zslplat.methods.coding.kernel_rows import (
     mean_diagonal,
     prepare_values,
 )
+from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
 from zslplat.methods.coding.sparse_codes import vanishing_gamma
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.space import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    Choice,
+    Integer,
+    Optional,
+    Parameter,
+    Real,
+    Space,
+    Text,
+    with_defaults,
+)
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 
 COMMON: dict[str, Parameter] = {
-    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
+    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"),
     "dictionary": Parameter(
         "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
         "class, nearest to kernel k-means centres, the same per class",
         Choice(("samples", "class-samples", "k-means", "class-k-means")),
+        default="samples",
     ),
     "atoms": Parameter(
         "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
         Optional(Integer(1)),
+        default=None,
     ),
     "learning": Parameter(
         "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
         "bounded norms",
         Choice(("fixed", "free", "constrained")),
+        default="fixed",
     ),
-    "iterations": Parameter("rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1)),
+    "iterations": Parameter(
+        "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
+    ),
     "learn_kernel": Parameter(
         "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
         Choice(("fixed", "bandwidth", "weights", "weights-paper")),
+        default="fixed",
     ),
-    "include_prior": Parameter("count the prior among the reconstruction error that sets the bandwidth", BOOLEAN),
-    "togetherness": Parameter("how strongly learned kernel weights are held together; large: the average", POSITIVE),
+    "include_prior": Parameter(
+        "count the prior among the reconstruction error that sets the bandwidth", BOOLEAN, default=False
+    ),
+    "togetherness": Parameter(
+        "how strongly learned kernel weights are held together; large: the average", POSITIVE, default=1.0
+    ),
     "rule": Parameter(
         "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
         Choice(("auto", "residual", "nearest", "linear", "bilinear")),
+        default="auto",
     ),
-    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE),
+    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4),
     "code_scaling": Parameter(
-        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2"))
+        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2")), default="raw"
     ),
     "scale": Parameter(
         "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
         Choice(("mean", "absolute")),
+        default="mean",
     ),
     "indefinite": Parameter(
         "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
         Choice(("refuse", "clip")),
+        default="refuse",
     ),
-    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1)),
-    "seed": Parameter("draws atoms", Integer(0)),
-}
-COMMON_DEFAULTS: dict[str, Any] = {
-    "kernel": "gaussian",
-    "dictionary": "samples",
-    "atoms": None,
-    "learning": "fixed",
-    "iterations": 8,
-    "learn_kernel": "fixed",
-    "include_prior": False,
-    "togetherness": 1.0,
-    "rule": "auto",
-    "rho": 1e-4,
-    "code_scaling": "raw",
-    "scale": "mean",
-    "indefinite": "refuse",
-    "threads": 1,
-    "seed": 0,
+    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1), default=1),
+    "seed": Parameter("draws atoms", Integer(0), default=0),
 }
 SUPERVISED: dict[str, Parameter] = {
-    **COMMON,
-    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True)),
-    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True)),
-    "recode": Parameter("code the training samples without labels before the last fit of the classifier", BOOLEAN),
+    **with_defaults(COMMON, dictionary="class-k-means", learning="constrained"),
+    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True), default=0.1),
+    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True), default=1e-5),
+    "recode": Parameter(
+        "code the training samples without labels before the last fit of the classifier", BOOLEAN, default=True
+    ),
 }
-SUPERVISED_DEFAULTS: dict[str, Any] = {
-    **COMMON_DEFAULTS,
-    "dictionary": "class-k-means",
-    "learning": "constrained",
-    "eta": 0.1,
-    "rho": 1e-5,
-    "recode": True,
-}
-GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True))
-NEIGHBOURS = Parameter("number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True))
-EPSILON = Parameter("ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE)
+GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-3)
+NEIGHBOURS = Parameter(
+    "number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True), default=30
+)
+EPSILON = Parameter(
+    "ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE, default=RIDGE
+)
 
 
 class CodingMethod(KernelMethod):
@@ -138,8 +144,6 @@ class CodingMethod(KernelMethod):
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
 
-    # Constructor parameters with their defaults; a subclass that sets it gets the constructor that goes with it.
-    initial: ClassVar[dict[str, Any]]
     dictionary: str
     atoms: int | None
     learning: str
@@ -154,11 +158,6 @@ class CodingMethod(KernelMethod):
     indefinite: str
     threads: int
     seed: int
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "initial" in vars(cls):
-            cls.__init__ = constructor(cls.initial)  # type: ignore[method-assign]
 
     @abstractmethod
     def scheme(self) -> Scheme:
@@ -367,23 +366,6 @@ def check_coding_inputs(X: np.ndarray, y: np.ndarray) -> None:
         )
 
 
-def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
-    """Return an ``__init__`` with these keyword parameters, each stored under its name, as scikit-learn wants it."""
-
-    def __init__(self: Any, **values: Any) -> None:
-        for name in values:
-            if name not in defaults:
-                raise UnknownNameError(f"parameter of {known_as(type(self))}", name, defaults)
-        for name, value in {**defaults, **values}.items():
-            setattr(self, name, value)
-
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
-    __init__.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
-    return __init__
-
-
-def in_order(first: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the kernel, then the scheme's own entries, then what all methods share."""
+def in_order(first: Mapping[str, Parameter], others: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return the kernel, then the scheme's own parameters, then what all methods share."""
     return {"kernel": others["kernel"], **first, **{name: v for name, v in others.items() if name not in first}}

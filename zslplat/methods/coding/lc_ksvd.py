@@ -43,38 +43,27 @@ class LCKSVD(Method):
     tolerance = 1e-4
     tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1))),
-        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True)),
-        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True)),
-        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True)),
-        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE),
+        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1)), default=None),
+        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True), default=30),
+        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
+        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
+        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE, default=1e-4),
         "scale": Parameter(
             "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
             Choice(("mean", "absolute")),
+            default="mean",
         ),
-        "iterations": Parameter("rounds of K-SVD", Integer(0)),
-        "seed": Parameter("draws the first atoms", Integer(0)),
+        "iterations": Parameter("rounds of K-SVD", Integer(0), default=10),
+        "seed": Parameter("draws the first atoms", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        atoms: int | None = None,
-        nonzeros: int = 30,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        rho: float = 1e-4,
-        scale: str = "mean",
-        iterations: int = 10,
-        seed: int = 0,
-    ) -> None:
-        self.atoms = atoms
-        self.nonzeros = nonzeros
-        self.alpha = alpha
-        self.beta = beta
-        self.rho = rho
-        self.scale = scale
-        self.iterations = iterations
-        self.seed = seed
+    atoms: int | None
+    nonzeros: int
+    alpha: float
+    beta: float
+    rho: float
+    scale: str
+    iterations: int
+    seed: int
 
     @property
     def is_random(self) -> bool:

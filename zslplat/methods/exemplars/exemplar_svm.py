@@ -37,29 +37,23 @@ class ExemplarSVM(ExemplarMethod):
     tolerance = 1e-2
     tolerance_reason = "the solver stops at its own tolerance and visits rows in a drawn order"
     parameters = {
-        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True)),
-        "positive_weight": Parameter("penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True)),
-        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge"))),
-        "negatives": Parameter("number of negatives that are drawn from the pool; none: all", Optional(Integer(1))),
-        "iterations": Parameter("passes of the solver at most", Integer(1)),
-        "seed": Parameter("draws negatives and the solver's order", Integer(0)),
+        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
+        "positive_weight": Parameter(
+            "penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True), default=10.0
+        ),
+        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge")), default="squared_hinge"),
+        "negatives": Parameter(
+            "number of negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None
+        ),
+        "iterations": Parameter("passes of the solver at most", Integer(1), default=1000),
+        "seed": Parameter("draws negatives and the solver's order", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        positive_weight: float = 10.0,
-        loss: str = "squared_hinge",
-        negatives: int | None = None,
-        iterations: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.C = C
-        self.positive_weight = positive_weight
-        self.loss = loss
-        self.negatives = negatives
-        self.iterations = iterations
-        self.seed = seed
+    C: float
+    positive_weight: float
+    loss: str
+    negatives: int | None
+    iterations: int
+    seed: int
 
     def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
         """Keep the negatives (n, d), or as many of them as are wanted."""

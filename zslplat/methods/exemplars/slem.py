@@ -46,12 +46,6 @@ class SLEM(SquareLossMethod):
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     parameters = PARAMETERS
 
-    def __init__(self, lam: float = 1e-2, theta: float = 1.0, scores: str = "cosine", scale: str = "variance") -> None:
-        self.lam = lam
-        self.scale = scale
-        self.theta = theta
-        self.scores = scores
-
     def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives; they serve every parameter."""
         count = count_rows(negatives)

@@ -17,10 +17,18 @@ from zslplat.methods.exemplars.moments import Spectrum
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 PARAMETERS = {
-    "lam": Parameter("ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True)),
-    "scale": Parameter("unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute"))),
-    "theta": Parameter("weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE),
-    "scores": Parameter("cosine between machines, or their raw inner product", Choice(("cosine", "raw"))),
+    "lam": Parameter(
+        "ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True), default=1e-2
+    ),
+    "scale": Parameter(
+        "unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute")), default="variance"
+    ),
+    "theta": Parameter(
+        "weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE, default=1.0
+    ),
+    "scores": Parameter(
+        "cosine between machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine"
+    ),
 }
 
 

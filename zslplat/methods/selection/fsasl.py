@@ -125,43 +125,34 @@ class FSASL(FeatureSelector):
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "global_weight": Parameter("weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True)),
-        "local_weight": Parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True)),
+        "global_weight": Parameter(
+            "weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
+        ),
+        "local_weight": Parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
         "sparsity": Parameter(
             "weight of |W|_{2,1}, relative to the smallest that gives no features",
             Real(0, 1, open_low=True),
             Real(1e-2, 0.9, log=True),
+            default=0.1,
         ),
-        "strength": Parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True)),
-        "neighbours": Parameter("neighbours of the local structure", Integer(1)),
-        "clusters": Parameter("number of eigenvectors; none for the number of seen classes", Optional(Integer(1))),
-        "iterations": Parameter("rounds of structure and projection", Integer(1)),
-        "rows": ROWS,
-        "seed": SEED,
+        "strength": Parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True), default=0.01),
+        "neighbours": Parameter("neighbours of the local structure", Integer(1), default=5),
+        "clusters": Parameter(
+            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+        ),
+        "iterations": Parameter("rounds of structure and projection", Integer(1), default=5),
+        "rows": ROWS.with_default(500),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        global_weight: float = 1.0,
-        local_weight: float = 1.0,
-        sparsity: float = 0.1,
-        strength: float = 0.01,
-        neighbours: int = 5,
-        clusters: int | None = None,
-        iterations: int = 5,
-        rows: int | None = 500,
-        seed: int = 0,
-    ) -> None:
-        self.global_weight = global_weight
-        self.local_weight = local_weight
-        self.sparsity = sparsity
-        self.strength = strength
-        self.neighbours = neighbours
-        self.clusters = clusters
-        self.iterations = iterations
-        self.rows = rows
-        self.seed = seed
+    global_weight: float
+    local_weight: float
+    sparsity: float
+    strength: float
+    neighbours: int
+    clusters: int | None
+    iterations: int
+    rows: int | None
+    seed: int
 
     def fit(
         self,

@@ -197,33 +197,21 @@ class L20ALM(FeatureSelector):
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of iterations carry rounding along"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": FEATURES,
-        "penalty": Parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True)),
-        "growth": Parameter("growth of the penalty per iteration", Real(1, 2)),
-        "iterations": Parameter("iterations at most", Integer(1)),
-        "target": TARGET,
-        "rows": ROWS,
-        "seed": SEED,
+        "k": FEATURES.with_default(None),
+        "penalty": Parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True), default=1e-2),
+        "growth": Parameter("growth of the penalty per iteration", Real(1, 2), default=1.05),
+        "iterations": Parameter("iterations at most", Integer(1), default=500),
+        "target": TARGET.with_default("labels"),
+        "rows": ROWS.with_default(2000),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        penalty: float = 1e-2,
-        growth: float = 1.05,
-        iterations: int = 500,
-        target: str = "labels",
-        rows: int | None = 2000,
-        seed: int = 0,
-    ) -> None:
-        self.k = k
-        self.penalty = penalty
-        self.growth = growth
-        self.iterations = iterations
-        self.target = target
-        self.rows = rows
-        self.seed = seed
+    k: int | None
+    penalty: float
+    growth: float
+    iterations: int
+    target: str
+    rows: int | None
+    seed: int
 
     def fit(
         self,

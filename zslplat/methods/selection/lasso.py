@@ -34,7 +34,7 @@ from zslplat.methods.selection.base import (
     with_pull,
 )
 from zslplat.methods.selection.statistics import has_gram, regression_statistics
-from zslplat.space import Choice, Parameter, Real, Space
+from zslplat.space import Choice, Parameter, Real, Space, with_defaults
 
 # Relative rounding of a Gram matrix of float32 products; without it, a singular one may have negative pivots.
 SINGLE_PRECISION = 1e-6
@@ -74,15 +74,16 @@ class LassoLabels(FeatureSelector):
             "weight of the l1 norm, relative to the smallest that gives no features",
             Real(0, 1, open_low=True),
             Real(0.03, 0.9, log=True),
+            default=0.1,
         ),
-        "target": TARGET,
-        "score": Parameter("what ranks a feature with several weights", Choice(("length", "largest"))),
+        "target": TARGET.with_default("labels"),
+        "score": Parameter(
+            "what ranks a feature with several weights", Choice(("length", "largest")), default="length"
+        ),
     }
-
-    def __init__(self, *, strength: float = 0.1, target: str = "labels", score: str = "length") -> None:
-        self.strength = strength
-        self.target = target
-        self.score = score
+    strength: float
+    target: str
+    score: str
 
     def prepare_fit(
         self,
@@ -135,6 +136,4 @@ class LassoAttributes(LassoLabels):
 
     summary = "LASSO on class or row signatures"
     tags = ("baseline", "supervised", "signatures", "linear")
-
-    def __init__(self, *, strength: float = 0.1, target: str = "attributes", score: str = "length") -> None:
-        super().__init__(strength=strength, target=target, score=score)
+    parameters = with_defaults(LassoLabels.parameters, target="attributes")

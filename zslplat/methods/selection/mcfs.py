@@ -80,30 +80,21 @@ class MCFS(FeatureSelector):
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "neighbours": Parameter("neighbours in the graph", Integer(1), Integer(3, 15)),
-        "heat": Parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False))),
-        "clusters": Parameter("number of eigenvectors; none for the number of seen classes", Optional(Integer(1))),
-        "cardinality": Parameter("features that each regression may use", Integer(1), Integer(10, 100)),
-        "rows": ROWS,
-        "seed": SEED,
+        "neighbours": Parameter("neighbours in the graph", Integer(1), Integer(3, 15), default=5),
+        "heat": Parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False)), default=False),
+        "clusters": Parameter(
+            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+        ),
+        "cardinality": Parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50),
+        "rows": ROWS.with_default(3000),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        neighbours: int = 5,
-        heat: bool = False,
-        clusters: int | None = None,
-        cardinality: int = 50,
-        rows: int | None = 3000,
-        seed: int = 0,
-    ) -> None:
-        self.neighbours = neighbours
-        self.heat = heat
-        self.clusters = clusters
-        self.cardinality = cardinality
-        self.rows = rows
-        self.seed = seed
+    neighbours: int
+    heat: bool
+    clusters: int | None
+    cardinality: int
+    rows: int | None
+    seed: int
 
     def prepare_fit(
         self,

@@ -90,62 +90,53 @@ class SemFS(FeatureSelector):
         "variant": Parameter(
             "what bounds the scores: k of them are 1, |s|^2 <= k, sum(s) = k, nothing (paper), or one ridge regression",
             Choice(("binary", "convex", "sum", "paper", "ridge")),
+            default="binary",
         ),
         "alpha": Parameter(
-            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True)
+            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
         ),
         "gamma": Parameter(
-            "ridge on W; convex and sum lower it until k features are active", POSITIVE, Real(1e-2, 1e2, log=True)
+            "ridge on W; convex and sum lower it until k features are active",
+            POSITIVE,
+            Real(1e-2, 1e2, log=True),
+            default=0.03,
         ),
-        "k": FEATURES,
-        "scale": Parameter("unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute"))),
-        "target": TARGET,
+        "k": FEATURES.with_default(None),
+        "scale": Parameter(
+            "unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute")), default="mean"
+        ),
+        "target": TARGET.with_default("attributes"),
         "decorrelation": Parameter(
             "how far the directions of the signatures are made equally strong (not in printed forms)",
             Real(0, 1),
             Real(0, 1),
+            default=0.5,
         ),
-        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform"))),
-        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE),
-        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1)),
-        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1)),
-        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE),
-        "warm_start": Parameter("variant=convex: begin with the solution of the last fit", Choice((True, False))),
+        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform")), default="convex"),
+        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE, default=0.5),
+        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1), default=20),
+        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1), default=1),
+        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE, default=1e-9),
+        "warm_start": Parameter(
+            "variant=convex: begin with the solution of the last fit", Choice((True, False)), default=False
+        ),
     }
+    variant: str
+    alpha: float
+    gamma: float
+    k: int | None
+    scale: str
+    target: str
+    decorrelation: float
+    start: str
+    start_gamma: float
+    iterations: int
+    inner_steps: int
+    precision: float
+    warm_start: bool
 
     active_: np.ndarray
     W_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        variant: str = "binary",
-        alpha: float = 1.0,
-        gamma: float = 0.03,
-        k: int | None = None,
-        scale: str = "mean",
-        target: str = "attributes",
-        decorrelation: float = 0.5,
-        start: str = "convex",
-        start_gamma: float = 0.5,
-        iterations: int = 20,
-        inner_steps: int = 1,
-        precision: float = 1e-9,
-        warm_start: bool = False,
-    ) -> None:
-        self.variant = variant
-        self.alpha = alpha
-        self.gamma = gamma
-        self.k = k
-        self.scale = scale
-        self.target = target
-        self.decorrelation = decorrelation
-        self.start = start
-        self.start_gamma = start_gamma
-        self.iterations = iterations
-        self.inner_steps = inner_steps
-        self.precision = precision
-        self.warm_start = warm_start
 
     def prepare_fit(
         self,
@@ -301,41 +292,8 @@ class SemFSWithoutCentres(SemFS):
     summary = "SemFS without the loss on class centres (alpha = 0)"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **SemFS.parameters,
-        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE),
+        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE, default=0.0),
     }
-
-    def __init__(
-        self,
-        *,
-        variant: str = "binary",
-        alpha: float = 0.0,
-        gamma: float = 0.03,
-        k: int | None = None,
-        scale: str = "mean",
-        target: str = "attributes",
-        decorrelation: float = 0.5,
-        start: str = "convex",
-        start_gamma: float = 0.5,
-        iterations: int = 20,
-        inner_steps: int = 1,
-        precision: float = 1e-9,
-        warm_start: bool = False,
-    ) -> None:
-        super().__init__(
-            variant=variant,
-            alpha=alpha,
-            gamma=gamma,
-            k=k,
-            scale=scale,
-            target=target,
-            decorrelation=decorrelation,
-            start=start,
-            start_gamma=start_gamma,
-            iterations=iterations,
-            inner_steps=inner_steps,
-            precision=precision,
-            warm_start=warm_start,
-        )
 
 
 _OF_ROWS = ("cross", "class_signatures", "row_signatures", "signature_gram")

@@ -65,15 +65,17 @@ class RidgePrototypes(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {
-        "alpha": Parameter("ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True)),
-        "temperature": Parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE),
+        "alpha": Parameter(
+            "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
+        ),
+        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0),
+        "temperature": Parameter(
+            "temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05
+        ),
     }
-
-    def __init__(self, alpha: float = 1.0, shrinkage: float = 5.0, temperature: float = 0.05) -> None:
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.temperature = temperature
+    alpha: float
+    shrinkage: float
+    temperature: float
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts, and the eigendecomposition of the within-class scatter."""

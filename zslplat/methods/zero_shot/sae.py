@@ -58,13 +58,13 @@ class SAE(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {
-        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True)),
-        "direction": Parameter("compare in feature space or in signature space", Choice(("s->f", "f->s"))),
+        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0),
+        "direction": Parameter(
+            "compare in feature space or in signature space", Choice(("s->f", "f->s")), default="s->f"
+        ),
     }
-
-    def __init__(self, lam: float = 1.0, direction: str = "s->f") -> None:
-        self.lam = lam
-        self.direction = direction
+    lam: float
+    direction: str
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecomposition of X'X (or XX')."""

@@ -56,58 +56,18 @@ class MFMRJoint(MFMR):
     transductive = True
     parameters = {
         **MFMR.parameters,
-        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True)),
-        "anchor": Parameter("weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1)),
-        "scale": Parameter("length of promised vectors against rows", POSITIVE),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True), default=5.0),
+        "anchor": Parameter(
+            "weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75
+        ),
+        "scale": Parameter("length of promised vectors against rows", POSITIVE, default=0.3),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
+    gamma: float
+    anchor: float
+    scale: float
+    balance: float
     _improvements = (*MFMR._improvements, "anchor")
-
-    def __init__(
-        self,
-        lam: float = 0.1,
-        k: int = 10,
-        k_features: int | None = None,
-        k_instances: int | None = None,
-        ridge: float = 0.3,
-        compare: str = "residual",
-        shrinkage: float = 5.0,
-        temperature: float = 0.05,
-        labels: str = "fixed",
-        gamma_fit: float = 1.0,
-        label_anchor: float = 0.0,
-        rounds: int = 5,
-        gamma: float = 5.0,
-        anchor: float = 0.75,
-        scale: float = 0.3,
-        balance: float = 0.75,
-        iterations: int | None = None,
-        converged_at: float | None = None,
-        variant: str = "best",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            lam=lam,
-            k=k,
-            k_features=k_features,
-            k_instances=k_instances,
-            ridge=ridge,
-            compare=compare,
-            shrinkage=shrinkage,
-            temperature=temperature,
-            labels=labels,
-            gamma_fit=gamma_fit,
-            label_anchor=label_anchor,
-            rounds=rounds,
-            iterations=iterations,
-            converged_at=converged_at,
-            variant=variant,
-            seed=seed,
-        )
-        self.gamma = gamma
-        self.anchor = anchor
-        self.scale = scale
-        self.balance = balance
 
     @property
     def knows_of_batch(self) -> tuple[str, ...]:

@@ -8,7 +8,8 @@
 | RMSprop, its average A_t below Eq. 9 and its rate | ``rmsprop`` |
 | epochs, mini-batches, learned weights of kernels | ``training`` |
 | the draw of a signature (Rnd in Eq. 9) and of wrong classes | ``draws`` |
-| the estimator of Eq. 10, scores by Eq. 12 (``zskl``) | ``zskl`` |
+| what the estimators share, scores by Eq. 12 | ``estimator`` |
+| the estimator of Eq. 10 (``zskl``) | ``zskl`` |
 | the estimator of Eq. 9 and 11 (``zskl-ort``) | ``ort`` |
 | the constants of the authors' code (``zskl-published``) | ``published`` |
 | subspaces of classes, left for later there (``zskl-subspaces``) | ``subspaces`` |
