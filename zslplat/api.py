@@ -9,9 +9,10 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, 
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
-from zslplat.methods.base import Diagnostics, Method
+from zslplat.methods.base import Diagnostics, Method, State
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
-from zslplat.methods.selection.base import FeatureSelector
+from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import (
     BOOLEAN,
@@ -36,6 +37,7 @@ __all__ = [
     "POSITIVE",
     "Choice",
     "ClassFold",
+    "CodingMethod",
     "Curve",
     "DataError",
     "DataPlaces",
@@ -67,13 +69,16 @@ __all__ = [
     "ScatterFigure",
     "SignatureSet",
     "Space",
+    "State",
     "Table",
     "Task",
     "Text",
     "UsageError",
     "ZeroShotMethod",
     "ZslplatError",
+    "check_coding_inputs",
     "check_fit_inputs",
+    "check_selection_inputs",
     "hookimpl",
     "parse_kernel",
     "with_defaults",

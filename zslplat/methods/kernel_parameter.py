@@ -31,6 +31,7 @@ class KernelMethod(Method):
     kernel_gradients: ClassVar[bool] = False
     kernel_psd: ClassVar[bool] = True
     kernel: Any
+    kernel_: Any
     _kernel_given = False  # whether the kernel was chosen by who built the method, rather than by its class
 
     @classmethod
@@ -113,6 +114,17 @@ class KernelMethod(Method):
         kernel = parse_kernel(inspect.signature(type(self)).parameters["kernel"].default)
         nested = {f"{PREFIX}{kernel.label}.{path}": value for path, value in kernel.values.items()}
         return values | {"kernel": kernel.label} | nested
+
+    def storable(self, name: str, value: Any) -> Any:
+        """Return what was learned as an array or JSON; a fitted kernel as its text, which holds every digit."""
+        return str(value) if isinstance(value, Kernel) else super().storable(name, value)
+
+    def restore(self, state: Mapping[str, Any]) -> Self:
+        """Set what :meth:`state` returned; raises UnknownNameError for a kernel that is not registered."""
+        super().restore(state)
+        if "kernel_" in state:
+            self.kernel_ = parse_kernel(str(state["kernel_"]))
+        return self
 
     def resolved_numbers(self, kernel: Kernel) -> dict[str, float]:
         """Return what multiples of a scale among this method's kernel parameters became in the fitted ``kernel``."""

@@ -47,7 +47,7 @@ from zslplat.methods.coding.schemes import BagScheme, Scheme
 
 @dataclass(frozen=True)
 class Plan:
-    """What is learned, and how. See the parameters of :class:`zslplat.methods.coding.estimator.CodingMethod`."""
+    """What is learned, and how. See the parameters of :class:`zslplat.methods.coding.estimator.KernelCodingMethod`."""
 
     scheme: Scheme
     learning: str = "fixed"
@@ -58,6 +58,26 @@ class Plan:
     kernel_learning: str = "fixed"
     include_prior: bool = False
     togetherness: float = 1.0
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """The atoms that new samples are coded with: samples ``rows`` (N,), or weighted sums A (M, N) of all samples.
+
+    ``K_D`` (N, N): the Gram matrix of the atoms.
+    """
+
+    rows: np.ndarray | None
+    A: np.ndarray | None
+    K_D: np.ndarray
+
+    def state(self) -> dict[str, np.ndarray | None]:
+        """Return the fields, by name."""
+        return {"rows": self.rows, "A": self.A, "K_D": self.K_D}
+
+    def towards(self, K: np.ndarray) -> np.ndarray:
+        """Return k(x, D) (n, N) from k(x, X) (n, M)."""
+        return np.asarray(K[:, self.rows] if self.A is None else K @ self.A)
 
 
 class Learned:
@@ -77,6 +97,10 @@ class Learned:
         self.numbers: dict[str, float] = {}
         self.kernel, self.K_X, self.A, self.rows = kernel, K_X, A, rows
         self.refresh()
+
+    def atoms(self) -> Atoms:
+        """Return the atoms as they are now."""
+        return Atoms(self.rows, self.A if self.rows is None else None, self.K_D)
 
     def refresh(self) -> None:
         """Recompute the Gram matrix of the atoms and their kernel with the samples, after A or K_X changed."""

@@ -13,8 +13,8 @@ Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases".
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Mapping
-from typing import ClassVar, Self
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
@@ -22,7 +22,8 @@ from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.coding.alternation import Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows, is_drawn
 from zslplat.methods.coding.indefinite import clipped, positive_projection
@@ -129,15 +130,14 @@ EPSILON = Parameter(
 )
 
 
-class CodingMethod(KernelMethod):
-    """Base of the coding methods: ``fit(X, y)``, ``transform(X)``, ``decision_function(X)``, ``predict(X)``.
+class KernelCodingMethod(KernelMethod, CodingMethod):
+    """Base of the kernel coding methods.
 
     A subclass names its ``supervision`` (none, linear, bilinear) and makes its :class:`Scheme`. Fitting raises
     :class:`UsageError` for more atoms than samples and for kernels that do not fit, :class:`MethodError` where every
     code vanishes.
     """
 
-    kind = "coding"
     citation = CITATION
     kernel_psd = False  # decided by ``indefinite``
     supervision: ClassVar[str] = "none"
@@ -218,7 +218,7 @@ class CodingMethod(KernelMethod):
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
         state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
-        self.kernel_, self.state_ = state.kernel, state
+        self.kernel_, self.atoms_ = state.kernel, state.atoms()
         indefinite = not state.kernel.psd
         self.projection_ = positive_projection(PairValues.gram(values, state.kernel)) if indefinite else None
         self._fit_rule(plan, state)
@@ -234,7 +234,7 @@ class CodingMethod(KernelMethod):
         codes, K, k = self._encode(X, statistics)
         look_at_codes(codes)
         if self.rule_ == "residual":
-            return residual_scores(self.state_.K_D, k, codes, self.y_[self.state_.rows], self.n_classes_)
+            return residual_scores(self.atoms_.K_D, k, codes, self.y_[self.atoms_.rows], self.n_classes_)
         assert self.codes_ is not None
         codes = self._scaled(codes)
         if self.classifier_ is None:
@@ -243,14 +243,16 @@ class CodingMethod(KernelMethod):
             return np.asarray(codes @ self.classifier_.T)
         return bilinear_scores(K, codes, self.codes_, self.classifier_)
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the class (n,) with the highest score."""
-        return np.asarray(np.argmax(self.decision_function(X), axis=1))
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the atoms are made again."""
+        return {"atoms_": lambda state: Atoms(**state)}
 
     def matrices(self) -> Arrays:
         """Return the dictionary (``atom_rows`` or ``weights``), the training codes and the classifier."""
-        state = self.state_
-        found = {"weights": state.A} if state.rows is None else {"atom_rows": state.rows}
+        found: Arrays = {}
+        for name, array in (("weights", self.atoms_.A), ("atom_rows", self.atoms_.rows)):
+            if array is not None:
+                found[name] = array
         if self.codes_ is not None:
             found["codes"] = self.codes_
         if self.classifier_ is not None:
@@ -322,8 +324,8 @@ class CodingMethod(KernelMethod):
         K = values.gram(self.kernel_)
         if self.projection_ is not None:
             K = K @ self.projection_
-        k = self.state_.towards_atoms(K)
-        return self.scheme().encode(self.state_.K_D, k, values.diagonal(self.kernel_)), K, k
+        k = self.atoms_.towards(K)
+        return self.scheme().encode(self.atoms_.K_D, k, values.diagonal(self.kernel_)), K, k
 
     def _report(self, state: Learned) -> None:
         numbers = {**state.numbers, "mean k(x, x)": self.unit_, **self.resolved_numbers(state.kernel)}
@@ -349,21 +351,6 @@ class _TrainingValues(PairValues):
     def gram(self, kernel: Kernel) -> np.ndarray:
         K = super().gram(kernel)
         return K if kernel.psd else clipped(K)
-
-
-def check_coding_inputs(X: np.ndarray, y: np.ndarray) -> None:
-    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a class has no row."""
-    if X.ndim not in (2, 3) or y.ndim != 1 or len(X) != len(y) or len(y) == 0:
-        raise DataError(f"expected X (n, d) or (n, p, p) and y (n,) with n > 0; got {X.shape} and {y.shape}")
-    if not np.isfinite(X).all():
-        raise DataError("X holds NaN or infinity")
-    if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
-        raise DataError("labels must be integer class ids from 0 on")
-    empty = np.flatnonzero(np.bincount(y) == 0)
-    if len(empty):
-        raise DataError(
-            f"{len(empty)} classes have no training row, first class {empty[0]}; number classes without gaps"
-        )
 
 
 def in_order(first: Mapping[str, Parameter], others: Mapping[str, Parameter]) -> dict[str, Parameter]:

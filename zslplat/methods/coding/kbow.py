@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import BagScheme, Scheme
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 
-class KernelBagOfWords(CodingMethod):
+class KernelBagOfWords(KernelCodingMethod):
     """Codes are memberships of the atoms, by distance in the Hilbert space."""
 
     summary = "kernel bag of words"

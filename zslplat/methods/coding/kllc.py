@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, EPSILON, NEIGHBOURS, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, EPSILON, NEIGHBOURS, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import FullLocalScheme, LocalScheme, Scheme
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real, with_defaults
 
 
-class KernelLLC(CodingMethod):
+class KernelLLC(KernelCodingMethod):
     """Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full)."""
 
     summary = "locality-constrained kernel coding"

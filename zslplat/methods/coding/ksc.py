@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from zslplat.methods.coding.estimator import COMMON, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
 from zslplat.space import with_defaults
 
 
-class KernelSparseCoding(CodingMethod):
+class KernelSparseCoding(KernelCodingMethod):
     """min_y |phi(x) - Phi(D) y|^2 + gamma |y|_1, exact; classes by residual, by nearest code, or by a classifier."""
 
     summary = "kernel sparse coding"

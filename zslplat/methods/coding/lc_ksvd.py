@@ -24,19 +24,18 @@ import numpy as np
 
 from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
-from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.coding.code_classifiers import fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows
-from zslplat.methods.coding.estimator import check_coding_inputs
 from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.metrics.degenerate import look_at_codes
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real
 
 
-class LCKSVD(Method):
+class LCKSVD(CodingMethod):
     """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier."""
 
-    kind = "coding"
     summary = "label-consistent K-SVD"
     citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"
     tags = ("baseline", "supervised")
@@ -69,14 +68,6 @@ class LCKSVD(Method):
     def is_random(self) -> bool:
         """The first atoms are drawn, unless they are all samples."""
         return self.atoms is not None
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
-        """Return nothing: every step needs the dictionary of the trial."""
-        return {}
-
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
-        """Return nothing."""
-        return {}
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
         """Fit on rows X (M, d) and labels y (M,) in 0..c-1."""
@@ -117,10 +108,6 @@ class LCKSVD(Method):
         codes = self.transform(X)
         look_at_codes(codes)
         return np.asarray(codes @ self.classifier_.T)
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the class (n,) with the highest score."""
-        return np.asarray(np.argmax(self.decision_function(X), axis=1))
 
     def matrices(self) -> Arrays:
         """Return dictionary, training codes, label-consistent transform and classifier."""

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from zslplat.methods.coding.estimator import COMMON, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
 from zslplat.space import with_defaults
 
 OPTIONS = ("kernel", "dictionary", "atoms", "threads", "seed")
 
 
-class SRC(CodingMethod):
+class SRC(KernelCodingMethod):
     """Sparse codes over samples of unit length, class of the smallest residual (27)."""
 
     summary = "sparse representation-based classification"

@@ -7,14 +7,14 @@ from zslplat.methods.coding.estimator import (
     GAMMA,
     NEIGHBOURS,
     SUPERVISED,
-    CodingMethod,
+    KernelCodingMethod,
     in_order,
 )
 from zslplat.methods.coding.schemes import LocalScheme, Scheme, SparseScheme
 from zslplat.space import with_defaults
 
 
-class LinearSupervisedSparseCoding(CodingMethod):
+class LinearSupervisedSparseCoding(KernelCodingMethod):
     """Kernel sparse coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised kernel sparse coding, linear classifier"
@@ -28,7 +28,7 @@ class LinearSupervisedSparseCoding(CodingMethod):
         return SparseScheme(self.gamma, self.threads)
 
 
-class LinearSupervisedLLC(CodingMethod):
+class LinearSupervisedLLC(KernelCodingMethod):
     """Locality-constrained kernel coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised locality-constrained kernel coding, linear classifier"

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -92,9 +92,9 @@ class ExemplarSVM(ExemplarMethod):
         """Return inner products (n_a, n_b) of unit weight vectors."""
         return np.asarray(A.vectors @ B.vectors.T)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned; a state without ``unit_`` is older than units."""
-        return super().restore({"unit_": np.array(1.0), **state})
+        return super().restore({"unit_": 1.0, **state})
 
     def matrices(self) -> Arrays:
         """Return nothing: the pool is data, and no more is learned before a row is encoded."""

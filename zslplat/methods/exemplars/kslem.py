@@ -172,14 +172,9 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         """Return landmarks, the map to coordinates, its offset and the eigenvalues."""
         return {"landmarks": self.landmarks_, "map": self.map_, "offset": self.offset_, "values": self.values_}
 
-    def state(self) -> Arrays:
-        """Return the learned arrays and the resolved kernel, as text."""
-        return {**{k: v for k, v in super().state().items() if k != "kernel_"}, "kernel_": np.array(str(self.kernel_))}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned."""
-        super().restore({k: v for k, v in state.items() if k != "kernel_"})
-        self.kernel_ = parse_kernel(str(state["kernel_"]))
+        super().restore(state)
         self._rotation = None
         return self
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -100,9 +100,9 @@ class SquareLossMethod(ExemplarMethod):
         machines, rows = self._machines(A), self.encode(X)
         return machine.decision_values(machines, rows, self._spectrum(), self.theta, self._outside)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned; a state without ``lam_`` is older than units, so that lam was absolute."""
-        return super().restore({"lam_": np.array(self.lam), **state})
+        return super().restore({"lam_": self.lam, **state})
 
     def _settle(self, variance: float, square: float) -> None:
         """Turn lam into an absolute number: ``variance`` of the negatives, ``square`` the mean of their k(x, x)."""

@@ -20,7 +20,8 @@ so that a trial costs one system (a, a), whatever n is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -111,6 +112,10 @@ class RidgePrototypes(ZeroShotMethod):
         prototypes = (np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_
         cosines = self.metric_.cosines(X - self.mean_.astype(X.dtype), prototypes)
         return feature_metric.relative(cosines, self.temperature)
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the metric is made again."""
+        return {"metric_": feature_metric.restored_metric}
 
     def matrices(self) -> Arrays:
         """Return M (a, d)."""

@@ -34,7 +34,8 @@ error; the others are additions, whose worth without the factorisation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -287,6 +288,10 @@ class MFMR(ZeroShotMethod):
     def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
         """Return the rows of X (n, d) in signature space (n, a), for maps."""
         return {"common scheme": self.project(X)}
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the metric is made again."""
+        return {"metric_": feature_metric.restored_metric}
 
     def matrices(self) -> Arrays:
         """Return U (d, a) and, with free labels, V_s (n, c) as V_seen."""
