@@ -44,7 +44,8 @@ class Method(Parameterised, BaseEstimator):
     that bounds the steps of ``fit_steps`` (its best value on validation is carried to the refit); ``tolerance`` is the
     relative deviation that reordering rows or classes, or another number of threads, may cause, with
     ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
-    the method cannot pass, with the reason.
+    the method cannot pass, with the reason. The tag ``monotone`` says that the objective which ``diagnostics_`` lists
+    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``.
     Learned state ends in ``_``.
     """
 
@@ -59,6 +60,7 @@ class Method(Parameterised, BaseEstimator):
     tolerance: ClassVar[float] = 1e-9
     tolerance_reason: ClassVar[str] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
+    objective_may_rise: ClassVar[str] = ""
 
     @property
     def space(self) -> Space:
@@ -149,8 +151,8 @@ class Method(Parameterised, BaseEstimator):
         if isinstance(value, list | tuple):
             return [self.storable(name, one) for one in value]
         raise MethodError(
-            f"{known_as(type(self))}: {name} is of type {type(value).__name__}, neither an array nor JSON; give it a state() "
-            "and name it in restored_parts(), or override storable() and restore()"
+            f"{known_as(type(self))}: {name} is of type {type(value).__name__}, neither an array nor JSON; give it a "
+            "state() and name it in restored_parts(), or override storable() and restore()"
         )
 
     def restore(self, state: Mapping[str, Any]) -> Self:

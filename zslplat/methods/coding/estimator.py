@@ -141,6 +141,10 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
     citation = CITATION
     kernel_psd = False  # decided by ``indefinite``
     supervision: ClassVar[str] = "none"
+    objective_may_rise: ClassVar[str] = (
+        "where the kernel is learned, each round measures in another kernel, whose step lowers reconstruction relative "
+        "to the spread of the atoms, (14), and not the objective of the codes; with the kernel fixed it never rises"
+    )
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
 

@@ -39,6 +39,7 @@ class LCKSVD(CodingMethod):
     summary = "label-consistent K-SVD"
     citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"
     tags = ("baseline", "supervised")
+    objective_may_rise = "codes are chosen anew by a greedy pursuit in every round, which may choose worse atoms"
     tolerance = 1e-4
     tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
     parameters: ClassVar[Mapping[str, Parameter]] = {

@@ -124,6 +124,7 @@ class FSASL(FeatureSelector):
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
+    objective_may_rise = "every round learns another graph, and so asks another regression"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "global_weight": Parameter(
             "weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0

@@ -80,7 +80,7 @@ class SemFS(FeatureSelector):
 
     summary = "zero-shot feature selection from class signatures and class centres; well-posed and as printed"
     citation = "Wang, Wang, Zhao, Ye: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
-    tags = ("supervised", "signatures", "linear")
+    tags = ("supervised", "signatures", "linear", "monotone")
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("center",), signatures=("center", "l2"))
     tolerance: ClassVar[float] = 1e-3
     tolerance_reason: ClassVar[str] = (

@@ -82,7 +82,7 @@ class WkNN(FeatureSelector):
 
     summary = "weighted nearest-neighbour feature selection"
     citation = "Bugata, Drotar: Weighted nearest neighbors feature selection. Knowledge-Based Systems 2019"
-    tags = ("baseline", "supervised")
+    tags = ("baseline", "supervised", "monotone")
     random = True
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-6

@@ -133,7 +133,7 @@ class MFMR(ZeroShotMethod):
         "Xu, Shen, Yang, Zhang, Shen, Song: Matrix tri-factorization with manifold regularizations for zero-shot "
         "learning. CVPR 2017"
     )
-    tags = ("inductive", "linear", "non-negative", "graph")
+    tags = ("inductive", "linear", "non-negative", "graph", "monotone")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
     random = True
     tolerance = 1e-2

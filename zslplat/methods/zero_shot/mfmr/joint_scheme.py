@@ -52,7 +52,7 @@ class MFMRJoint(MFMR):
     """
 
     summary = "non-negative tri-factorisation with graphs over features and over the scored batch"
-    tags = ("transductive", "linear", "non-negative", "graph")
+    tags = ("transductive", "linear", "non-negative", "graph", "monotone")
     transductive = True
     parameters = {
         **MFMR.parameters,

@@ -68,6 +68,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     step_parameter = "epochs"
     tolerance = 1e-4
     tolerance_reason = "scores are formed in single precision"
+    objective_may_rise = "an epoch lists the mean over mini-batches, each before its own step of a fixed length"
     kernel_gradients = True
     kernel_psd = False
     both_projections: ClassVar[bool] = False
