@@ -33,7 +33,7 @@ from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
 from zslplat.kernels.gaussian import Gaussian
-from zslplat.methods.coding.sparse import optimality_gap, sparse_codes
+from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes
 
 
 @dataclass(frozen=True)

@@ -22,7 +22,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from zslplat.kernels.gaussian import Gaussian
-from zslplat.methods.zero_shot.zskl.engine import Engine
+from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
 from zslplat.methods.zero_shot.zskl.objective import Objective
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
 

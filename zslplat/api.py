@@ -5,13 +5,14 @@ from __future__ import annotations
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError, ZslplatError
+from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import hookimpl
-from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
-from zslplat.methods.base import Diagnostics, Method
+from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
+from zslplat.methods.base import Diagnostics, Method, State
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
-from zslplat.methods.selection.base import FeatureSelector
+from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import (
     BOOLEAN,
@@ -25,6 +26,7 @@ from zslplat.space import (
     Scaled,
     Space,
     Text,
+    with_defaults,
 )
 from zslplat.tables import Table
 from zslplat.tasks.base import Metric, Outcome, Problem, Task
@@ -35,6 +37,7 @@ __all__ = [
     "POSITIVE",
     "Choice",
     "ClassFold",
+    "CodingMethod",
     "Curve",
     "DataError",
     "DataPlaces",
@@ -56,21 +59,27 @@ __all__ = [
     "Outcome",
     "OutcomeWarning",
     "Parameter",
+    "PluginError",
     "Preprocessing",
     "Problem",
+    "RadialForm",
     "RadialKernel",
     "Real",
     "Scaled",
     "ScatterFigure",
     "SignatureSet",
     "Space",
+    "State",
     "Table",
     "Task",
     "Text",
     "UsageError",
     "ZeroShotMethod",
     "ZslplatError",
+    "check_coding_inputs",
     "check_fit_inputs",
+    "check_selection_inputs",
     "hookimpl",
     "parse_kernel",
+    "with_defaults",
 ]

@@ -10,14 +10,18 @@ Values that only mean something against the data (bandwidths, shifts) are search
 
 from __future__ import annotations
 
+import inspect
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any
+from enum import Enum
+from typing import TYPE_CHECKING, Any, ClassVar
 
-from zslplat.errors import UsageError
+from zslplat.errors import UnknownNameError, UsageError
 from zslplat.multiples import read_multiple, write_multiple
+from zslplat.registry import known_as
+from zslplat.spec import Spec, parse_value
 
 
 @dataclass(frozen=True)
@@ -145,17 +149,90 @@ POSITIVE = Real(0, open_low=True)
 NON_NEGATIVE = Real(0)
 
 
+class _NoDefault(Enum):
+    """What stands for no default: any value, ``None`` included, may be one."""
+
+    NO_DEFAULT = "no default"
+
+
+NO_DEFAULT = _NoDefault.NO_DEFAULT
+
+
 @dataclass(frozen=True)
 class Parameter:
-    """One constructor parameter of a component: its meaning, its legal values, and the range that tuning searches.
+    """One hyperparameter of a component: its meaning, its legal values, the range that tuning searches, its default.
 
-    The default is the constructor's own. ``search=None`` means that tuning leaves the parameter alone unless the
-    user names a range for it.
+    Where all parameters of a class carry their default, its constructor follows from them (:class:`Parameterised`); a
+    class that writes its own constructor gives the defaults there. ``search=None`` means that tuning leaves the
+    parameter alone unless the user names a range for it.
     """
 
     description: str
     legal: Domain
     search: Range | None = None
+    default: Any = NO_DEFAULT
+
+    def with_default(self, value: Any) -> Parameter:
+        """Return the same parameter with another default."""
+        return replace(self, default=value)
+
+
+def with_defaults(parameters: Mapping[str, Parameter], **defaults: Any) -> dict[str, Parameter]:
+    """Return the same parameters with other defaults; raises UnknownNameError for a name that is none of them."""
+    for name in defaults:
+        if name not in parameters:
+            raise UnknownNameError("parameter", name, parameters)
+    return {n: p.with_default(defaults[n]) if n in defaults else p for n, p in parameters.items()}
+
+
+class Parameterised:
+    """Base of components whose hyperparameters are declared once, in ``parameters``.
+
+    A subclass that declares ``parameters``, each with a default, and writes no ``__init__`` is given one: it takes
+    exactly these names, by position or keyword, and stores each value under its name (:meth:`take_parameters`). As for
+    any Python constructor an unknown name is a TypeError, and ``inspect.signature`` shows names and defaults, which is
+    what ``get_params``, ``set_params`` and ``clone`` of scikit-learn go by. The values are checked where a component
+    is built by name. The mapping is the whole list: a subclass takes its parent's with ``{**Parent.parameters, ...}``,
+    and other defaults with :func:`with_defaults`.
+    """
+
+    parameters: ClassVar[Mapping[str, Parameter]] = {}
+
+    if TYPE_CHECKING:
+
+        def __init__(self, *args: Any, **values: Any) -> None: ...
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        own = vars(cls).get("parameters")
+        if own and "__init__" not in vars(cls) and all(p.default is not NO_DEFAULT for p in own.values()):
+            cls.__init__ = _constructor(cls)  # type: ignore[method-assign]
+
+    def take_parameters(self, values: Mapping[str, Any]) -> None:
+        """Store the values of all parameters under their names."""
+        for name, value in values.items():
+            setattr(self, name, value)
+
+
+def _constructor(cls: type[Parameterised]) -> Callable[..., None]:
+    """Return the ``__init__`` that follows from the parameters of ``cls``."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    listed = [inspect.Parameter(name, kind, default=p.default) for name, p in cls.parameters.items()]
+    arguments = inspect.Signature(listed)
+
+    def __init__(self: Parameterised, *args: Any, **values: Any) -> None:
+        try:
+            bound = arguments.bind(*args, **values)
+        except TypeError as error:
+            raise TypeError(f"{type(self).__name__}() {error}") from None
+        bound.apply_defaults()
+        self.take_parameters(bound.arguments)
+
+    first = inspect.Parameter("self", kind)
+    __init__.__signature__ = inspect.Signature([first, *listed])  # type: ignore[attr-defined]
+    __init__.__qualname__ = f"{cls.__qualname__}.__init__"
+    __init__.__module__ = cls.__module__
+    return __init__
 
 
 def default_space(parameters: Mapping[str, Parameter]) -> Space:
@@ -171,8 +248,6 @@ def check_value(owner: str | type, name: str, value: Any, parameters: Mapping[st
     legal = parameters[name].legal
     if not legal.contains(value):
         if isinstance(owner, type):
-            from zslplat.registry import known_as
-
             owner = known_as(owner)
         raise UsageError(f"{owner}: {name}={value!r} is out of range; expected {legal}")
 
@@ -191,8 +266,6 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
 
     Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
     """
-    from zslplat.spec import Spec, parse_value
-
     core = legal.inner if isinstance(legal, Optional) else legal
     match = _RANGE.match(text)
     result: Range

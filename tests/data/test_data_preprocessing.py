@@ -8,8 +8,8 @@ from typer.testing import CliRunner
 
 from zslplat.cli.app import app
 from zslplat.data.preprocessing import apply_steps
-from zslplat.methods.zero_shot.mfmr.mfmr import MFMR
-from zslplat.methods.zero_shot.mfmr.mfmr_joint import MFMRJoint
+from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
+from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
 
 
 def test_split_loses_no_negative_value_of_signatures_that_are_not_trained_on():

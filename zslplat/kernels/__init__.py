@@ -2,7 +2,7 @@
 
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
-from zslplat.kernels.inner_product import DotProductKernel, InnerProductKernel, RadialKernel
+from zslplat.kernels.inner_product import DotProductKernel, InnerProductKernel, RadialForm, RadialKernel
 from zslplat.kernels.low_rank import LowRank, incomplete_cholesky, nystrom
 
 __all__ = [
@@ -10,6 +10,7 @@ __all__ = [
     "InnerProductKernel",
     "Kernel",
     "LowRank",
+    "RadialForm",
     "RadialKernel",
     "incomplete_cholesky",
     "nystrom",

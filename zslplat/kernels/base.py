@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -18,7 +18,8 @@ import numpy as np
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
-from zslplat.space import Parameter, Scaled, Space, check_value
+from zslplat.registry import registered_name
+from zslplat.space import Parameter, Parameterised, Scaled, Space, check_value
 from zslplat.spec import format_value
 
 # Elements of one block: 4 million, so that the temporaries of a block stay near 16 MiB (float32) or 32 MiB each.
@@ -28,24 +29,37 @@ BLOCK_ELEMENTS = 1 << 22
 ParameterGroup = tuple[str, list[tuple[str, Parameter, Any]]]
 
 
-class Kernel(ABC):
+@dataclass(frozen=True)
+class Operators:
+    """What makes kernels of kernels; :mod:`zslplat.kernels.composition`, which stands above this file, provides it."""
+
+    weighted_sum: Callable[[Sequence[float], Sequence[Kernel]], Kernel]
+    product: Callable[[Sequence[Kernel]], Kernel]
+    power: Callable[[Kernel, float], Kernel]
+
+
+class Kernel(Parameterised, ABC):
     """Base of every kernel plugin; subclass this one where only values are known, not derivatives.
 
-    A subclass declares ``summary``, ``citation``, ``parameters`` (the table that methods use, too), ``psd`` (False for
-    a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd`` for (n, p, p)),
-    gives its defaults in a constructor that hands all values to ``super().__init__``, and implements
-    :meth:`evaluate`. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
+    A subclass declares ``summary``, ``citation``, ``parameters`` (as methods do: the constructor follows from them),
+    ``psd`` (False for a kernel that is not positive semidefinite) and ``input`` (``vectors`` for rows (n, d), ``spd``
+    for (n, p, p)), and implements :meth:`evaluate`. One that writes its own constructor hands all values to
+    ``super().__init__``. Raises :class:`~zslplat.errors.UsageError` for a parameter outside its legal domain.
     """
 
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     input: str = "vectors"
     non_negative: bool = False
     psd: bool = True
-    settled: frozenset[str] = frozenset()
+    fixed: frozenset[str] = frozenset()  # parameters that keep their values: left out of the search space
+    operators: ClassVar[Operators]
 
     def __init__(self, **values: Any) -> None:
+        self.take_parameters(values)
+
+    def take_parameters(self, values: Mapping[str, Any]) -> None:
+        """Store the values of all parameters; raises UsageError for one that is illegal or missing."""
         self.label = _kebab(type(self).__name__)
         for name, value in values.items():
             if name not in self.parameters:
@@ -60,8 +74,6 @@ class Kernel(ABC):
 
     def _called(self) -> str:
         """Return what errors of the constructor call the kernel: by its registered name, which may be no label yet."""
-        from zslplat.registry import registered_name
-
         return f"kernel {registered_name(type(self), 'kernels') or self.label}"
 
     # What a subclass implements.
@@ -73,6 +85,13 @@ class Kernel(ABC):
     def embed(self, X: np.ndarray) -> np.ndarray:
         """Return what :meth:`evaluate` works on, one row per input; called once per input, before the blocks."""
         return X
+
+    def embedded(self) -> Kernel | None:
+        """Return the kernel of vectors that has the same values on ``embed(X)`` (n, r) as this one on X, if any.
+
+        It lets what is prepared on vectors serve kernels of other inputs.
+        """
+        return None
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return k(x, x) (n,) for the rows of X; subclasses with a shorter way override it."""
@@ -166,11 +185,10 @@ class Kernel(ABC):
                 raise UnknownNameError(f"parameter of kernel {self}", path, known)
         return self._filled(iter([named.get(path, value) for path, _, value in paths]))
 
-    # The tree of an expression; leaves have one group, nodes add to those of their parts.
+    # A single kernel is a leaf of the tree of an expression; composites override what follows.
 
     def _groups(self) -> list[ParameterGroup]:
-        parameters = {n: replace(p, search=None) if n in self.settled else p for n, p in self.parameters.items()}
-        return [(self.label, [(name, p, getattr(self, name)) for name, p in parameters.items()])]
+        return [(self.label, self._paths())]
 
     def _filled(self, values: Iterator[Any]) -> Kernel:
         other = type(self)(**{name: next(values) for name in self.parameters})
@@ -178,21 +196,11 @@ class Kernel(ABC):
         return other
 
     def _paths(self) -> list[tuple[str, Parameter, Any]]:
-        groups = self._groups()
-        if type(self)._groups is Kernel._groups:
-            return groups[0][1]
-        labels = [label for label, _ in groups]
-        count: dict[str, int] = {}
-        paths: list[tuple[str, Parameter, Any]] = []
-        for label, members in groups:
-            count[label] = count.get(label, 0) + 1
-            prefix = f"{label}.{count[label]}" if labels.count(label) > 1 else label
-            paths += [(f"{prefix}.{name}" if name else prefix, p, value) for name, p, value in members]
-        return paths
+        parameters = {n: replace(p, search=None) if n in self.fixed else p for n, p in self.parameters.items()}
+        return [(name, p, getattr(self, name)) for name, p in parameters.items()]
 
     def _own_path(self, path: str) -> str:
-        single = type(self)._groups is Kernel._groups
-        return path.removeprefix(f"{self.label}.") if single else path
+        return path.removeprefix(f"{self.label}.")
 
     def _symmetric(self, X: np.ndarray) -> np.ndarray:
         dtype = _common_dtype(X, X)
@@ -240,21 +248,17 @@ class Kernel(ABC):
         return hash(str(self))
 
     def __add__(self, other: Kernel) -> Kernel:
-        from zslplat.kernels.composition import weighted_sum
-
-        return weighted_sum([1.0, 1.0], [self, other])
+        return self.operators.weighted_sum([1.0, 1.0], [self, other])
 
     def __mul__(self, other: Kernel | float) -> Kernel:
-        from zslplat.kernels.composition import product, weighted_sum
-
-        return product([self, other]) if isinstance(other, Kernel) else weighted_sum([float(other)], [self])
+        if isinstance(other, Kernel):
+            return self.operators.product([self, other])
+        return self.operators.weighted_sum([float(other)], [self])
 
     __rmul__ = __mul__
 
     def __pow__(self, exponent: float) -> Kernel:
-        from zslplat.kernels.composition import power
-
-        return power(self, exponent)
+        return self.operators.power(self, exponent)
 
 
 def _is_scaled(parameter: Parameter) -> bool:

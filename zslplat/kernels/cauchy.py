@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
@@ -15,13 +15,18 @@ class Cauchy(RadialKernel):
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"
     parameters = {
         "sigma": Parameter(
-            "inverse squared radius", Scaled(POSITIVE, "/median^2"), Real(0.01, 100, log=True, unit="/median^2")
+            "inverse squared radius",
+            Scaled(POSITIVE, "/median^2"),
+            Real(0.01, 100, log=True, unit="/median^2"),
+            default="1.0/median^2",
         ),
     }
     sigma: float
 
-    def __init__(self, sigma: float | str = "1.0/median^2") -> None:
-        super().__init__(sigma=sigma)
+    @property
+    def form(self) -> RadialForm:
+        """1 / (1 + sigma d), a rational function."""
+        return RadialForm("rational", self.sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return 1 / (1 + sigma d)."""

@@ -23,13 +23,11 @@ class ChiSquared(Kernel):
             "inverse radius; median: of the chi-squared distance",
             Scaled(POSITIVE, "/median"),
             Real(0.1, 10, log=True, unit="/median"),
+            default="1.0/median",
         ),
     }
     non_negative = True
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0/median") -> None:
-        super().__init__(sigma=sigma)
 
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return exp(-sigma chi^2)."""

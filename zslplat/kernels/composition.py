@@ -1,25 +1,28 @@
 """Sums, products, powers and normalisation of kernels.
 
-Each comes twice: over any kernels, where the Gram matrix is all there is, and over kernels of inner products, where
-the result is one, too, with partial derivatives by the rules of calculus:
+Each rule (:class:`Sum`, :class:`Product`, :class:`Power`, :class:`Normalised`) comes in two forms: over any kernels,
+where it combines the Gram matrices of its parts, and over kernels of inner products, where the result is one, too,
+with partial derivatives by the rules of calculus:
 
     sum            f = sum_i w_i f_i
     product        f = prod_i f_i
     power          f = f_1^p
     normalisation  f = f_1(t, u, v) / sqrt(h(u) h(v)),  h(u) = f_1(u, u, u),  h' = (f_1t + f_1u + f_1v)(u, u, u)
 
-The functions :func:`weighted_sum`, :func:`product`, :func:`power` and :func:`normalised` choose between them.
+The functions :func:`weighted_sum`, :func:`product`, :func:`power` and :func:`normalised` choose between them, and are
+what ``+``, ``*`` and ``**`` between kernels do.
 """
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
 
 from zslplat.errors import UsageError
-from zslplat.kernels.base import Kernel, ParameterGroup
+from zslplat.kernels.base import BLOCK_ELEMENTS, Kernel, Operators, ParameterGroup
 from zslplat.kernels.inner_product import InnerProductKernel, Partial
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.spec import format_value
@@ -55,32 +58,27 @@ class Composite(Kernel):
         """Return the kernel with every part resolved on the rows X."""
         return type(self)([part.resolved(X) for part in self.parts], self.numbers)
 
-    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
-        """Return the Gram matrix, combined from the parts' own."""
-        return self.combine([part(X, Y) for part in self.parts], X, Y)
-
-    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield the parts' blocks, combined."""
-        rows = rows or max(1, (1 << 22) // max(1, len(Y)))
-        for start in range(0, len(X), rows):
-            part = slice(start, min(start + rows, len(X)))
-            yield part, self(X[part], Y)
-
-    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the kernel between rows A and B."""
-        return self(A, B)
-
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return the combined diagonals (n,)."""
-        return self.combine_diag([part.diag(X) for part in self.parts])
+        return self.combine([part.diag(X) for part in self.parts])
 
-    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        """Return the Gram matrix from those of the parts."""
-        raise NotImplementedError
+    @abstractmethod
+    def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Return the diagonal (n,) from those of the parts; sums, products and powers combine every entry so."""
 
-    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
-        """Return the diagonal from those of the parts."""
-        raise NotImplementedError
+    def _paths(self) -> list[tuple[str, Parameter, Any]]:
+        groups = self._groups()
+        labels = [label for label, _ in groups]
+        count: dict[str, int] = {}
+        paths: list[tuple[str, Parameter, Any]] = []
+        for label, members in groups:
+            count[label] = count.get(label, 0) + 1
+            prefix = f"{label}.{count[label]}" if labels.count(label) > 1 else label
+            paths += [(f"{prefix}.{name}" if name else prefix, p, value) for name, p, value in members]
+        return paths
+
+    def _own_path(self, path: str) -> str:
+        return path
 
     def _groups(self) -> list[ParameterGroup]:
         groups: list[ParameterGroup] = []
@@ -115,15 +113,11 @@ class Sum(Composite):
     def _number(self) -> Parameter:
         return WEIGHT if len(self.numbers) > 1 else SINGLE_WEIGHT
 
-    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        """Return sum_i w_i K_i."""
-        return self.combine_diag(grams)
-
-    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+    def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Return the weighted sum."""
-        total = diagonals[0] * self.numbers[0]
-        for weight, values in zip(self.numbers[1:], diagonals[1:], strict=True):
-            total += weight * values
+        total = values[0] * self.numbers[0]
+        for weight, term in zip(self.numbers[1:], values[1:], strict=True):
+            total += weight * term
         return total
 
     def __str__(self) -> str:
@@ -139,15 +133,11 @@ class Product(Composite):
 
     summary = "product"
 
-    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        """Return the elementwise product of the K_i."""
-        return self.combine_diag(grams)
-
-    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+    def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Return the elementwise product."""
-        total = diagonals[0]
-        for values in diagonals[1:]:
-            total = total * values
+        total = values[0]
+        for factor in values[1:]:
+            total = total * factor
         return total
 
     def __str__(self) -> str:
@@ -163,13 +153,9 @@ class Power(Composite):
     def _keeps_psd(self) -> bool:
         return self.numbers[0] == int(self.numbers[0])
 
-    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        """Return the elementwise power of K."""
-        return self.combine_diag(grams)
-
-    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
+    def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
         """Return the elementwise power."""
-        return _power(diagonals[0], self.numbers[0])
+        return _power(values[0], self.numbers[0])
 
     def __str__(self) -> str:
         part = self.parts[0]
@@ -183,7 +169,53 @@ class Normalised(Composite):
 
     summary = "normalisation to k(x, x) = 1"
 
-    def combine(self, grams: list[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+    def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
+        """Return 1, or 0 where the norm is 0."""
+        return (values[0] > 0).astype(values[0].dtype)
+
+    def __str__(self) -> str:
+        return f"normalised({self.parts[0]})"
+
+
+class GramComposite(Composite):
+    """A composite over any kernels, computed from the Gram matrices of its parts."""
+
+    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
+        """Return the Gram matrix, combined from the parts' own."""
+        return self.combine_grams([part(X, Y) for part in self.parts], X, Y)
+
+    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
+        """Yield the parts' blocks, combined."""
+        rows = rows or max(1, BLOCK_ELEMENTS // max(1, len(Y)))
+        for start in range(0, len(X), rows):
+            part = slice(start, min(start + rows, len(X)))
+            yield part, self(X[part], Y)
+
+    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return the kernel between rows A and B."""
+        return self(A, B)
+
+    def combine_grams(self, grams: Sequence[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+        """Return the Gram matrix from those of the parts: every entry is combined as the diagonal is."""
+        return self.combine(grams)
+
+
+class GramSum(GramComposite, Sum):
+    """sum_i w_i K_i."""
+
+
+class GramProduct(GramComposite, Product):
+    """prod_i K_i, entry by entry."""
+
+
+class GramPower(GramComposite, Power):
+    """K^p, entry by entry."""
+
+
+class GramNormalised(GramComposite, Normalised):
+    """K divided by the roots of both diagonals."""
+
+    def combine_grams(self, grams: Sequence[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
         """Return K divided by the roots of both diagonals."""
         left = _inverse_root(self.parts[0].diag(X))
         right = left if Y is None else _inverse_root(self.parts[0].diag(Y))
@@ -192,30 +224,15 @@ class Normalised(Composite):
             np.fill_diagonal(K, self.diag(X))
         return K
 
-    def combine_diag(self, diagonals: list[np.ndarray]) -> np.ndarray:
-        """Return 1, or 0 where the norm is 0."""
-        return (diagonals[0] > 0).astype(diagonals[0].dtype)
-
-    def __str__(self) -> str:
-        return f"normalised({self.parts[0]})"
-
 
 class InnerProductComposite(Composite, InnerProductKernel):
-    """A composite whose parts are kernels of inner products, and which is one itself."""
+    """A composite whose parts are kernels of inner products, and which is one itself: one set of products for all."""
 
     parts: list[InnerProductKernel]  # type: ignore[assignment]
 
-    def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
-        """Return the Gram matrix from one set of inner products."""
-        return Kernel.__call__(self, X, Y)
-
-    def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
-        """Yield Gram blocks."""
-        return Kernel.blocks(self, X, Y, rows=rows)
-
-    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return f of the inner products."""
-        return InnerProductKernel.evaluate(self, A, B)
+    def __init__(self, parts: Sequence[Kernel], numbers: Sequence[float] = ()) -> None:
+        super().__init__(parts, numbers)
+        self.of_inner_product_alone = all(part.of_inner_product_alone for part in self.parts)
 
     def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return the combined values."""
@@ -225,17 +242,13 @@ class InnerProductComposite(Composite, InnerProductKernel):
         """Return the combined derivatives."""
         return self.f_and_partials(t, u, v)[1:]
 
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        """Return the combined diagonals (n,)."""
-        return Composite.diag(self, X)
-
 
 class InnerProductSum(InnerProductComposite, Sum):
     """sum_i w_i f_i."""
 
     def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
         """Return sum_i w_i f_i."""
-        return self.combine_diag([part.f(t, u, v) for part in self.parts])
+        return self.combine([part.f(t, u, v) for part in self.parts])
 
     def f_and_partials(
         self, t: np.ndarray, u: np.ndarray, v: np.ndarray
@@ -275,7 +288,11 @@ class InnerProductPower(InnerProductComposite, Power):
 
 
 class InnerProductNormalised(InnerProductComposite, Normalised):
-    """f(t, u, v) / sqrt(h(u) h(v)) with h(u) = f(u, u, u)."""
+    """f(t, u, v) / sqrt(h(u) h(v)) with h(u) = f(u, u, u), which depends on the norms whatever f does."""
+
+    def __init__(self, parts: Sequence[Kernel], numbers: Sequence[float] = ()) -> None:
+        super().__init__(parts, numbers)
+        self.of_inner_product_alone = False
 
     def f_and_partials(
         self, t: np.ndarray, u: np.ndarray, v: np.ndarray
@@ -307,7 +324,7 @@ def weighted_sum(weights: Sequence[float], terms: Sequence[Kernel]) -> Kernel:
             flat_terms.append(term)
     if len(flat_terms) == 1 and flat_weights[0] == 1:
         return flat_terms[0]
-    return (InnerProductSum if _all_inner_product(flat_terms) else Sum)(flat_terms, flat_weights)
+    return (InnerProductSum if _all_inner_product(flat_terms) else GramSum)(flat_terms, flat_weights)
 
 
 def product(factors: Sequence[Kernel]) -> Kernel:
@@ -317,19 +334,22 @@ def product(factors: Sequence[Kernel]) -> Kernel:
         flat += factor.parts if isinstance(factor, Product) else [factor]
     if len(flat) == 1:
         return flat[0]
-    return (InnerProductProduct if _all_inner_product(flat) else Product)(flat)
+    return (InnerProductProduct if _all_inner_product(flat) else GramProduct)(flat)
 
 
 def power(base: Kernel, exponent: float) -> Kernel:
     """Return k^p; raises UsageError unless p > 0."""
     if not EXPONENT.legal.contains(exponent):
         raise UsageError(f"({base})^{exponent}: the exponent of a kernel must be above 0")
-    return (InnerProductPower if isinstance(base, InnerProductKernel) else Power)([base], [exponent])
+    return (InnerProductPower if isinstance(base, InnerProductKernel) else GramPower)([base], [exponent])
 
 
 def normalised(base: Kernel) -> Kernel:
     """Return k(a, b) / sqrt(k(a, a) k(b, b))."""
-    return (InnerProductNormalised if isinstance(base, InnerProductKernel) else Normalised)([base])
+    return (InnerProductNormalised if isinstance(base, InnerProductKernel) else GramNormalised)([base])
+
+
+Kernel.operators = Operators(weighted_sum, product, power)
 
 
 def _all_inner_product(parts: Sequence[Kernel]) -> bool:

@@ -20,6 +20,7 @@ import re
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import normalised, power, product, weighted_sum
+from zslplat.registry import component
 from zslplat.spec import Spec
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
@@ -28,22 +29,20 @@ _MARK = re.compile(r"\s*(\*\*|[()+*^])")
 _NORMALISED = ("normalised", "normalized")
 
 
-def parse_kernel(text: object, *, settle: bool = False) -> Kernel:
+def parse_kernel(text: object, *, fix_given: bool = False) -> Kernel:
     """Read a kernel expression; a kernel is returned as it is, a :class:`~zslplat.spec.Spec` is read as its text.
 
-    With ``settle`` the values that the text gives are settled: they are left out of the kernel's search space.
+    With ``fix_given`` the values that the text gives are fixed: they are left out of the kernel's search space.
     Names are looked up in the registry. Raises :class:`UsageError` that points at the first character that does not
     fit, UnknownNameError with near matches, UsageError for illegal parameters.
     """
     if isinstance(text, Kernel):
         return text
-    return _Reader(str(text), settle).read_all()
+    return _Reader(str(text), fix_given).read_all()
 
 
 def kernel_from_spec(spec: Spec) -> Kernel:
     """Return the registered kernel that a spec names; raises UsageError for unknown names and illegal values."""
-    from zslplat.registry import component
-
     cls = component("kernels", spec.name)
     try:
         kernel: Kernel = cls(**spec.parameters)
@@ -58,8 +57,8 @@ def kernel_from_spec(spec: Spec) -> Kernel:
 
 
 class _Reader:
-    def __init__(self, text: str, settle: bool) -> None:
-        self.text, self.settle, self.position = text, settle, 0
+    def __init__(self, text: str, fix_given: bool) -> None:
+        self.text, self.fix_given, self.position = text, fix_given, 0
 
     def read_all(self) -> Kernel:
         kernel = self._sum()
@@ -138,8 +137,8 @@ class _Reader:
             self._skip_arguments()
         spec = Spec.parse(self.text[start : self.position])
         kernel = kernel_from_spec(spec)
-        if self.settle:
-            kernel.settled = frozenset(spec.parameters)
+        if self.fix_given:
+            kernel.fixed = frozenset(spec.parameters)
         return kernel
 
     def _close(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from zslplat.kernels.inner_product import RadialKernel, squared_distances
+from zslplat.kernels.inner_product import RadialForm, RadialKernel, squared_distances
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
@@ -14,12 +14,16 @@ class Gaussian(RadialKernel):
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "sigma": Parameter("radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median")),
+        "sigma": Parameter(
+            "radius", Scaled(POSITIVE, "*median"), Real(0.1, 10, log=True, unit="*median"), default="1.0*median"
+        ),
     }
     sigma: float
 
-    def __init__(self, sigma: float | str = "1.0*median") -> None:
-        super().__init__(sigma=sigma)
+    @property
+    def form(self) -> RadialForm:
+        """exp(-d / (2 sigma^2)), an exponential."""
+        return RadialForm("exponential", 0.5 / self.sigma**2)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-d / (2 sigma^2))."""

@@ -12,10 +12,12 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
-from zslplat.errors import UsageError
+from zslplat.errors import PluginError, UsageError
 from zslplat.kernels.base import Kernel
 
 # A partial derivative: an array that broadcasts against t, or a plain number (0.0 where f does not depend on it).
@@ -27,8 +29,11 @@ class InnerProductKernel(Kernel):
 
     A subclass implements :meth:`f` and :meth:`partials` for broadcasting arrays (dtype kept, inputs untouched), and
     has at once Gram blocks, the diagonal, gradients for a projection and for its parameters, low-rank features, and
-    its place in sums, products, powers and normalisation.
+    its place in sums, products, powers and normalisation. One that depends on t alone says so
+    (``of_inner_product_alone``): it has the same value for (W'x, s) and for (x, W s).
     """
+
+    of_inner_product_alone: bool = False
 
     @abstractmethod
     def f(self, t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray:
@@ -61,6 +66,8 @@ class InnerProductKernel(Kernel):
 class DotProductKernel(InnerProductKernel):
     """k(a, b) = g(<a, b>): a subclass implements :meth:`g` and its derivative :meth:`slope`."""
 
+    of_inner_product_alone = True
+
     @abstractmethod
     def g(self, t: np.ndarray) -> np.ndarray:
         """Return the kernel as a function of the inner product t."""
@@ -78,11 +85,33 @@ class DotProductKernel(InnerProductKernel):
         return self.slope(t), 0.0, 0.0
 
 
+@dataclass(frozen=True)
+class RadialForm:
+    """A formula of the squared distance d that compiled loops know.
+
+    ``exponential``: exp(-rate d); ``rational``: 1 / (1 + rate d). ``rate`` > 0.
+    """
+
+    name: Literal["exponential", "rational"]
+    rate: float
+
+    def __call__(self, d: np.ndarray) -> np.ndarray:
+        """Return the value at squared distances d."""
+        return np.exp(-self.rate * d) if self.name == "exponential" else 1 / (1 + self.rate * d)
+
+
 class RadialKernel(InnerProductKernel):
     """k(a, b) = g(|a - b|^2): a subclass implements :meth:`g` and its derivative :meth:`slope`.
 
-    The squared distance is formed as u + v - 2 t and clipped at 0 against rounding.
+    The squared distance is formed as u + v - 2 t and clipped at 0 against rounding. A kernel whose g is one of the
+    formulas of :class:`RadialForm` declares it (:attr:`form`): compiled code then needs no call of the kernel, and
+    what is known of the formula (the learning of a Gaussian bandwidth) works for it.
     """
+
+    @property
+    def form(self) -> RadialForm | None:
+        """The formula that g is for these parameters, which are numbers by then; None for any other."""
+        return None
 
     @abstractmethod
     def g(self, d: np.ndarray) -> np.ndarray:
@@ -116,6 +145,24 @@ class RadialKernel(InnerProductKernel):
         """Return g(0) for every row, free of rounding."""
         X = self._checked(X)
         return self.g(np.zeros(len(X), dtype=X.dtype))
+
+
+def declared_form(kernel: Kernel) -> RadialForm | None:
+    """Return the form that a resolved kernel declares, None where it declares none.
+
+    Raises :class:`PluginError` where its g gives other values: a subclass, say, that replaced g and left the form.
+    """
+    form = kernel.form if isinstance(kernel, RadialKernel) else None
+    if isinstance(kernel, RadialKernel) and form is not None:
+        d = np.array([0.0, 0.25, 1.0, 4.0]) / form.rate
+        expected, found = form(d), kernel.g(d)
+        if not np.allclose(found, expected, rtol=1e-6, atol=0):
+            raise PluginError(
+                f"kernel {kernel} declares the form {form.name} with rate {form.rate:g}, which is "
+                f"{expected[2]:.6g} at distance^2 {d[2]:.6g}, but its g is {found[2]:.6g} there; "
+                "mend its property form, or let it return None"
+            )
+    return form
 
 
 def squared_norms(X: np.ndarray) -> np.ndarray:

@@ -20,12 +20,10 @@ class L1Laplacian(Kernel):
             "inverse radius; median: of the city block distance",
             Scaled(POSITIVE, "/median"),
             Real(0.1, 10, log=True, unit="/median"),
+            default="1.0/median",
         ),
     }
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0/median") -> None:
-        super().__init__(sigma=sigma)
 
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return exp(-sigma |a - b|_1); distances in float64."""

@@ -14,12 +14,11 @@ class L2Laplacian(RadialKernel):
     summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "sigma": Parameter("inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median")),
+        "sigma": Parameter(
+            "inverse radius", Scaled(POSITIVE, "/median"), Real(0.1, 10, log=True, unit="/median"), default="1.0/median"
+        ),
     }
     sigma: float
-
-    def __init__(self, sigma: float | str = "1.0/median") -> None:
-        super().__init__(sigma=sigma)
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-sigma sqrt(d))."""

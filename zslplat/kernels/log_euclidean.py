@@ -26,21 +26,23 @@ class LogEuclidean(Kernel):
             "radius; median: of the log-Euclidean distance",
             Scaled(POSITIVE, "*median"),
             Real(0.1, 10, log=True, unit="*median"),
+            default="1.0*median",
         ),
     }
     input = "spd"
     sigma: float
 
-    def __init__(self, sigma: float | str = "1.0*median") -> None:
-        super().__init__(sigma=sigma)
-
     def embed(self, X: np.ndarray) -> np.ndarray:
         """Return the half-vectorised logarithms (n, p (p + 1) / 2); logarithms in float64, dtype of X returned."""
         return log_vectors(X).astype(X.dtype, copy=False)
 
+    def embedded(self) -> Gaussian:
+        """Return the Gaussian kernel of the logarithms."""
+        return Gaussian(sigma=self.sigma)
+
     def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the Gaussian kernel of the embedded rows."""
-        return Gaussian(sigma=self.sigma).evaluate(A, B)
+        return self.embedded().evaluate(A, B)
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return ones."""

@@ -14,16 +14,16 @@ class Polynomial(DotProductKernel):
     summary = "polynomial, (<a, b> + c)^r"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"
     parameters = {
-        "r": Parameter("degree", Integer(1), Integer(1, 6)),
+        "r": Parameter("degree", Integer(1), Integer(1, 6), default=2),
         "c": Parameter(
-            "bias; square: mean squared length of a row", Scaled(NON_NEGATIVE, "*square"), Real(0, 2, unit="*square")
+            "bias; square: mean squared length of a row",
+            Scaled(NON_NEGATIVE, "*square"),
+            Real(0, 2, unit="*square"),
+            default="1.0*square",
         ),
     }
     r: int
     c: float
-
-    def __init__(self, r: int = 2, c: float | str = "1.0*square") -> None:
-        super().__init__(r=r, c=c)
 
     def g(self, t: np.ndarray) -> np.ndarray:
         """Return (t + c)^r."""

@@ -18,15 +18,13 @@ class Sigmoid(DotProductKernel):
             "factor of the inner product; square: mean squared length of a row",
             Scaled(POSITIVE, "/square"),
             Real(0.1, 10, log=True, unit="/square"),
+            default="1.0/square",
         ),
-        "c": Parameter("shift", Real(), Real(-1, 1)),
+        "c": Parameter("shift", Real(), Real(-1, 1), default=0.0),
     }
     psd = False
     scale: float
     c: float
-
-    def __init__(self, scale: float | str = "1.0/square", c: float = 0.0) -> None:
-        super().__init__(scale=scale, c=c)
 
     def g(self, t: np.ndarray) -> np.ndarray:
         """Return tanh(scale t + c)."""

@@ -2,23 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.errors import PluginError, UnknownNameError, UsageError
+from zslplat.errors import MethodError, PluginError, UnknownNameError, UsageError
+from zslplat.figures import Figure
 from zslplat.registry import known_as, registry
-from zslplat.space import Parameter, Space, check_value, default_space
-
-if TYPE_CHECKING:
-    from zslplat.figures import Figure
+from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
 
 Arrays = dict[str, np.ndarray]
+
+# What a fit learned, by attribute: arrays, and what JSON holds (numbers, texts, booleans, None, lists of them).
+State = dict[str, Any]
 
 # What a method may know of the batch that it scores (``Method.knows_of_batch``).
 TRANSDUCTIVE = "transductive"
@@ -33,16 +34,18 @@ class Diagnostics:
     numbers: dict[str, float] = field(default_factory=dict)
 
 
-class Method(BaseEstimator):
+class Method(Parameterised, BaseEstimator):
     """Base of every method plugin.
 
-    ``kind`` says which tasks take it; ``parameters`` describes each constructor parameter (defaults are the
-    constructor's own); ``preprocessing`` is applied by the platform before any array reaches the method;
-    ``transductive`` declares that the rows of a batch are scored jointly; ``random`` that the seed matters, so that
-    repeats mean something; ``step_parameter`` names the parameter that bounds the steps of ``fit_steps`` (its best
-    value on validation is carried to the refit); ``tolerance`` is the relative deviation that reordering rows or
-    classes, or another number of threads, may cause, with ``tolerance_reason`` saying why it is not tighter.
-    ``expected_failures`` names checks of the conformance kit that the method cannot pass, with the reason.
+    ``kind`` says which tasks take it; ``parameters`` declares each hyperparameter, from which the constructor follows
+    (:class:`~zslplat.space.Parameterised`), unless a class writes its own; ``preprocessing`` is applied by the
+    platform before any array reaches the method; ``transductive`` declares that the rows of a batch are scored
+    jointly; ``random`` that the seed matters, so that repeats mean something; ``step_parameter`` names the parameter
+    that bounds the steps of ``fit_steps`` (its best value on validation is carried to the refit); ``tolerance`` is the
+    relative deviation that reordering rows or classes, or another number of threads, may cause, with
+    ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
+    the method cannot pass, with the reason. The tag ``monotone`` says that the objective which ``diagnostics_`` lists
+    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``.
     Learned state ends in ``_``.
     """
 
@@ -50,7 +53,6 @@ class Method(BaseEstimator):
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     tags: ClassVar[tuple[str, ...]] = ()
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     preprocessing: ClassVar[Preprocessing] = Preprocessing()
     transductive: ClassVar[bool] = False
     random: ClassVar[bool] = False
@@ -58,6 +60,7 @@ class Method(BaseEstimator):
     tolerance: ClassVar[float] = 1e-9
     tolerance_reason: ClassVar[str] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
+    objective_may_rise: ClassVar[str] = ""
 
     @property
     def space(self) -> Space:
@@ -121,10 +124,69 @@ class Method(BaseEstimator):
         """Whether the seed matters for these parameters; variants of a method may differ from ``random``."""
         return type(self).random
 
+    def state(self) -> State:
+        """Return what was learned, by attribute name, so that :meth:`from_state` makes a method that scores the same.
+
+        Every attribute that ends in ``_`` but ``diagnostics_``; ``part_.name`` for a part with a state of its own (see
+        :meth:`restored_parts`). Raises :class:`MethodError` for what is neither an array nor JSON: override then.
+        """
+        found: State = {}
+        for name, value in vars(self).items():
+            if not name.endswith("_") or name.startswith("_") or name == "diagnostics_":
+                continue
+            if hasattr(value, "state"):
+                found |= {f"{name}.{part}": self.storable(f"{name}.{part}", v) for part, v in value.state().items()}
+            else:
+                found[name] = self.storable(name, value)
+        return found
+
+    def storable(self, name: str, value: Any) -> Any:
+        """Return a value that was learned as an array or as JSON holds it; raises :class:`MethodError` for others."""
+        if isinstance(value, np.ndarray) and value.dtype != object:
+            return value
+        if isinstance(value, np.generic):
+            return value.item() if isinstance(value, np.float64 | np.int64 | np.bool_ | np.str_) else np.asarray(value)
+        if value is None or isinstance(value, bool | int | float | str):
+            return value
+        if isinstance(value, list | tuple):
+            return [self.storable(name, one) for one in value]
+        raise MethodError(
+            f"{known_as(type(self))}: {name} is of type {type(value).__name__}, neither an array nor JSON; give it a "
+            "state() and name it in restored_parts(), or override storable() and restore()"
+        )
+
+    def restore(self, state: Mapping[str, Any]) -> Self:
+        """Set what :meth:`state` returned, whatever was learned before; numbers may be arrays of no dimension."""
+        parts = self.restored_parts()
+        for name, value in state.items():
+            if name.partition(".")[0] not in parts:
+                setattr(self, name, _plain(value))
+        for name, restored in parts.items():
+            own = {n.partition(".")[2]: _plain(v) for n, v in state.items() if n.partition(".")[0] == name}
+            setattr(self, name, restored(own))
+        self.diagnostics_ = Diagnostics()
+        return self
+
+    @classmethod
+    def from_state(cls, parameters: Mapping[str, Any], state: Mapping[str, Any]) -> Self:
+        """Return a method with these parameters that has learned what another's :meth:`state` says.
+
+        Raises :class:`UsageError` for parameters that :meth:`build` refuses.
+        """
+        return cls.build(parameters).restore(state)
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return, by attribute, how each part with a ``state()`` of its own is made from it again."""
+        return {}
+
     @property
     def diagnostics(self) -> Diagnostics:
         """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
         return getattr(self, "diagnostics_", Diagnostics())
+
+
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
 
 
 def require_kind(method: type[Method], kind: str, task: str) -> None:

@@ -19,7 +19,7 @@ from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.multiples import read_multiple
-from zslplat.registry import known_as
+from zslplat.registry import known_as, names
 from zslplat.space import ANY, Choice, Parameter, Scaled, Space, default_space, with_condition
 
 PREFIX = "kernel."
@@ -31,7 +31,8 @@ class KernelMethod(Method):
     kernel_gradients: ClassVar[bool] = False
     kernel_psd: ClassVar[bool] = True
     kernel: Any
-    _settled = False
+    kernel_: Any
+    _kernel_given = False  # whether the kernel was chosen by who built the method, rather than by its class
 
     @classmethod
     def build(cls, parameters: Mapping[str, Any]) -> Self:
@@ -46,7 +47,7 @@ class KernelMethod(Method):
             own["kernel"] = str(own["kernel"])
         instance = super().build(own)
         # What the text of a kernel says is not searched; a method's own default kernel is only where the search begins.
-        instance._settled = "kernel" in own
+        instance._kernel_given = "kernel" in own
         if nested:
             if str(instance.kernel) == ANY:
                 raise UsageError(f"kernel=any leaves the kernel open; choose one to set {PREFIX}{min(nested)}")
@@ -81,7 +82,7 @@ class KernelMethod(Method):
         """The ranges that tuning searches: the method's own, and the kernel's under ``kernel.``."""
         space = {name: r for name, r in default_space(self.parameters).items() if name != "kernel"}
         if str(self.kernel) != ANY:
-            kernel = parse_kernel(self.kernel, settle=self._settled)
+            kernel = parse_kernel(self.kernel, fix_given=self._kernel_given)
             return {**space, **{PREFIX + path: r for path, r in kernel.space.items()}}
         fitting = self.fitting_kernels()
         space["kernel"] = Choice(tuple(fitting))
@@ -114,6 +115,17 @@ class KernelMethod(Method):
         nested = {f"{PREFIX}{kernel.label}.{path}": value for path, value in kernel.values.items()}
         return values | {"kernel": kernel.label} | nested
 
+    def storable(self, name: str, value: Any) -> Any:
+        """Return what was learned as an array or JSON; a fitted kernel as its text, which holds every digit."""
+        return str(value) if isinstance(value, Kernel) else super().storable(name, value)
+
+    def restore(self, state: Mapping[str, Any]) -> Self:
+        """Set what :meth:`state` returned; raises UnknownNameError for a kernel that is not registered."""
+        super().restore(state)
+        if "kernel_" in state:
+            self.kernel_ = parse_kernel(str(state["kernel_"]))
+        return self
+
     def resolved_numbers(self, kernel: Kernel) -> dict[str, float]:
         """Return what multiples of a scale among this method's kernel parameters became in the fitted ``kernel``."""
         given, domains, found = self.parsed_kernel().values, kernel.domains, kernel.values
@@ -126,8 +138,6 @@ class KernelMethod(Method):
     @classmethod
     def fitting_kernels(cls) -> dict[str, Kernel]:
         """Return the registered kernels that this method can take with their default parameters, by name."""
-        from zslplat.registry import names
-
         found: dict[str, Kernel] = {}
         for name in names("kernels"):
             try:

@@ -2,13 +2,11 @@
 
 Symbols (Xu et al., "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning", Eqs. 2 and 4):
 
-=========  ===================  ==========  ==================================================================
-paper      here                 shape       meaning
-=========  ===================  ==========  ==================================================================
-N_k        index, similarity    (m, k)      the k nearest of each of m vectors, nearest first, without itself
-W^I, W^F   W = affinity(...)    (m, m)      cosine where either is a neighbour of the other, else 0; sparse
-Q^I, Q^F   degrees(W)           (m,)        row sums of W (the diagonal of Q)
-=========  ===================  ==========  ==================================================================
+| paper    | here              | shape  | meaning                                                           |
+|----------|-------------------|--------|-------------------------------------------------------------------|
+| N_k      | index, similarity | (m, k) | the k nearest of each of m vectors, nearest first, without itself |
+| W^I, W^F | W = affinity(...) | (m, m) | cosine where either is a neighbour of the other, else 0; sparse   |
+| Q^I, Q^F | degrees(W)        | (m,)   | row sums of W (the diagonal of Q)                                 |
 
 Products are taken in the precision of X (float32 features give float32 cosines): "exact" means that every pair is
 compared, not that the last digit of a cosine is right. Equal cosines are ordered by index, so the lists for k are the

@@ -22,6 +22,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
+from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
@@ -29,7 +30,6 @@ from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, ch
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds

@@ -25,13 +25,13 @@ from zslplat.errors import DataError, MethodError
 from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
 from zslplat.methods.exemplars.frozen_steps import freeze
+from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.degenerate import look_at_similarities
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows

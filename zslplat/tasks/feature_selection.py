@@ -40,12 +40,12 @@ from zslplat.metrics.clustering import (
     expected_random_accuracy,
     normalised_mutual_information,
 )
+from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
 from zslplat.spec import Spec
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.clusterings import curve_figure, each_clustering, features_table, voted_classes
-from zslplat.tasks.degenerate import look_at_ranked_features
 from zslplat.tasks.predictions import predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows

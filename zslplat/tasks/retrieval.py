@@ -8,12 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.figures import Curve
+from zslplat.metrics.degenerate import look_at_rankings
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
-from zslplat.tasks.degenerate import look_at_rankings
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask

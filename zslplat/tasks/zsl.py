@@ -8,11 +8,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_class_top_k, sample_accuracy
+from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem
-from zslplat.tasks.degenerate import look_at_scores
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes
 from zslplat.tasks.unseen import REQUEST, UnseenTask

@@ -275,7 +275,7 @@ def _make_tables(path: Path) -> None:
 
 
 def _follow_the_store(path: Path, artifacts: Path) -> None:
-    """Have MLflow look for artifacts, and put them, where the store is now: it holds whole paths, and stores are moved."""
+    """Have MLflow look for artifacts, and put them, where the store is now: it keeps whole paths."""
     place = artifacts.as_uri()
     with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
         rows = connection.execute(

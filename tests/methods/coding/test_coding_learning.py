@@ -13,14 +13,9 @@ from zslplat.errors import UsageError
 from zslplat.kernels import parse_kernel
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.alternation import Learned, Plan, alternate, objective
-from zslplat.methods.coding.bag_of_words import soft_codes
+from zslplat.methods.coding.bag_codes import soft_codes
 from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
-from zslplat.methods.coding.combination import project_to_simplex, single_kernel_weights, spread_weights_of_kernels
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme
-from zslplat.methods.coding.sparse import sparse_codes
-from zslplat.methods.coding.supervision import (
+from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
     bilinear_loss,
     bilinear_scores,
@@ -30,6 +25,11 @@ from zslplat.methods.coding.supervision import (
     linear_extra,
     linear_loss,
 )
+from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
+from zslplat.methods.coding.kernel_rows import PairValues
+from zslplat.methods.coding.kernel_weights import project_to_simplex, single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme
+from zslplat.methods.coding.sparse_codes import sparse_codes
 
 
 @pytest.fixture(scope="module")

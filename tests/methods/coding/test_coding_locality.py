@@ -8,10 +8,10 @@ from scipy.optimize import minimize
 from sklearn.datasets import load_digits
 
 from zslplat.errors import MethodError, UsageError
-from zslplat.methods.coding import locality
-from zslplat.methods.coding.bag_of_words import hard_codes, soft_codes
+from zslplat.methods.coding import local_codes as solver
+from zslplat.methods.coding.bag_codes import hard_codes, soft_codes
 from zslplat.methods.coding.kllc import LLC
-from zslplat.methods.coding.locality import (
+from zslplat.methods.coding.local_codes import (
     codes_on,
     full_codes,
     local_codes,
@@ -110,7 +110,7 @@ def test_both_ways_of_solving_agree(problem, monkeypatch):
     nearest = nearest_atoms(squared_distances(K, k, kappa), 20)
     ridges = local_ridges(K, k, kappa, nearest, 1e-3)
     compiled = codes_on(K, k, nearest, ridges)
-    monkeypatch.setattr(locality, "COMPILED_WIDTH", 0)
+    monkeypatch.setattr(solver, "COMPILED_WIDTH", 0)
     np.testing.assert_allclose(codes_on(K, k, nearest, ridges), compiled, atol=1e-8)
 
 

@@ -15,7 +15,7 @@ from zslplat.methods.coding.kbow import KernelBagOfWords
 from zslplat.methods.coding.kllc import LLC, KernelLLC
 from zslplat.methods.coding.ksc import KernelSparseCoding, SparseCoding
 from zslplat.methods.coding.lc_ksvd import LCKSVD
-from zslplat.methods.coding.matching_pursuit import pursuit_codes
+from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.src import SRC
 from zslplat.methods.coding.supervised import (
@@ -200,9 +200,9 @@ def test_a_class_with_one_sample_can_still_win(data):
 def test_an_indefinite_kernel_is_clipped_on_request_for_training_and_new_rows_alike(data):
     X, y = data
     fitted = KernelSparseCoding(kernel="sigmoid", gamma=0.01, indefinite="clip").fit(X[:80], y[:80])
-    assert np.linalg.eigvalsh(fitted.state_.K_D)[0] > -1e-9
+    assert np.linalg.eigvalsh(fitted.atoms_.K_D)[0] > -1e-9
     again = fitted.transform(X[:80])
-    K = fitted.state_.K_D
+    K = fitted.atoms_.K_D
     # A training row as a new row has the kernel values that it had in training: it codes itself.
     assert (np.abs(again).argmax(axis=1) == np.arange(80)).mean() > 0.9
     assert K.shape == (80, 80)

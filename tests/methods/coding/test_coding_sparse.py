@@ -11,7 +11,7 @@ import pytest
 from sklearn.decomposition import sparse_encode
 
 from zslplat.errors import DataError, MethodError, UsageError
-from zslplat.methods.coding.sparse import optimality_gap, sparse_codes, sparse_objective, vanishing_gamma
+from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes, sparse_objective, vanishing_gamma
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 

@@ -22,9 +22,9 @@ from zslplat.methods.zero_shot.graph_smoothing import (
     smooth,
     solve,
 )
-from zslplat.methods.zero_shot.mfmr.mfmr import MFMR
-from zslplat.methods.zero_shot.mfmr.mfmr_joint import MFMRJoint
-from zslplat.methods.zero_shot.mfmr.trifactorisation import learn_both
+from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
+from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
+from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
 from zslplat.tasks.zsl import ZeroShot
 
 

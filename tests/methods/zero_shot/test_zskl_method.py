@@ -13,7 +13,6 @@ from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
 from zslplat.kernels import parse_kernel
 from zslplat.methods.zero_shot.zskl.draws import draw_negatives
 from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.linearised import linearise
 from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
 from zslplat.methods.zero_shot.zskl.published import ZSKLPublished
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
@@ -247,24 +246,6 @@ def test_objective_of_the_fitted_model_is_what_training_reports():
     )
     # The report is taken before each step, so that the tenth is the objective after nine (one batch an epoch).
     assert before.objective(X, y, S) == pytest.approx(after.diagnostics_.series["objective"][-1], rel=1e-9)
-
-
-@pytest.mark.parametrize("kernel", ["gaussian(sigma=1)", "polynomial(r=2)", "0.5*cauchy(sigma=1)+0.5*linear"])
-@pytest.mark.parametrize("cls", [ZSKL, ZSKLOrt])
-def test_linearised_form_is_exact_on_its_landmarks(cls, kernel):
-    X, y, S, X_new, _, S_new = zero_shot()
-    model = cls(kernel, epochs=3, lam=5.0).fit(X, y, S)
-    pool = np.vstack([S, S_new])
-    form = linearise(model, pool)
-    scores = form.rows(X_new) @ form.classes(pool).T
-    np.testing.assert_allclose(scores, model.decision_function(X_new, pool), atol=2e-5)
-    # Classes that are no landmarks are approximated, the better the more landmarks there are.
-    errors = []
-    for rank in (3, len(S)):
-        form = linearise(model, S, rank=rank)
-        found = form.rows(X_new) @ form.classes(S_new).T
-        errors.append(np.abs(found - model.decision_function(X_new, S_new)).max())
-    assert errors[1] <= errors[0] + 1e-5
 
 
 def test_training_that_leaves_the_finite_numbers_says_so():

@@ -6,17 +6,10 @@ import numpy as np
 import pytest
 
 from zslplat.kernels import InnerProductKernel, parse_kernel
-from zslplat.methods.zero_shot.zskl import fused as zskl_fused
-from zslplat.methods.zero_shot.zskl.engine import Engine
-from zslplat.methods.zero_shot.zskl.objective import (
-    Objective,
-    alignment,
-    expanded_alignment,
-    is_dot_product,
-    label_matrix,
-    objective_gradient,
-    objective_value,
-)
+from zslplat.kernels.gradients import projected_gram
+from zslplat.methods.zero_shot.zskl import fast_passes
+from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
+from zslplat.methods.zero_shot.zskl.objective import Objective, objective_gradient, objective_value
 from zslplat.methods.zero_shot.zskl.subspaces import SubspaceGradient
 from zslplat.registry import names
 
@@ -50,6 +43,28 @@ def differences(f, W, h=1e-5):
 
 def relative(one, other):
     return np.linalg.norm(one - other) / np.linalg.norm(other)
+
+
+def label_matrix(y, lam):
+    """Return L_lambda (n, n) of Eq. 7."""
+    return np.where(y[:, None] == y[None, :], 1.0, -lam)
+
+
+def alignment(kernel, X, y, S, W, lam):
+    """Return <K(W) + K'(W), L_lambda> of Eq. 6, the full objective over all pairs of rows; to be maximised."""
+    replicated = S[y]
+    K = projected_gram(kernel, X, replicated, W, "features")
+    K_prime = projected_gram(kernel, X, replicated, W, "signatures")
+    return float(np.sum((K + K_prime) * label_matrix(y, lam)))
+
+
+def expanded_alignment(kernel, X, y, S, W, lam):
+    """Return the same by Eq. 8: N_l times the right class less lambda N_c times each wrong one, over classes."""
+    size = np.bincount(y, minlength=len(S)).astype(np.float64)
+    K = projected_gram(kernel, X, S, W, "features") + projected_gram(kernel, X, S, W, "signatures")
+    rows = np.arange(len(y))
+    right = K[rows, y]
+    return float(np.sum(size[y] * right) - lam * (np.sum(K @ size) - np.sum(size[y] * right)))
 
 
 def literal_objective(kernel, X, y, S, W, both, squared, wrong, alpha, right):
@@ -119,10 +134,10 @@ def test_polynomial_has_equal_kernels_on_both_sides():
     kernel = parse_kernel("polynomial(r=2, c=1)")
     one, both = (objective_value(kernel, X, y, S, W, Objective(b, 0.2)) for b in (False, True))
     assert both == pytest.approx(2 * one, rel=1e-12)
-    assert is_dot_product(kernel)
-    assert is_dot_product(parse_kernel("linear + polynomial*sigmoid"))
-    assert not is_dot_product(parse_kernel("linear + gaussian"))
-    assert not is_dot_product(parse_kernel("normalised(linear)"))
+    assert kernel.of_inner_product_alone
+    assert parse_kernel("linear + polynomial*sigmoid").of_inner_product_alone
+    assert not parse_kernel("linear + gaussian").of_inner_product_alone
+    assert not parse_kernel("normalised(linear)").of_inner_product_alone
 
 
 @pytest.mark.parametrize("text", ["gaussian(sigma=0.8)", "polynomial(r=2, c=1)", "0.5*gaussian(sigma=1)+0.5*linear"])
@@ -177,9 +192,9 @@ def test_known_forms_are_what_the_kernel_itself_gives(text, both, monkeypatch):
     for dtype, tolerance in ((np.float32, 2e-6), (np.float64, 1e-13)):  # some units in the last place
         data = [m.astype(dtype) for m in (X, S, W)]
         results = []
-        for form in (zskl_fused.known_form, lambda kernel: (zskl_fused.NO_FORM, 0.0)):
+        for form in (fast_passes.known_form, lambda kernel: (fast_passes.NO_FORM, 0.0)):
             with monkeypatch.context() as patch:
-                patch.setattr(zskl_fused, "known_form", form)
+                patch.setattr(fast_passes, "known_form", form)
                 engine = Engine(parse_kernel(text), Objective(both, 0.2), data[0], y, *data[1:], 30)
             results.append(engine.gradient(np.arange(30)))
         (loss, gradient), (expected, expected_gradient) = results
@@ -191,7 +206,7 @@ def test_exponential_in_single_precision():
     distances = np.concatenate([[0, np.nan, np.inf], np.linspace(1e-6, 170, 100001)]).astype(np.float32)
     k, slope, bits = distances.copy(), np.empty_like(distances), np.empty(len(distances), np.int32)
     factor = np.float32(-0.5)
-    zskl_fused.exponential_single(k, slope, bits, factor)
+    fast_passes.exponential_single(k, slope, bits, factor)
     assert k[0] == 1
     assert np.isnan(k[1])
     assert 0 <= k[2] < 2e-38
@@ -205,7 +220,7 @@ def test_gradient_is_the_same_for_any_blocks(monkeypatch):
     X, y, S, W = problem()
     kernel, objective = parse_kernel("gaussian(sigma=0.8)"), Objective(True, 0.2)
     whole = Engine(kernel, objective, X, y, S, W, batch=30).gradient(np.arange(30))[1]
-    monkeypatch.setattr("zslplat.methods.zero_shot.zskl.engine.BLOCK_ENTRIES", 8)
+    monkeypatch.setattr("zslplat.methods.zero_shot.zskl.fast_gradient.BLOCK_ENTRIES", 8)
     engine = Engine(kernel, objective, X, y, S, W, batch=30)
     assert len(engine.pieces) == 4
     np.testing.assert_allclose(engine.gradient(np.arange(30))[1], whole, rtol=1e-12)

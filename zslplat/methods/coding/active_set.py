@@ -17,18 +17,22 @@ no square root of K is needed. Optimal: |q_j| <= lam everywhere, q_j = lam sign(
 Each pass adds the few atoms that violate this most, moves to the minimum over the active set without leaving the
 orthant of its signs (an atom that reaches 0 is dropped, a new atom that would take the wrong sign is dropped before the
 move), and computes q afresh. The objective falls strictly from pass to pass, so no active set returns. The factor grows
-by one column per added atom and loses one by Givens rotations: no pass factorises anything from scratch. R is stored
-by rows, so that every inner loop runs along memory.
+by one column per added atom and loses one by Givens rotations (:mod:`~zslplat.methods.coding.triangular_factor`): no
+pass factorises anything from scratch.
 """
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
-# Sums may be reordered and contracted; NaN and infinity keep their meaning.
-_FAST = {"reassoc", "contract", "nsz", "arcp"}
-_compile = numba.njit(cache=True, fastmath=_FAST, nogil=True, error_model="numpy")
+from zslplat.methods.coding.triangular_factor import (
+    append_atom,
+    back_substitute,
+    compiled,
+    delete_atom,
+    new_column,
+    refine,
+)
 
 SOLVED, STEP_LIMIT, NOT_POSITIVE = 0, 1, 2
 
@@ -38,146 +42,7 @@ DEPENDENT = 1e-13
 NEGATIVE = 1e-7
 
 
-@_compile
-def _column(K: np.ndarray, j: int, a: int, R: np.ndarray, order: np.ndarray, column: np.ndarray) -> float:
-    """Put R^-T K_Aj into ``column`` and return the square of the new pivot; :func:`_append` completes the step."""
-    for i in range(a):
-        column[i] = K[j, order[i]]
-    _forward(a, R, column)
-    pivot = K[j, j]
-    for i in range(a):
-        pivot -= column[i] * column[i]
-    return pivot
-
-
-@_compile
-def _append(
-    k: np.ndarray,
-    lam: float,
-    j: int,
-    sign: float,
-    pivot: float,
-    a: int,
-    R: np.ndarray,
-    order: np.ndarray,
-    signs: np.ndarray,
-    z: np.ndarray,
-    column: np.ndarray,
-) -> None:
-    """Make atom ``j`` position ``a`` of the factor, with the column and squared pivot of :func:`_column`."""
-    root = np.sqrt(pivot)
-    right = k[j] - lam * sign
-    for i in range(a):
-        R[i, a] = column[i]
-        right -= column[i] * z[i]
-    R[a, a] = root
-    z[a] = right / root
-    order[a] = j
-    signs[a] = sign
-
-
-@_compile
-def _delete(p: int, a: int, R: np.ndarray, order: np.ndarray, signs: np.ndarray, y: np.ndarray, z: np.ndarray) -> None:
-    """Remove position ``p`` of ``a`` from the factor: shift the columns, then rotate the rows back to a triangle."""
-    for i in range(p + 1):
-        row = R[i]
-        for m in range(p, a - 1):
-            row[m] = row[m + 1]
-    for i in range(p + 1, a):
-        row = R[i]
-        for m in range(i - 1, a - 1):
-            row[m] = row[m + 1]
-    for i in range(p, a - 1):
-        upper, lower = R[i], R[i + 1]
-        f, g = upper[i], lower[i]
-        length = np.sqrt(f * f + g * g)
-        c, s = f / length, g / length
-        upper[i] = length
-        for m in range(i + 1, a - 1):
-            u, v = upper[m], lower[m]
-            upper[m] = c * u + s * v
-            lower[m] = c * v - s * u
-        u, v = z[i], z[i + 1]
-        z[i] = c * u + s * v
-        z[i + 1] = c * v - s * u
-        order[i] = order[i + 1]
-        signs[i] = signs[i + 1]
-        y[i] = y[i + 1]
-
-
-@_compile
-def _back(a: int, R: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
-    """out = R^-1 right, four rows at a time."""
-    i = a
-    while i >= 4:
-        i -= 4
-        r0, r1, r2, r3 = R[i], R[i + 1], R[i + 2], R[i + 3]
-        s0, s1, s2, s3 = 0.0, 0.0, 0.0, 0.0
-        for m in range(i + 4, a):
-            x = out[m]
-            s0 += r0[m] * x
-            s1 += r1[m] * x
-            s2 += r2[m] * x
-            s3 += r3[m] * x
-        x3 = (right[i + 3] - s3) / r3[i + 3]
-        x2 = (right[i + 2] - s2 - r2[i + 3] * x3) / r2[i + 2]
-        x1 = (right[i + 1] - s1 - r1[i + 2] * x2 - r1[i + 3] * x3) / r1[i + 1]
-        x0 = (right[i] - s0 - r0[i + 1] * x1 - r0[i + 2] * x2 - r0[i + 3] * x3) / r0[i]
-        out[i], out[i + 1], out[i + 2], out[i + 3] = x0, x1, x2, x3
-    while i > 0:
-        i -= 1
-        row = R[i]
-        total = right[i]
-        for m in range(i + 1, a):
-            total -= row[m] * out[m]
-        out[i] = total / row[i]
-
-
-@_compile
-def _forward(a: int, R: np.ndarray, column: np.ndarray) -> None:
-    """column = R^-T column, four rows at a time."""
-    i = 0
-    while i + 4 <= a:
-        r0, r1, r2, r3 = R[i], R[i + 1], R[i + 2], R[i + 3]
-        c0 = column[i] / r0[i]
-        c1 = (column[i + 1] - c0 * r0[i + 1]) / r1[i + 1]
-        c2 = (column[i + 2] - c0 * r0[i + 2] - c1 * r1[i + 2]) / r2[i + 2]
-        c3 = (column[i + 3] - c0 * r0[i + 3] - c1 * r1[i + 3] - c2 * r2[i + 3]) / r3[i + 3]
-        column[i], column[i + 1], column[i + 2], column[i + 3] = c0, c1, c2, c3
-        for m in range(i + 4, a):
-            column[m] -= (c0 * r0[m] + c1 * r1[m]) + (c2 * r2[m] + c3 * r3[m])
-        i += 4
-    while i < a:
-        row = R[i]
-        c = column[i] / row[i]
-        column[i] = c
-        for m in range(i + 1, a):
-            column[m] -= c * row[m]
-        i += 1
-
-
-@_compile
-def _refine(
-    lam: float,
-    a: int,
-    R: np.ndarray,
-    order: np.ndarray,
-    signs: np.ndarray,
-    y: np.ndarray,
-    q: np.ndarray,
-    work: np.ndarray,
-) -> None:
-    """One step of iterative refinement: y += (R'R)^-1 (q_A - lam sign_A)."""
-    for i in range(a):
-        work[i] = q[order[i]] - lam * signs[i]
-    _forward(a, R, work)
-    _back(a, R, work, work)
-    for i in range(a):
-        if (y[i] + work[i]) * signs[i] > 0:
-            y[i] += work[i]
-
-
-@_compile
+@compiled
 def _correlation(K: np.ndarray, k: np.ndarray, a: int, order: np.ndarray, y: np.ndarray, q: np.ndarray) -> None:
     """q = k - K_A y; four rows of K at a time, so that q is read and written a quarter as often."""
     n = len(q)
@@ -196,7 +61,7 @@ def _correlation(K: np.ndarray, k: np.ndarray, a: int, order: np.ndarray, y: np.
         i += 1
 
 
-@_compile
+@compiled
 def _largest(q: np.ndarray, tops: np.ndarray) -> float:
     """max |q|, with the maximum of every block of 32 in ``tops``."""
     n = len(q)
@@ -220,7 +85,7 @@ def _largest(q: np.ndarray, tops: np.ndarray) -> float:
     return top
 
 
-@_compile
+@compiled
 def _candidates(
     q: np.ndarray, tops: np.ndarray, bound: float, limit: int, found: np.ndarray, active: np.ndarray
 ) -> int:
@@ -245,7 +110,7 @@ def _candidates(
     return count
 
 
-@_compile
+@compiled
 def _descend(
     a: int,
     first_new: int,
@@ -259,12 +124,12 @@ def _descend(
 ) -> int:
     """Move to the minimum over the active set inside its orthant; returns the number of atoms left."""
     while a > 0:
-        _back(a, R, z, target)
+        back_substitute(a, R, z, target)
         wrong = False
         for p in range(a - 1, first_new - 1, -1):
             if y[p] == 0.0 and target[p] * signs[p] <= 0.0:
                 active[order[p]] = 0
-                _delete(p, a, R, order, signs, y, z)
+                delete_atom(p, a, R, order, signs, y, z)
                 a -= 1
                 wrong = True
         if wrong:
@@ -282,20 +147,20 @@ def _descend(
         for p in range(a):
             y[p] += step * (target[p] - y[p])
         active[order[crossing]] = 0
-        _delete(crossing, a, R, order, signs, y, z)
+        delete_atom(crossing, a, R, order, signs, y, z)
         a -= 1
         first_new = min(first_new, a)
         # Rounding may leave another atom of the same crossing at 0 or just beyond it.
         for p in range(a - 1, -1, -1):
             if y[p] * signs[p] <= 0.0 and p < first_new:
                 active[order[p]] = 0
-                _delete(p, a, R, order, signs, y, z)
+                delete_atom(p, a, R, order, signs, y, z)
                 a -= 1
                 first_new = min(first_new, a)
     return a
 
 
-@_compile
+@compiled
 def _slide(
     j: int,
     sign: float,
@@ -316,7 +181,7 @@ def _slide(
 
     Returns the number of atoms left and the coefficient that the new atom has by then.
     """
-    _back(a, R, column, work)  # phi(d_j) = sum of work_i phi(d_i), but for rounding
+    back_substitute(a, R, column, work)  # phi(d_j) = sum of work_i phi(d_i), but for rounding
     length = excess / max(pivot, 1e-16 * diagonal)
     crossing = -1
     for p in range(a):
@@ -327,12 +192,12 @@ def _slide(
         y[p] -= length * sign * work[p]
     if crossing >= 0:
         active[order[crossing]] = 0
-        _delete(crossing, a, R, order, signs, y, z)
+        delete_atom(crossing, a, R, order, signs, y, z)
         a -= 1
     return a, sign * length
 
 
-@_compile
+@compiled
 def solve_one(
     K: np.ndarray,
     k: np.ndarray,
@@ -365,9 +230,9 @@ def solve_one(
     for j in range(n):
         if code[j] != 0.0:
             sign = 1.0 if code[j] > 0.0 else -1.0
-            pivot = _column(K, j, a, R, order, column)
+            pivot = new_column(K, j, a, R, order, column)
             if pivot > DEPENDENT * K[j, j]:
-                _append(k, lam, j, sign, pivot, a, R, order, signs, z, column)
+                append_atom(k, lam, j, sign, pivot, a, R, order, signs, z, column)
                 y[a] = code[j]
                 active[j] = 1
                 a += 1
@@ -387,7 +252,7 @@ def solve_one(
             gap = max(gap, abs(q[order[p]] - lam * signs[p]))
         if gap > tolerance and refined < 4:
             refined += 1
-            _refine(lam, a, R, order, signs, y, q, target)
+            refine(lam, a, R, order, signs, y, q, target)
             continue
         refined = 0
         excess = top - lam
@@ -403,11 +268,11 @@ def solve_one(
         for c in range(count):
             j = found[c]
             sign = 1.0 if q[j] > 0.0 else -1.0
-            pivot = _column(K, j, a, R, order, column)
+            pivot = new_column(K, j, a, R, order, column)
             if pivot < -NEGATIVE * K[j, j]:
                 return NOT_POSITIVE, passes
             if pivot > DEPENDENT * K[j, j]:
-                _append(k, lam, j, sign, pivot, a, R, order, signs, z, column)
+                append_atom(k, lam, j, sign, pivot, a, R, order, signs, z, column)
                 y[a] = 0.0
                 active[j] = 1
                 a += 1
@@ -415,8 +280,8 @@ def solve_one(
                 a, moved = _slide(
                     j, sign, abs(q[j]) - lam, pivot, K[j, j], a, R, order, signs, y, z, column, target, active
                 )
-                pivot = _column(K, j, a, R, order, column)
-                _append(k, lam, j, sign, max(pivot, 1e-16 * K[j, j]), a, R, order, signs, z, column)
+                pivot = new_column(K, j, a, R, order, column)
+                append_atom(k, lam, j, sign, max(pivot, 1e-16 * K[j, j]), a, R, order, signs, z, column)
                 y[a] = moved
                 active[j] = 1
                 a += 1
@@ -428,7 +293,7 @@ def solve_one(
     return status, passes
 
 
-@_compile
+@compiled
 def solve_rows(
     K: np.ndarray,
     queries: np.ndarray,

@@ -27,13 +27,10 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.gaussian import Gaussian
+from zslplat.kernels.inner_product import declared_form
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
-from zslplat.methods.coding.combination import single_kernel_weights, spread_weights_of_kernels
-from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues
-from zslplat.methods.coding.schemes import BagScheme, Scheme
-from zslplat.methods.coding.supervision import (
+from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
     bilinear_loss,
     fit_bilinear,
@@ -42,11 +39,15 @@ from zslplat.methods.coding.supervision import (
     linear_extra,
     linear_loss,
 )
+from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
+from zslplat.methods.coding.kernel_rows import PairValues
+from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.schemes import BagScheme, Scheme
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What is learned, and how. See the parameters of :class:`zslplat.methods.coding.estimator.CodingMethod`."""
+    """What is learned, and how. See the parameters of :class:`zslplat.methods.coding.estimator.KernelCodingMethod`."""
 
     scheme: Scheme
     learning: str = "fixed"
@@ -57,6 +58,26 @@ class Plan:
     kernel_learning: str = "fixed"
     include_prior: bool = False
     togetherness: float = 1.0
+
+
+@dataclass(frozen=True)
+class Atoms:
+    """The atoms that new samples are coded with: samples ``rows`` (N,), or weighted sums A (M, N) of all samples.
+
+    ``K_D`` (N, N): the Gram matrix of the atoms.
+    """
+
+    rows: np.ndarray | None
+    A: np.ndarray | None
+    K_D: np.ndarray
+
+    def state(self) -> dict[str, np.ndarray | None]:
+        """Return the fields, by name."""
+        return {"rows": self.rows, "A": self.A, "K_D": self.K_D}
+
+    def towards(self, K: np.ndarray) -> np.ndarray:
+        """Return k(x, D) (n, N) from k(x, X) (n, M)."""
+        return np.asarray(K[:, self.rows] if self.A is None else K @ self.A)
 
 
 class Learned:
@@ -76,6 +97,10 @@ class Learned:
         self.numbers: dict[str, float] = {}
         self.kernel, self.K_X, self.A, self.rows = kernel, K_X, A, rows
         self.refresh()
+
+    def atoms(self) -> Atoms:
+        """Return the atoms as they are now."""
+        return Atoms(self.rows, self.A if self.rows is None else None, self.K_D)
 
     def refresh(self) -> None:
         """Recompute the Gram matrix of the atoms and their kernel with the samples, after A or K_X changed."""
@@ -251,9 +276,11 @@ def _update_kernel(plan: Plan, state: Learned, values: PairValues) -> None:
 
 
 def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
-    if not isinstance(state.kernel, Gaussian):
+    form = declared_form(state.kernel)
+    if form is None or form.name != "exponential":
         raise UsageError(
-            f"learn_kernel=bandwidth works with gaussian and log-euclidean kernels, not with {state.kernel}"
+            "learn_kernel=bandwidth works with gaussian, log-euclidean and other kernels that declare an exponential "
+            f"form, not with {state.kernel}"
         )
     distances = values.distances()
     median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
@@ -262,7 +289,7 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
     if isinstance(scheme, BagScheme) and scheme.sigma is not None:
         sigma = scheme.sigma
         found = learn_bandwidth(
-            0.5 / state.kernel.sigma**2,
+            form.rate,
             median,
             lambda beta: soft_ratio_and_slope(beta, distances, state.projected, sigma, C),
         )
@@ -272,7 +299,7 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
         if plan.include_prior:
             prior = float(scheme.prior(state.K_D, state.k, state.kappa, state.codes).mean())
         found = learn_bandwidth(
-            0.5 / state.kernel.sigma**2,
+            form.rate,
             median,
             lambda beta: ratio_and_slope(beta, distances, B, C, prior),
             box=NARROW if scheme.affine else WIDE,

@@ -12,19 +12,21 @@ Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases".
 
 from __future__ import annotations
 
-import inspect
 from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
-from zslplat.errors import DataError, MethodError, UnknownNameError, UsageError
+from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.coding.alternation import Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
+from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows, is_drawn
+from zslplat.methods.coding.indefinite import clipped, positive_projection
 from zslplat.methods.coding.kernel_rows import (
     PairValues,
     Statistics,
@@ -33,113 +35,119 @@ from zslplat.methods.coding.kernel_rows import (
     mean_diagonal,
     prepare_values,
 )
+from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
-from zslplat.methods.coding.sparse import vanishing_gamma
-from zslplat.methods.coding.spectrum import clipped, positive_projection
-from zslplat.methods.coding.supervision import bilinear_scores, fit_bilinear, fit_linear, indicators
+from zslplat.methods.coding.sparse_codes import vanishing_gamma
 from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
+from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, Text
-from zslplat.tasks.degenerate import look_at_codes
+from zslplat.space import (
+    BOOLEAN,
+    NON_NEGATIVE,
+    POSITIVE,
+    Choice,
+    Integer,
+    Optional,
+    Parameter,
+    Real,
+    Space,
+    Text,
+    with_defaults,
+)
 
 CITATION = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
 
 COMMON: dict[str, Parameter] = {
-    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
+    "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"),
     "dictionary": Parameter(
         "which samples are atoms, or the first atoms where the dictionary is learned: all or at random, at random per "
         "class, nearest to kernel k-means centres, the same per class",
         Choice(("samples", "class-samples", "k-means", "class-k-means")),
+        default="samples",
     ),
     "atoms": Parameter(
         "number of atoms; none for all samples, or half of them where the dictionary is learned without labels",
         Optional(Integer(1)),
+        default=None,
     ),
     "learning": Parameter(
         "dictionary: the samples themselves; least squares, atoms of sparse codes then normalised; least squares under "
         "bounded norms",
         Choice(("fixed", "free", "constrained")),
+        default="fixed",
     ),
-    "iterations": Parameter("rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1)),
+    "iterations": Parameter(
+        "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
+    ),
     "learn_kernel": Parameter(
         "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
         Choice(("fixed", "bandwidth", "weights", "weights-paper")),
+        default="fixed",
     ),
-    "include_prior": Parameter("count the prior among the reconstruction error that sets the bandwidth", BOOLEAN),
-    "togetherness": Parameter("how strongly learned kernel weights are held together; large: the average", POSITIVE),
+    "include_prior": Parameter(
+        "count the prior among the reconstruction error that sets the bandwidth", BOOLEAN, default=False
+    ),
+    "togetherness": Parameter(
+        "how strongly learned kernel weights are held together; large: the average", POSITIVE, default=1.0
+    ),
     "rule": Parameter(
         "classifier: auto takes a supervised method's own, residual where atoms are samples, nearest otherwise",
         Choice(("auto", "residual", "nearest", "linear", "bilinear")),
+        default="auto",
     ),
-    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE),
+    "rho": Parameter("ridge of the linear and bilinear classifiers", POSITIVE, default=1e-4),
     "code_scaling": Parameter(
-        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2"))
+        "l2 scales codes to unit length before nearest, linear or bilinear", Choice(("raw", "l2")), default="raw"
     ),
     "scale": Parameter(
         "what weights, ridges and prices are relative to: mean k(x, x) of the training samples, or nothing",
         Choice(("mean", "absolute")),
+        default="mean",
     ),
     "indefinite": Parameter(
         "what to do with a kernel that is not positive semi-definite: refuse it, or clip its negative part",
         Choice(("refuse", "clip")),
+        default="refuse",
     ),
-    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1)),
-    "seed": Parameter("draws atoms", Integer(0)),
-}
-COMMON_DEFAULTS: dict[str, Any] = {
-    "kernel": "gaussian",
-    "dictionary": "samples",
-    "atoms": None,
-    "learning": "fixed",
-    "iterations": 8,
-    "learn_kernel": "fixed",
-    "include_prior": False,
-    "togetherness": 1.0,
-    "rule": "auto",
-    "rho": 1e-4,
-    "code_scaling": "raw",
-    "scale": "mean",
-    "indefinite": "refuse",
-    "threads": 1,
-    "seed": 0,
+    "threads": Parameter("threads that share out the queries of sparse coding", Integer(1), default=1),
+    "seed": Parameter("draws atoms", Integer(0), default=0),
 }
 SUPERVISED: dict[str, Parameter] = {
-    **COMMON,
-    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True)),
-    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True)),
-    "recode": Parameter("code the training samples without labels before the last fit of the classifier", BOOLEAN),
+    **with_defaults(COMMON, dictionary="class-k-means", learning="constrained"),
+    "eta": Parameter("weight of the classification loss in coding", POSITIVE, Real(1e-3, 1, log=True), default=0.1),
+    "rho": Parameter("ridge of the classifier", POSITIVE, Real(1e-7, 1e-2, log=True), default=1e-5),
+    "recode": Parameter(
+        "code the training samples without labels before the last fit of the classifier", BOOLEAN, default=True
+    ),
 }
-SUPERVISED_DEFAULTS: dict[str, Any] = {
-    **COMMON_DEFAULTS,
-    "dictionary": "class-k-means",
-    "learning": "constrained",
-    "eta": 0.1,
-    "rho": 1e-5,
-    "recode": True,
-}
-GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True))
-NEIGHBOURS = Parameter("number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True))
-EPSILON = Parameter("ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE)
+GAMMA = Parameter("weight of the l1 norm", POSITIVE, Real(1e-4, 0.1, log=True), default=1e-3)
+NEIGHBOURS = Parameter(
+    "number of nearest atoms that reconstruct a sample", Integer(1), Integer(5, 300, log=True), default=30
+)
+EPSILON = Parameter(
+    "ridge of local codes, as a part of the mean squared distance to the nearest atoms", NON_NEGATIVE, default=RIDGE
+)
 
 
-class CodingMethod(KernelMethod):
-    """Base of the coding methods: ``fit(X, y)``, ``transform(X)``, ``decision_function(X)``, ``predict(X)``.
+class KernelCodingMethod(KernelMethod, CodingMethod):
+    """Base of the kernel coding methods.
 
     A subclass names its ``supervision`` (none, linear, bilinear) and makes its :class:`Scheme`. Fitting raises
     :class:`UsageError` for more atoms than samples and for kernels that do not fit, :class:`MethodError` where every
     code vanishes.
     """
 
-    kind = "coding"
     citation = CITATION
     kernel_psd = False  # decided by ``indefinite``
     supervision: ClassVar[str] = "none"
+    objective_may_rise: ClassVar[str] = (
+        "where the kernel is learned, each round measures in another kernel, whose step lowers reconstruction relative "
+        "to the spread of the atoms, (14), and not the objective of the codes; with the kernel fixed it never rises"
+    )
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "sums over samples run in another order, and iterations add up the difference"
 
-    # Constructor parameters with their defaults; a subclass that sets it gets the constructor that goes with it.
-    initial: ClassVar[dict[str, Any]]
     dictionary: str
     atoms: int | None
     learning: str
@@ -154,11 +162,6 @@ class CodingMethod(KernelMethod):
     indefinite: str
     threads: int
     seed: int
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if "initial" in vars(cls):
-            cls.__init__ = constructor(cls.initial)  # type: ignore[method-assign]
 
     @abstractmethod
     def scheme(self) -> Scheme:
@@ -219,7 +222,7 @@ class CodingMethod(KernelMethod):
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
         state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
-        self.kernel_, self.state_ = state.kernel, state
+        self.kernel_, self.atoms_ = state.kernel, state.atoms()
         indefinite = not state.kernel.psd
         self.projection_ = positive_projection(PairValues.gram(values, state.kernel)) if indefinite else None
         self._fit_rule(plan, state)
@@ -235,7 +238,7 @@ class CodingMethod(KernelMethod):
         codes, K, k = self._encode(X, statistics)
         look_at_codes(codes)
         if self.rule_ == "residual":
-            return residual_scores(self.state_.K_D, k, codes, self.y_[self.state_.rows], self.n_classes_)
+            return residual_scores(self.atoms_.K_D, k, codes, self.y_[self.atoms_.rows], self.n_classes_)
         assert self.codes_ is not None
         codes = self._scaled(codes)
         if self.classifier_ is None:
@@ -244,14 +247,16 @@ class CodingMethod(KernelMethod):
             return np.asarray(codes @ self.classifier_.T)
         return bilinear_scores(K, codes, self.codes_, self.classifier_)
 
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the class (n,) with the highest score."""
-        return np.asarray(np.argmax(self.decision_function(X), axis=1))
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the atoms are made again."""
+        return {"atoms_": lambda state: Atoms(**state)}
 
     def matrices(self) -> Arrays:
         """Return the dictionary (``atom_rows`` or ``weights``), the training codes and the classifier."""
-        state = self.state_
-        found = {"weights": state.A} if state.rows is None else {"atom_rows": state.rows}
+        found: Arrays = {}
+        for name, array in (("weights", self.atoms_.A), ("atom_rows", self.atoms_.rows)):
+            if array is not None:
+                found[name] = array
         if self.codes_ is not None:
             found["codes"] = self.codes_
         if self.classifier_ is not None:
@@ -323,8 +328,8 @@ class CodingMethod(KernelMethod):
         K = values.gram(self.kernel_)
         if self.projection_ is not None:
             K = K @ self.projection_
-        k = self.state_.towards_atoms(K)
-        return self.scheme().encode(self.state_.K_D, k, values.diagonal(self.kernel_)), K, k
+        k = self.atoms_.towards(K)
+        return self.scheme().encode(self.atoms_.K_D, k, values.diagonal(self.kernel_)), K, k
 
     def _report(self, state: Learned) -> None:
         numbers = {**state.numbers, "mean k(x, x)": self.unit_, **self.resolved_numbers(state.kernel)}
@@ -352,38 +357,6 @@ class _TrainingValues(PairValues):
         return K if kernel.psd else clipped(K)
 
 
-def check_coding_inputs(X: np.ndarray, y: np.ndarray) -> None:
-    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a class has no row."""
-    if X.ndim not in (2, 3) or y.ndim != 1 or len(X) != len(y) or len(y) == 0:
-        raise DataError(f"expected X (n, d) or (n, p, p) and y (n,) with n > 0; got {X.shape} and {y.shape}")
-    if not np.isfinite(X).all():
-        raise DataError("X holds NaN or infinity")
-    if not np.issubdtype(y.dtype, np.integer) or y.min() < 0:
-        raise DataError("labels must be integer class ids from 0 on")
-    empty = np.flatnonzero(np.bincount(y) == 0)
-    if len(empty):
-        raise DataError(
-            f"{len(empty)} classes have no training row, first class {empty[0]}; number classes without gaps"
-        )
-
-
-def constructor(defaults: Mapping[str, Any]) -> Callable[..., None]:
-    """Return an ``__init__`` with these keyword parameters, each stored under its name, as scikit-learn wants it."""
-
-    def __init__(self: Any, **values: Any) -> None:
-        for name in values:
-            if name not in defaults:
-                raise UnknownNameError(f"parameter of {known_as(type(self))}", name, defaults)
-        for name, value in {**defaults, **values}.items():
-            setattr(self, name, value)
-
-    keyword = inspect.Parameter.KEYWORD_ONLY
-    own = inspect.Parameter("self", inspect.Parameter.POSITIONAL_OR_KEYWORD)
-    parameters = [inspect.Parameter(name, keyword, default=value) for name, value in defaults.items()]
-    __init__.__signature__ = inspect.Signature([own, *parameters])  # type: ignore[attr-defined]
-    return __init__
-
-
-def in_order(first: Mapping[str, Any], others: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the kernel, then the scheme's own entries, then what all methods share."""
+def in_order(first: Mapping[str, Parameter], others: Mapping[str, Parameter]) -> dict[str, Parameter]:
+    """Return the kernel, then the scheme's own parameters, then what all methods share."""
     return {"kernel": others["kernel"], **first, **{name: v for name, v in others.items() if name not in first}}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import BagScheme, Scheme
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 
-class KernelBagOfWords(CodingMethod):
+class KernelBagOfWords(KernelCodingMethod):
     """Codes are memberships of the atoms, by distance in the Hilbert space."""
 
     summary = "kernel bag of words"
     tags = ("kernel", "baseline")
     parameters = in_order(
         {
-            "assignment": Parameter("to all atoms by distance, or to the nearest", Choice(("soft", "hard"))),
-            "sigma": Parameter("how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True)),
+            "assignment": Parameter(
+                "to all atoms by distance, or to the nearest", Choice(("soft", "hard")), default="soft"
+            ),
+            "sigma": Parameter(
+                "how fast membership falls with squared distance", POSITIVE, Real(0.1, 1000, log=True), default=10.0
+            ),
         },
         COMMON,
     )
-    initial: ClassVar[dict[str, Any]] = in_order({"assignment": "soft", "sigma": 10.0}, COMMON_DEFAULTS)
     assignment: str
     sigma: float
 

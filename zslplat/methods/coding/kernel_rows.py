@@ -1,7 +1,8 @@
 """Kernel values between training rows and others, from what can be prepared before the kernel's parameters are known.
 
-Matrices (n, p, p) under the log-Euclidean kernel become vectors of their logarithms under the Gaussian one, which is
-the same kernel; under a kernel on vectors they are read entry by entry. For kernels of inner products the inner
+A kernel that is another one on embedded rows (:meth:`Kernel.embedded`) is taken as that one: matrices (n, p, p) under
+the log-Euclidean kernel become vectors of their logarithms under the Gaussian one. Under a kernel on vectors matrices
+are read entry by entry. For kernels of inner products the inner
 products are prepared, and every kernel of that kind follows from them without the features; for others the Gram
 matrix itself, where no kernel parameter is searched.
 """
@@ -16,7 +17,6 @@ from zslplat.errors import DataError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.inner_product import InnerProductKernel, squared_distances, squared_norms
-from zslplat.kernels.log_euclidean import LogEuclidean, log_vectors
 from zslplat.methods.base import Arrays
 
 Statistics = Mapping[str, np.ndarray] | None
@@ -24,7 +24,7 @@ Statistics = Mapping[str, np.ndarray] | None
 
 def equivalent_kernel(kernel: Kernel) -> Kernel:
     """Return the kernel that gives the same values on :func:`equivalent_rows`."""
-    return Gaussian(sigma=kernel.sigma) if isinstance(kernel, LogEuclidean) else kernel
+    return kernel.embedded() or kernel
 
 
 def equivalent_rows(kernel: Kernel, X: np.ndarray) -> np.ndarray:
@@ -33,10 +33,10 @@ def equivalent_rows(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     Raises :class:`DataError` for rows of a shape that the kernel does not take, and for matrices that are not
     symmetric positive definite where they must be.
     """
-    if isinstance(kernel, LogEuclidean):
-        if X.ndim != 3:
+    if kernel.embedded() is not None:
+        if kernel.input == "spd" and X.ndim != 3:
             raise DataError(f"kernel {kernel} takes matrices (n, p, p), got rows of shape {X.shape}")
-        return log_vectors(X)
+        return kernel.embed(np.asarray(X, dtype=np.float64))
     if kernel.input == "vectors" and X.ndim == 3:
         X = X.reshape(len(X), -1)
     return np.asarray(X, dtype=np.float64)

@@ -2,31 +2,29 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
-from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, EPSILON, NEIGHBOURS, CodingMethod, in_order
-from zslplat.methods.coding.locality import EPSILON as RIDGE
+from zslplat.methods.coding.estimator import COMMON, EPSILON, NEIGHBOURS, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import FullLocalScheme, LocalScheme, Scheme
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real, with_defaults
 
 
-class KernelLLC(CodingMethod):
+class KernelLLC(KernelCodingMethod):
     """Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full)."""
 
     summary = "locality-constrained kernel coding"
     tags = ("kernel",)
     parameters = in_order(
         {
-            "variant": Parameter("nearest atoms only, or all with a price", Choice(("approximate", "full"))),
+            "variant": Parameter(
+                "nearest atoms only, or all with a price", Choice(("approximate", "full")), default="approximate"
+            ),
             "neighbours": NEIGHBOURS,
             "epsilon": EPSILON,
-            "gamma": Parameter("weight of the price, full variant", POSITIVE),
-            "sigma": Parameter("growth of the price with distance, full variant", NON_NEGATIVE),
+            "gamma": Parameter("weight of the price, full variant", POSITIVE, default=1e-4),
+            "sigma": Parameter("growth of the price with distance, full variant", NON_NEGATIVE, default=2.0),
         },
         COMMON,
-    )
-    initial: ClassVar[dict[str, Any]] = in_order(
-        {"variant": "approximate", "neighbours": 30, "epsilon": RIDGE, "gamma": 1e-4, "sigma": 2.0}, COMMON_DEFAULTS
     )
     variant: str
     neighbours: int
@@ -56,4 +54,4 @@ class LLC(KernelLLC):
     summary = "locality-constrained linear coding"
     tags = ("baseline",)
     citation = "Wang et al., Locality-constrained Linear Coding for Image Classification (CVPR 2010)"
-    initial = {**KernelLLC.initial, "kernel": "linear"}
+    parameters = with_defaults(KernelLLC.parameters, kernel="linear")

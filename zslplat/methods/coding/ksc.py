@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
+from zslplat.space import with_defaults
 
 
-class KernelSparseCoding(CodingMethod):
+class KernelSparseCoding(KernelCodingMethod):
     """min_y |phi(x) - Phi(D) y|^2 + gamma |y|_1, exact; classes by residual, by nearest code, or by a classifier."""
 
     summary = "kernel sparse coding"
     tags = ("kernel",)
     parameters = in_order({"gamma": GAMMA}, COMMON)
-    initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, COMMON_DEFAULTS)
     gamma: float
 
     def scheme(self) -> Scheme:
@@ -27,4 +25,4 @@ class SparseCoding(KernelSparseCoding):
 
     summary = "linear sparse coding"
     tags = ("baseline",)
-    initial = {**KernelSparseCoding.initial, "kernel": "linear"}
+    parameters = with_defaults(KernelSparseCoding.parameters, kernel="linear")

@@ -24,70 +24,51 @@ import numpy as np
 
 from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
-from zslplat.methods.base import Arrays, Diagnostics, Method
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
+from zslplat.methods.coding.code_classifiers import fit_linear, indicators
 from zslplat.methods.coding.dictionary import choose_rows
-from zslplat.methods.coding.estimator import check_coding_inputs
-from zslplat.methods.coding.matching_pursuit import pursuit_codes
-from zslplat.methods.coding.supervision import fit_linear, indicators
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
-from zslplat.tasks.degenerate import look_at_codes
+from zslplat.methods.coding.pursuit_codes import pursuit_codes
+from zslplat.metrics.degenerate import look_at_codes
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real
 
 
-class LCKSVD(Method):
+class LCKSVD(CodingMethod):
     """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier."""
 
-    kind = "coding"
     summary = "label-consistent K-SVD"
     citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"
     tags = ("baseline", "supervised")
+    objective_may_rise = "codes are chosen anew by a greedy pursuit in every round, which may choose worse atoms"
     tolerance = 1e-4
     tolerance_reason = "matching pursuit decides between nearly equal correlations by rounding"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1))),
-        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True)),
-        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True)),
-        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True)),
-        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE),
+        "atoms": Parameter("number of atoms; none for all samples", Optional(Integer(1)), default=None),
+        "nonzeros": Parameter("non-zeros per code", Integer(1), Integer(5, 60, log=True), default=30),
+        "alpha": Parameter("weight of label consistency", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
+        "beta": Parameter("weight of the classifier", NON_NEGATIVE, Real(1e-3, 10, log=True), default=0.1),
+        "rho": Parameter("ridge of the linear maps that start the iteration", POSITIVE, default=1e-4),
         "scale": Parameter(
             "what alpha and beta are relative to: mean squared length of the training samples, or nothing",
             Choice(("mean", "absolute")),
+            default="mean",
         ),
-        "iterations": Parameter("rounds of K-SVD", Integer(0)),
-        "seed": Parameter("draws the first atoms", Integer(0)),
+        "iterations": Parameter("rounds of K-SVD", Integer(0), default=10),
+        "seed": Parameter("draws the first atoms", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        atoms: int | None = None,
-        nonzeros: int = 30,
-        alpha: float = 0.1,
-        beta: float = 0.1,
-        rho: float = 1e-4,
-        scale: str = "mean",
-        iterations: int = 10,
-        seed: int = 0,
-    ) -> None:
-        self.atoms = atoms
-        self.nonzeros = nonzeros
-        self.alpha = alpha
-        self.beta = beta
-        self.rho = rho
-        self.scale = scale
-        self.iterations = iterations
-        self.seed = seed
+    atoms: int | None
+    nonzeros: int
+    alpha: float
+    beta: float
+    rho: float
+    scale: str
+    iterations: int
+    seed: int
 
     @property
     def is_random(self) -> bool:
         """The first atoms are drawn, unless they are all samples."""
         return self.atoms is not None
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
-        """Return nothing: every step needs the dictionary of the trial."""
-        return {}
-
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
-        """Return nothing."""
-        return {}
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
         """Fit on rows X (M, d) and labels y (M,) in 0..c-1."""
@@ -128,10 +109,6 @@ class LCKSVD(Method):
         codes = self.transform(X)
         look_at_codes(codes)
         return np.asarray(codes @ self.classifier_.T)
-
-    def predict(self, X: np.ndarray) -> np.ndarray:
-        """Return the class (n,) with the highest score."""
-        return np.asarray(np.argmax(self.decision_function(X), axis=1))
 
     def matrices(self) -> Arrays:
         """Return dictionary, training codes, label-consistent transform and classifier."""

@@ -8,7 +8,7 @@
 
 Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (27), after Wright et al., "Robust face
 recognition via sparse representation". Scores are higher for likelier classes. The linear and bilinear rules are in
-``supervision.py``.
+``code_classifiers.py``.
 """
 
 from __future__ import annotations

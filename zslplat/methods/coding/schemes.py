@@ -21,8 +21,8 @@ from typing import ClassVar, Protocol
 import numpy as np
 
 from zslplat.errors import UsageError
-from zslplat.methods.coding.bag_of_words import hard_codes, soft_codes
-from zslplat.methods.coding.locality import (
+from zslplat.methods.coding.bag_codes import hard_codes, soft_codes
+from zslplat.methods.coding.local_codes import (
     EPSILON,
     codes_on,
     full_codes,
@@ -30,7 +30,7 @@ from zslplat.methods.coding.locality import (
     neighbourhoods,
     squared_distances,
 )
-from zslplat.methods.coding.sparse import reconstruction, sparse_codes
+from zslplat.methods.coding.sparse_codes import reconstruction, sparse_codes
 
 Extra = tuple[np.ndarray, np.ndarray]
 # Atoms outside a growing set may violate optimality by this part of max(gamma / 2, |k|), as inside it.

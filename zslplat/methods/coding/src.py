@@ -2,24 +2,21 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
-from zslplat.methods.coding.estimator import COMMON, COMMON_DEFAULTS, GAMMA, CodingMethod, in_order
+from zslplat.methods.coding.estimator import COMMON, GAMMA, KernelCodingMethod, in_order
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
+from zslplat.space import with_defaults
 
 OPTIONS = ("kernel", "dictionary", "atoms", "threads", "seed")
 
 
-class SRC(CodingMethod):
+class SRC(KernelCodingMethod):
     """Sparse codes over samples of unit length, class of the smallest residual (27)."""
 
     summary = "sparse representation-based classification"
     citation = "Wright et al., Robust Face Recognition via Sparse Representation (PAMI 2009)"
     tags = ("baseline",)
-    parameters = in_order({"gamma": GAMMA}, {name: COMMON[name] for name in OPTIONS})
-    initial: ClassVar[dict[str, Any]] = in_order(
-        {"gamma": 1e-2},
-        {**{name: COMMON_DEFAULTS[name] for name in OPTIONS}, "kernel": "normalised(linear)"},
+    parameters = with_defaults(
+        in_order({"gamma": GAMMA}, {name: COMMON[name] for name in OPTIONS}), gamma=1e-2, kernel="normalised(linear)"
     )
     gamma: float
     # What SRC does not leave open.

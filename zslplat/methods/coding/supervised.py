@@ -2,29 +2,25 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
-
 from zslplat.methods.coding.estimator import (
     EPSILON,
     GAMMA,
     NEIGHBOURS,
     SUPERVISED,
-    SUPERVISED_DEFAULTS,
-    CodingMethod,
+    KernelCodingMethod,
     in_order,
 )
-from zslplat.methods.coding.locality import EPSILON as RIDGE
 from zslplat.methods.coding.schemes import LocalScheme, Scheme, SparseScheme
+from zslplat.space import with_defaults
 
 
-class LinearSupervisedSparseCoding(CodingMethod):
+class LinearSupervisedSparseCoding(KernelCodingMethod):
     """Kernel sparse coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised kernel sparse coding, linear classifier"
     tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
     parameters = in_order({"gamma": GAMMA}, SUPERVISED)
-    initial: ClassVar[dict[str, Any]] = in_order({"gamma": 1e-3}, SUPERVISED_DEFAULTS)
     gamma: float
 
     def scheme(self) -> Scheme:
@@ -32,16 +28,13 @@ class LinearSupervisedSparseCoding(CodingMethod):
         return SparseScheme(self.gamma, self.threads)
 
 
-class LinearSupervisedLLC(CodingMethod):
+class LinearSupervisedLLC(KernelCodingMethod):
     """Locality-constrained kernel coding with a linear classifier on the codes, (23)."""
 
     summary = "supervised locality-constrained kernel coding, linear classifier"
     tags = ("kernel", "supervised", "monotone")
     supervision = "linear"
-    parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, SUPERVISED)
-    initial: ClassVar[dict[str, Any]] = in_order(
-        {"neighbours": 30, "epsilon": RIDGE}, {**SUPERVISED_DEFAULTS, "learning": "free"}
-    )
+    parameters = in_order({"neighbours": NEIGHBOURS, "epsilon": EPSILON}, with_defaults(SUPERVISED, learning="free"))
     neighbours: int
     epsilon: float
 
@@ -55,7 +48,6 @@ class BilinearSupervisedSparseCoding(LinearSupervisedSparseCoding):
 
     summary = "supervised kernel sparse coding, bilinear classifier"
     supervision = "bilinear"
-    initial = dict(LinearSupervisedSparseCoding.initial)
 
 
 class BilinearSupervisedLLC(LinearSupervisedLLC):
@@ -63,4 +55,3 @@ class BilinearSupervisedLLC(LinearSupervisedLLC):
 
     summary = "supervised locality-constrained kernel coding, bilinear classifier"
     supervision = "bilinear"
-    initial = dict(LinearSupervisedLLC.initial)

@@ -1,1 +1,15 @@
-"""Exemplar machines: one classifier per image against a common pool of negatives, and what they compete with."""
+"""Exemplar machines: one classifier per image against a common pool of negatives, and what they compete with.
+
+Rezende et al., "Kernel Square-Loss Exemplar Machines for Image Retrieval":
+
+| of the paper | where |
+|---|---|
+| linear machines (``slem``) | ``slem`` |
+| the kernel form (``kslem``): K = B B', coordinates v and u of an exemplar | ``kslem`` |
+| the rows that span B | ``landmarks`` |
+| the machine of an exemplar in closed form; similarity of two | ``machine`` |
+| mean and covariance of the negatives | ``moments`` |
+| what both kinds of machines share: scores, decision values | ``square_loss`` |
+
+Competitors: ``cosine``, ``whitening``, ``exemplar_svm``. A gallery on disk: ``index``, ``frozen_steps``.
+"""

@@ -90,17 +90,6 @@ class ExemplarMethod(Method):
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
         """Return the similarity of every exemplar of A with every exemplar of B, (n_a, n_b) in float64."""
 
-    def state(self) -> Arrays:
-        """Return every learned array or number, by attribute name, so that :meth:`restore` rebuilds the method."""
-        learned = {k: v for k, v in vars(self).items() if k.endswith("_") and k != "diagnostics_"}
-        return {name: np.asarray(value) for name, value in learned.items()}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
-        """Set what :meth:`state` returned; 0-d arrays become Python numbers."""
-        for name, value in state.items():
-            setattr(self, name, value.item() if value.ndim == 0 else value)
-        return self
-
 
 def row_blocks(rows: Rows, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
     """Yield float64 blocks of at most ``size`` rows of an array, of a memory-mapped array or of an iterable of blocks.

@@ -21,10 +21,8 @@ class Cosine(ExemplarMethod):
     summary = "cosine between features: no learning"
     tags = ("baseline",)
     preprocessing = Preprocessing(features=("l2",))
-    parameters = {"center": Parameter("subtract the mean of the negatives first", BOOLEAN)}
-
-    def __init__(self, center: bool = False) -> None:
-        self.center = center
+    parameters = {"center": Parameter("subtract the mean of the negatives first", BOOLEAN, default=False)}
+    center: bool
 
     def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Cosine:
         """Take the mean of the negatives (n, d) where it is wanted."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -38,29 +38,23 @@ class ExemplarSVM(ExemplarMethod):
     tolerance = 1e-2
     tolerance_reason = "the solver stops at its own tolerance and visits rows in a drawn order"
     parameters = {
-        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True)),
-        "positive_weight": Parameter("penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True)),
-        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge"))),
-        "negatives": Parameter("number of negatives that are drawn from the pool; none: all", Optional(Integer(1))),
-        "iterations": Parameter("passes of the solver at most", Integer(1)),
-        "seed": Parameter("draws negatives and the solver's order", Integer(0)),
+        "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
+        "positive_weight": Parameter(
+            "penalty of the positive in units of C", POSITIVE, Real(1, 100, log=True), default=10.0
+        ),
+        "loss": Parameter("hinge or squared hinge", Choice(("hinge", "squared_hinge")), default="squared_hinge"),
+        "negatives": Parameter(
+            "number of negatives that are drawn from the pool; none: all", Optional(Integer(1)), default=None
+        ),
+        "iterations": Parameter("passes of the solver at most", Integer(1), default=1000),
+        "seed": Parameter("draws negatives and the solver's order", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        C: float = 1.0,
-        positive_weight: float = 10.0,
-        loss: str = "squared_hinge",
-        negatives: int | None = None,
-        iterations: int = 1000,
-        seed: int = 0,
-    ) -> None:
-        self.C = C
-        self.positive_weight = positive_weight
-        self.loss = loss
-        self.negatives = negatives
-        self.iterations = iterations
-        self.seed = seed
+    C: float
+    positive_weight: float
+    loss: str
+    negatives: int | None
+    iterations: int
+    seed: int
 
     def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
         """Keep the negatives (n, d), or as many of them as are wanted."""
@@ -99,9 +93,9 @@ class ExemplarSVM(ExemplarMethod):
         """Return inner products (n_a, n_b) of unit weight vectors."""
         return np.asarray(A.vectors @ B.vectors.T)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned; a state without ``unit_`` is older than units."""
-        return super().restore({"unit_": np.array(1.0), **state})
+        return super().restore({"unit_": 1.0, **state})
 
     def matrices(self) -> Arrays:
         """Return nothing: the pool is data, and no more is learned before a row is encoded."""

@@ -183,7 +183,7 @@ def _encode_into(folder: Path, method: ExemplarMethod, X: np.ndarray) -> list[st
     return list(files)
 
 
-def _save(folder: Path, arrays: Mapping[str, np.ndarray]) -> list[str]:
+def _save(folder: Path, arrays: Mapping[str, Any]) -> list[str]:
     folder.mkdir(exist_ok=True)
     for name, array in arrays.items():
         np.save(folder / f"{name}.npy", np.asarray(array), allow_pickle=False)

@@ -3,18 +3,16 @@
 Rezende, Zepeda, Ponce, Bach and Perez, "Kernel square-loss exemplar machines for image retrieval", CVPR 2017. Rows
 are samples here; the closed forms, with their table of symbols, are in :mod:`zslplat.methods.exemplars.machine`.
 
-========  ===============  =========  ==============================================================================
-paper     here             shape      meaning
-========  ===============  =========  ==============================================================================
-K = BB'                    (n, n)     Gram matrix of the negatives, never formed
-b_i, v    v                (r,)       L^-1 k(Z, x), with the landmarks Z and L of zslplat.methods.exemplars.landmarks
-          landmarks_, Z    (r, ...)   landmarks
-          map_             (r, r)     L^-T E, so that coordinates are t = k(x, Z) map_ - offset_
-          offset_          (r,)       E' (mean of the b_i)
-          values_, w, E    (r,)       eigenvalues and eigenvectors of the biased covariance of the b_i
-k_00      diag             (n,)       k(x, x)
-u^2       squares          (n,)       k(x, x) - |v|^2, never negative
-========  ===============  =========  ==============================================================================
+| paper   | here          | shape    | meaning                                                                         |
+|---------|---------------|----------|---------------------------------------------------------------------------------|
+| K = BB' |               | (n, n)   | Gram matrix of the negatives, never formed                                      |
+| b_i, v  | v             | (r,)     | L^-1 k(Z, x), with the landmarks Z and L of zslplat.methods.exemplars.landmarks |
+|         | landmarks_, Z | (r, ...) | landmarks                                                                       |
+|         | map_          | (r, r)   | L^-T E, so that coordinates are t = k(x, Z) map_ - offset_                      |
+|         | offset_       | (r,)     | E' (mean of the b_i)                                                            |
+|         | values_, w, E | (r,)     | eigenvalues and eigenvectors of the biased covariance of the b_i                |
+| k_00    | diag          | (n,)     | k(x, x)                                                                         |
+| u^2     | squares       | (n,)     | k(x, x) - |v|^2, never negative                                                 |
 
 The negatives are read twice in blocks (for landmarks, then for mean and covariance of their coordinates), so that
 memory is bounded by the rank. Encoding a row costs r kernel values and one product with an (r, r) matrix.
@@ -38,7 +36,7 @@ from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Rows, count_rows, require_finite, row_blocks
 from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
 from zslplat.methods.kernel_parameter import ANY, KernelMethod
-from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Space, Text
+from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Space, Text, with_defaults
 
 RESOLVING_ROWS = 1000
 WIDEST = 32.0
@@ -69,40 +67,28 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     tolerance = 1e-4
     tolerance_reason = "pivots with nearly equal residuals may change places when rows are reordered"
     parameters = {
-        "kernel": Parameter("kernel expression; its parameters are tuned with the method's", Text()),
-        **PARAMETERS,
-        "rank": Parameter(
-            "landmarks, as many as there are negatives at most; none: all that are needed", Optional(Integer(1))
+        "kernel": Parameter(
+            "kernel expression; its parameters are tuned with the method's", Text(), default="gaussian"
         ),
-        "landmarks": Parameter("incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES)),
-        "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999)),
-        "candidates": Parameter("pivots and centres are sought among so many rows at most", Integer(1)),
-        "seed": Parameter("draws rows and starts k-means", Integer(0)),
+        **with_defaults(PARAMETERS, lam=1e-3),
+        "rank": Parameter(
+            "landmarks, as many as there are negatives at most; none: all that are needed",
+            Optional(Integer(1)),
+            default=1000,
+        ),
+        "landmarks": Parameter(
+            "incomplete Cholesky pivots, drawn rows or centres", Choice(landmark_rows.CHOICES), default="cholesky"
+        ),
+        "residual": Parameter("share of the trace at which Cholesky pivots stop", Real(0, 0.999), default=0.0),
+        "candidates": Parameter("pivots and centres are sought among so many rows at most", Integer(1), default=8192),
+        "seed": Parameter("draws rows and starts k-means", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        kernel: str | Kernel = "gaussian",
-        lam: float = 1e-3,
-        theta: float = 1.0,
-        scores: str = "cosine",
-        rank: int | None = 1000,
-        landmarks: str = "cholesky",
-        residual: float = 0.0,
-        candidates: int = 8192,
-        seed: int = 0,
-        scale: str = "variance",
-    ) -> None:
-        self.kernel = kernel
-        self.lam = lam
-        self.scale = scale
-        self.theta = theta
-        self.scores = scores
-        self.rank = rank
-        self.landmarks = landmarks
-        self.residual = residual
-        self.candidates = candidates
-        self.seed = seed
+    kernel: str | Kernel
+    rank: int | None
+    landmarks: str
+    residual: float
+    candidates: int
+    seed: int
 
     def parsed_kernel(self) -> Kernel:
         """Return the kernel, on vectors or on matrices; raises :class:`UsageError` for one that is not PSD."""
@@ -186,14 +172,9 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         """Return landmarks, the map to coordinates, its offset and the eigenvalues."""
         return {"landmarks": self.landmarks_, "map": self.map_, "offset": self.offset_, "values": self.values_}
 
-    def state(self) -> Arrays:
-        """Return the learned arrays and the resolved kernel, as text."""
-        return {**{k: v for k, v in super().state().items() if k != "kernel_"}, "kernel_": np.array(str(self.kernel_))}
-
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned."""
-        super().restore({k: v for k, v in state.items() if k != "kernel_"})
-        self.kernel_ = parse_kernel(str(state["kernel_"]))
+        super().restore(state)
         self._rotation = None
         return self
 

@@ -1,12 +1,10 @@
 """Landmarks for a kernel: the few rows that span what the machines see of the pool.
 
-========  ============  =========  =================================================================================
-paper     here          shape      meaning
-========  ============  =========  =================================================================================
-          landmarks, Z  (r, ...)   rows (or k-means centres), in pivot order
-          factor, L     (r, r)     lower triangular, L L' = k(Z, Z)
-v         v             (r,)       L^-1 k(Z, x): the projection of a row on the span of the landmarks
-========  ============  =========  =================================================================================
+| paper | here         | shape    | meaning                                                            |
+|-------|--------------|----------|--------------------------------------------------------------------|
+|       | landmarks, Z | (r, ...) | rows (or k-means centres), in pivot order                          |
+|       | factor, L    | (r, r)   | lower triangular, L L' = k(Z, Z)                                   |
+| v     | v            | (r,)     | L^-1 k(Z, x): the projection of a row on the span of the landmarks |
 
 The coordinates of a row are always L^-1 k(Z, x), r kernel values, also when the landmarks are the pivots of an
 incomplete Cholesky factorisation. That is a projection, so that |v|^2 never exceeds k(x, x). A least squares fit to

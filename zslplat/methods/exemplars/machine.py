@@ -5,19 +5,17 @@ are samples here. One convention of cost throughout, with l(y, f) = (y - f)^2 / 
 
     J(h, nu) = theta l(1, <h, x_0> + nu) + (1/n) sum_i l(-1, <h, x_i> + nu) + (lam/2) |h|^2.
 
-========  =============  =========  ================================================================================
-paper     here           shape      meaning
-========  =============  =========  ================================================================================
-lambda    lam            scalar     ridge
-theta     theta          scalar     weight of the positive, or of all positives of one exemplar together
-b_i, v    v              (n, r)     coordinates of a row in the span of the factor, K = B B'
-u^2       squares        (n,)       squared length of the part outside the span, k(x, x) - |v|^2
-          vectors, t     (n, r)     E'(v - mu), with E the eigenvectors of the covariance of the b_i
-          values, w      (r,)       eigenvalues of that covariance
-          offset, m      (r,)       E' mu
-          rho            (n, n')    <x, x'> outside the span: k(x, x') - v v'
-beta      h              (n, r)     the machine, up to its length c
-========  =============  =========  ================================================================================
+| paper  | here       | shape   | meaning                                                              |
+|--------|------------|---------|----------------------------------------------------------------------|
+| lambda | lam        | scalar  | ridge                                                                |
+| theta  | theta      | scalar  | weight of the positive, or of all positives of one exemplar together |
+| b_i, v | v          | (n, r)  | coordinates of a row in the span of the factor, K = B B'             |
+| u^2    | squares    | (n,)    | squared length of the part outside the span, k(x, x) - |v|^2         |
+|        | vectors, t | (n, r)  | E'(v - mu), with E the eigenvectors of the covariance of the b_i     |
+|        | values, w  | (r,)    | eigenvalues of that covariance                                       |
+|        | offset, m  | (r,)    | E' mu                                                                |
+|        | rho        | (n, n') | <x, x'> outside the span: k(x, x') - v v'                            |
+| beta   | h          | (n, r)  | the machine, up to its length c                                      |
 
 With A = Sigma + lam I and delta = x_0 - mu the minimiser is h = c A^-1 delta, where q = <delta, A^-1 delta> and
 c = 2 theta / (theta q + theta + 1). In the basis E, A is the diagonal w + lam on the span and lam outside it, so that

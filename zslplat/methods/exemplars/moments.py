@@ -1,12 +1,10 @@
 """Mean and covariance of a pool of rows, in one pass over blocks, and their eigendecomposition.
 
-========  ===========  =======  ======================================================================
-paper     here         shape    meaning
-========  ===========  =======  ======================================================================
-n         count        scalar   number of negatives
-mu        mean         (d,)     their mean
-Sigma     covariance   (d, d)   their biased covariance, (1/n) X'X - mu mu'
-========  ===========  =======  ======================================================================
+| paper | here       | shape  | meaning                                     |
+|-------|------------|--------|---------------------------------------------|
+| n     | count      | scalar | number of negatives                         |
+| mu    | mean       | (d,)   | their mean                                  |
+| Sigma | covariance | (d, d) | their biased covariance, (1/n) X'X - mu mu' |
 
 Memory is one block and one (d, d) matrix whatever the number of rows. Sums are taken about the mean of the first
 block, so that data far from the origin loses no digits; all in float64.

@@ -3,16 +3,14 @@
 Rezende, Zepeda, Ponce, Bach and Perez, "Kernel square-loss exemplar machines for image retrieval", CVPR 2017. Rows
 are samples here; the closed forms, with their table of symbols, are in :mod:`zslplat.methods.exemplars.machine`.
 
-========  ===============  =========  ==============================================================================
-paper     here             shape      meaning
-========  ===============  =========  ==============================================================================
-x_i       negatives        (n, d)     the common pool
-x_0       X                (m, d)     rows that become exemplars
-mu        mean_            (d,)       mean of the negatives
-          directions_, E   (d, r)     eigenvectors of their covariance; r = d, or below n where n < d
-          values_, w       (r,)       its eigenvalues
-          t                (m, r)     (x - mu) E
-========  ===============  =========  ==============================================================================
+| paper | here           | shape  | meaning                                                         |
+|-------|----------------|--------|-----------------------------------------------------------------|
+| x_i   | negatives      | (n, d) | the common pool                                                 |
+| x_0   | X              | (m, d) | rows that become exemplars                                      |
+| mu    | mean_          | (d,)   | mean of the negatives                                           |
+|       | directions_, E | (d, r) | eigenvectors of their covariance; r = d, or below n where n < d |
+|       | values_, w     | (r,)   | its eigenvalues                                                 |
+|       | t              | (m, r) | (x - mu) E                                                      |
 
 With n < d the covariance has at most n - 1 directions: those come from the (n, n) Gram matrix, and what rows have
 outside them enters through their inner products, so that nothing of size d^2 is formed.
@@ -47,12 +45,6 @@ class SLEM(SquareLossMethod):
     tolerance = 1e-7
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     parameters = PARAMETERS
-
-    def __init__(self, lam: float = 1e-2, theta: float = 1.0, scores: str = "cosine", scale: str = "variance") -> None:
-        self.lam = lam
-        self.scale = scale
-        self.theta = theta
-        self.scores = scores
 
     def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives; they serve every parameter."""

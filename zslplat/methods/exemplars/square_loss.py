@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Mapping
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 
@@ -17,10 +17,18 @@ from zslplat.methods.exemplars.moments import Spectrum
 from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 PARAMETERS = {
-    "lam": Parameter("ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True)),
-    "scale": Parameter("unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute"))),
-    "theta": Parameter("weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE),
-    "scores": Parameter("cosine between machines, or their raw inner product", Choice(("cosine", "raw"))),
+    "lam": Parameter(
+        "ridge lambda of every machine, in the unit that scale names", POSITIVE, Real(1e-6, 10, log=True), default=1e-2
+    ),
+    "scale": Parameter(
+        "unit of lam: variance of the negatives, or absolute", Choice(("variance", "absolute")), default="variance"
+    ),
+    "theta": Parameter(
+        "weight of the positives against the negatives; cosines of single ones ignore it", POSITIVE, default=1.0
+    ),
+    "scores": Parameter(
+        "cosine between machines, or their raw inner product", Choice(("cosine", "raw")), default="cosine"
+    ),
 }
 
 
@@ -92,9 +100,9 @@ class SquareLossMethod(ExemplarMethod):
         machines, rows = self._machines(A), self.encode(X)
         return machine.decision_values(machines, rows, self._spectrum(), self.theta, self._outside)
 
-    def restore(self, state: Mapping[str, np.ndarray]) -> Self:
+    def restore(self, state: Mapping[str, Any]) -> Self:
         """Set what :meth:`state` returned; a state without ``lam_`` is older than units, so that lam was absolute."""
-        return super().restore({"lam_": np.array(self.lam), **state})
+        return super().restore({"lam_": self.lam, **state})
 
     def _settle(self, variance: float, square: float) -> None:
         """Turn lam into an absolute number: ``variance`` of the negatives, ``square`` the mean of their k(x, x)."""

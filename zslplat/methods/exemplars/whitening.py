@@ -3,14 +3,12 @@
 Hariharan, Malik and Ramanan, "Discriminative decorrelation for clustering and classification", ECCV 2012 (exemplar
 LDA); Jegou and Chum, "Negative evidences and co-occurences in image retrieval", ECCV 2012 (whitening).
 
-========  =============  =========  ================================================================================
-paper     here           shape      meaning
-========  =============  =========  ================================================================================
-mu_0      mean_          (d,)       mean of the negatives
-Sigma     values_, w     (d,)       eigenvalues of their covariance, largest first, with eigenvectors E (d, d)
-          shrinkage, s   scalar     w becomes (1 - s) w + s mean(w)
-          components     scalar     keep the first of the directions only
-========  =============  =========  ================================================================================
+| paper | here         | shape  | meaning                                                                    |
+|-------|--------------|--------|----------------------------------------------------------------------------|
+| mu_0  | mean_        | (d,)   | mean of the negatives                                                      |
+| Sigma | values_, w   | (d,)   | eigenvalues of their covariance, largest first, with eigenvectors E (d, d) |
+|       | shrinkage, s | scalar | w becomes (1 - s) w + s mean(w)                                            |
+|       | components   | scalar | keep the first of the directions only                                      |
 
 Rows become (x - mu) E w^-p, compared by cosine: p = 1/2 whitens, p = 1 gives the discriminant directions.
 """
@@ -51,15 +49,18 @@ class Whitening(ExemplarMethod):
     tolerance = 1e-6
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
     parameters = {
-        "form": Parameter("whiten (power 1/2) or lda (power 1)", Choice(("whiten", "lda")), Choice(("whiten", "lda"))),
-        "shrinkage": Parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True)),
-        "components": Parameter("leading directions that are kept; none: all", Optional(Integer(1))),
+        "form": Parameter(
+            "whiten (power 1/2) or lda (power 1)",
+            Choice(("whiten", "lda")),
+            Choice(("whiten", "lda")),
+            default="whiten",
+        ),
+        "shrinkage": Parameter("share of the mean eigenvalue", Real(0, 1), Real(1e-4, 1, log=True), default=0.01),
+        "components": Parameter("leading directions that are kept; none: all", Optional(Integer(1)), default=None),
     }
-
-    def __init__(self, form: str = "whiten", shrinkage: float = 0.01, components: int | None = None) -> None:
-        self.form = form
-        self.shrinkage = shrinkage
-        self.components = components
+    form: str
+    shrinkage: float
+    components: int | None
 
     def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives."""

@@ -2,16 +2,15 @@
 
 Du, Shen, "Unsupervised Feature Selection with Adaptive Structure Learning", KDD 2015. Rows are samples here.
 
-===========  ================  ========  ==============================================================================
-paper        here              shape     meaning
-===========  ================  ========  ==============================================================================
-X            X                 (n, d)    features
-W            W                 (d, K)    projection; a feature counts by the length of its row
-S            S                 (n, n)    global structure: each row as a sparse combination of the others
-P            P                 (n, n)    local structure: row i holds the shares of its k nearest, which sum to 1
-L_S, L_P     laplacian         (n, n)    (I - S)'(I - S), and the Laplacian of the symmetric part of P
-alpha, beta  global_weight, local_weight and gamma = sparsity weigh L_S, L_P and |W|_{2,1}
-===========  ================  ========  ==============================================================================
+| paper       | here       | shape  | meaning                                                                |
+|-------------|------------|--------|------------------------------------------------------------------------|
+| X           | X          | (n, d) | features                                                               |
+| W           | W          | (d, K) | projection; a feature counts by the length of its row                  |
+| S           | S          | (n, n) | global structure: each row as a sparse combination of the others       |
+| P           | P          | (n, n) | local structure: row i holds the shares of its k nearest, summing to 1 |
+| L_S, L_P    | laplacian  | (n, n) | (I - S)'(I - S), and the Laplacian of the symmetric part of P          |
+| alpha, beta | ..._weight |        | ``global_weight`` and ``local_weight``: weights of L_S and L_P         |
+| gamma       | sparsity   |        | weight of |W|_{2,1}                                                    |
 
 Each round learns S and P on the rows (projected by the last W) and then W: the lowest K eigenvectors Y of
 global_weight L_S + local_weight L_P, regressed on X under sparsity |W|_{2,1}. This is the default of the authors' code;
@@ -27,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.methods.base import Diagnostics
-from zslplat.methods.coding.sparse import sparse_codes
+from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     ROWS,
     SEED,
@@ -125,44 +124,36 @@ class FSASL(FeatureSelector):
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
+    objective_may_rise = "every round learns another graph, and so asks another regression"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "global_weight": Parameter("weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True)),
-        "local_weight": Parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True)),
+        "global_weight": Parameter(
+            "weight of the global structure", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
+        ),
+        "local_weight": Parameter("weight of the local structure", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
         "sparsity": Parameter(
             "weight of |W|_{2,1}, relative to the smallest that gives no features",
             Real(0, 1, open_low=True),
             Real(1e-2, 0.9, log=True),
+            default=0.1,
         ),
-        "strength": Parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True)),
-        "neighbours": Parameter("neighbours of the local structure", Integer(1)),
-        "clusters": Parameter("number of eigenvectors; none for the number of seen classes", Optional(Integer(1))),
-        "iterations": Parameter("rounds of structure and projection", Integer(1)),
-        "rows": ROWS,
-        "seed": SEED,
+        "strength": Parameter("l1 weight of the global structure, relative", Real(0, 1, open_low=True), default=0.01),
+        "neighbours": Parameter("neighbours of the local structure", Integer(1), default=5),
+        "clusters": Parameter(
+            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+        ),
+        "iterations": Parameter("rounds of structure and projection", Integer(1), default=5),
+        "rows": ROWS.with_default(500),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        global_weight: float = 1.0,
-        local_weight: float = 1.0,
-        sparsity: float = 0.1,
-        strength: float = 0.01,
-        neighbours: int = 5,
-        clusters: int | None = None,
-        iterations: int = 5,
-        rows: int | None = 500,
-        seed: int = 0,
-    ) -> None:
-        self.global_weight = global_weight
-        self.local_weight = local_weight
-        self.sparsity = sparsity
-        self.strength = strength
-        self.neighbours = neighbours
-        self.clusters = clusters
-        self.iterations = iterations
-        self.rows = rows
-        self.seed = seed
+    global_weight: float
+    local_weight: float
+    sparsity: float
+    strength: float
+    neighbours: int
+    clusters: int | None
+    iterations: int
+    rows: int | None
+    seed: int
 
     def fit(
         self,

@@ -4,17 +4,15 @@ Cai, Nie, Huang, "Exact Top-k Feature Selection via l2,0-Norm Constraint", IJCAI
 
     min_W,b  |X W + 1 b' - Y|_{2,1}   with at most k non-zero rows of W
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-X', Y      X, Y                (n, ..)   features; one-hot labels (or signatures)
-W, b       W, b                (d, m)    regression and its bias
-V          V                   (d, m)    copy of W with at most k non-zero rows
-E          E                   (n, m)    residual X W + 1 b' - Y
-Lambda     row_price           (d, m)    multiplier of W = V
-Sigma      error_price         (n, m)    multiplier of E = X W + 1 b' - Y
-mu, rho    penalty, growth               penalty of the Lagrangian, and its growth per iteration
-=========  ==================  ========  ==============================================================================
+| paper   | here            | shape   | meaning                                                 |
+|---------|-----------------|---------|---------------------------------------------------------|
+| X', Y   | X, Y            | (n, ..) | features; one-hot labels (or signatures)                |
+| W, b    | W, b            | (d, m)  | regression and its bias                                 |
+| V       | V               | (d, m)  | copy of W with at most k non-zero rows                  |
+| E       | E               | (n, m)  | residual X W + 1 b' - Y                                 |
+| Lambda  | row_price       | (d, m)  | multiplier of W = V                                     |
+| Sigma   | error_price     | (n, m)  | multiplier of E = X W + 1 b' - Y                        |
+| mu, rho | penalty, growth |         | penalty of the Lagrangian, and its growth per iteration |
 
 Each iteration is exact in W and b together, in V and in E, then a step in the multipliers. The matrix of the W-step
 is constant, and is factorised once: (d, d), or (n, n) where there are fewer rows.
@@ -199,33 +197,21 @@ class L20ALM(FeatureSelector):
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of iterations carry rounding along"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "k": FEATURES,
-        "penalty": Parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True)),
-        "growth": Parameter("growth of the penalty per iteration", Real(1, 2)),
-        "iterations": Parameter("iterations at most", Integer(1)),
-        "target": TARGET,
-        "rows": ROWS,
-        "seed": SEED,
+        "k": FEATURES.with_default(None),
+        "penalty": Parameter("first penalty of the Lagrangian", POSITIVE, Real(1e-3, 1, log=True), default=1e-2),
+        "growth": Parameter("growth of the penalty per iteration", Real(1, 2), default=1.05),
+        "iterations": Parameter("iterations at most", Integer(1), default=500),
+        "target": TARGET.with_default("labels"),
+        "rows": ROWS.with_default(2000),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        k: int | None = None,
-        penalty: float = 1e-2,
-        growth: float = 1.05,
-        iterations: int = 500,
-        target: str = "labels",
-        rows: int | None = 2000,
-        seed: int = 0,
-    ) -> None:
-        self.k = k
-        self.penalty = penalty
-        self.growth = growth
-        self.iterations = iterations
-        self.target = target
-        self.rows = rows
-        self.seed = seed
+    k: int | None
+    penalty: float
+    growth: float
+    iterations: int
+    target: str
+    rows: int | None
+    seed: int
 
     def fit(
         self,

@@ -4,15 +4,13 @@ Tibshirani, "Regression Shrinkage and Selection via the Lasso", JRSS B 1996, for
 
     min_W,b   (1 / 2n) |Y - 1 b' - X W|^2 + lambda sum_ij |W_ij|
 
-=========  ==================  ========  ==============================================================================
-symbol     here                shape     meaning
-=========  ==================  ========  ==============================================================================
-X, Y                           (n, ..)   features; one-hot labels, or the signature of each row
-G          gram                (d, d)    centred X'X / n
-q          correlations        (m, d)    centred Y'X / n
-W          W_                  (d, m)    weights
-lambda     strength * largest            ``strength`` is relative to the smallest lambda that gives W = 0
-=========  ==================  ========  ==============================================================================
+| symbol | here               | shape   | meaning                                                          |
+|--------|--------------------|---------|------------------------------------------------------------------|
+| X, Y   |                    | (n, ..) | features; one-hot labels, or the signature of each row           |
+| G      | gram               | (d, d)  | centred X'X / n                                                  |
+| q      | correlations       | (m, d)  | centred Y'X / n                                                  |
+| W      | W_                 | (d, m)  | weights                                                          |
+| lambda | strength * largest |         | ``strength`` is relative to the smallest lambda that gives W = 0 |
 
 Column by column this is  min_w w'G w - 2 q'w + 2 lambda |w|_1, the problem of sparse coding with G as the Gram matrix
 of the atoms, and solved exactly by the same active-set solver.
@@ -26,7 +24,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.coding.sparse import sparse_codes
+from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     TARGET,
     FeatureSelector,
@@ -36,7 +34,7 @@ from zslplat.methods.selection.base import (
     with_pull,
 )
 from zslplat.methods.selection.statistics import has_gram, regression_statistics
-from zslplat.space import Choice, Parameter, Real, Space
+from zslplat.space import Choice, Parameter, Real, Space, with_defaults
 
 # Relative rounding of a Gram matrix of float32 products; without it, a singular one may have negative pivots.
 SINGLE_PRECISION = 1e-6
@@ -76,15 +74,16 @@ class LassoLabels(FeatureSelector):
             "weight of the l1 norm, relative to the smallest that gives no features",
             Real(0, 1, open_low=True),
             Real(0.03, 0.9, log=True),
+            default=0.1,
         ),
-        "target": TARGET,
-        "score": Parameter("what ranks a feature with several weights", Choice(("length", "largest"))),
+        "target": TARGET.with_default("labels"),
+        "score": Parameter(
+            "what ranks a feature with several weights", Choice(("length", "largest")), default="length"
+        ),
     }
-
-    def __init__(self, *, strength: float = 0.1, target: str = "labels", score: str = "length") -> None:
-        self.strength = strength
-        self.target = target
-        self.score = score
+    strength: float
+    target: str
+    score: str
 
     def prepare_fit(
         self,
@@ -137,6 +136,4 @@ class LassoAttributes(LassoLabels):
 
     summary = "LASSO on class or row signatures"
     tags = ("baseline", "supervised", "signatures", "linear")
-
-    def __init__(self, *, strength: float = 0.1, target: str = "attributes", score: str = "length") -> None:
-        super().__init__(strength=strength, target=target, score=score)
+    parameters = with_defaults(LassoLabels.parameters, target="attributes")

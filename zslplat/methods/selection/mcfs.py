@@ -2,15 +2,13 @@
 
 Cai, Zhang, He, "Unsupervised Feature Selection for Multi-Cluster Data", KDD 2010.
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-W          affinity            (n, n)    k nearest neighbour graph, symmetric by union; binary or heat kernel
-D, L                           (n, n)    degrees, L = D - W
-y_k        embedding           (n, K)    eigenvectors of L y = lambda D y after the constant one (Eq. 2)
-a_k        weights             (d, K)    sparse regression of y_k on the features by LARS (Eq. 4)
-           scores_             (d,)      max over k of |a_kj| (Eq. 5)
-=========  ==================  ========  ==============================================================================
+| paper | here      | shape  | meaning                                                              |
+|-------|-----------|--------|----------------------------------------------------------------------|
+| W     | affinity  | (n, n) | k nearest neighbour graph, symmetric by union; binary or heat kernel |
+| D, L  |           | (n, n) | degrees, L = D - W                                                   |
+| y_k   | embedding | (n, K) | eigenvectors of L y = lambda D y after the constant one (Eq. 2)      |
+| a_k   | weights   | (d, K) | sparse regression of y_k on the features by LARS (Eq. 4)             |
+|       | scores_   | (d,)   | max over k of |a_kj| (Eq. 5)                                         |
 """
 
 from __future__ import annotations
@@ -82,30 +80,21 @@ class MCFS(FeatureSelector):
     tolerance: ClassVar[float] = 1e-2
     tolerance_reason: ClassVar[str] = "eigenvectors of nearly equal eigenvalues may mix"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "neighbours": Parameter("neighbours in the graph", Integer(1), Integer(3, 15)),
-        "heat": Parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False))),
-        "clusters": Parameter("number of eigenvectors; none for the number of seen classes", Optional(Integer(1))),
-        "cardinality": Parameter("features that each regression may use", Integer(1), Integer(10, 100)),
-        "rows": ROWS,
-        "seed": SEED,
+        "neighbours": Parameter("neighbours in the graph", Integer(1), Integer(3, 15), default=5),
+        "heat": Parameter("heat kernel on the edges, in place of 1", BOOLEAN, Choice((True, False)), default=False),
+        "clusters": Parameter(
+            "number of eigenvectors; none for the number of seen classes", Optional(Integer(1)), default=None
+        ),
+        "cardinality": Parameter("features that each regression may use", Integer(1), Integer(10, 100), default=50),
+        "rows": ROWS.with_default(3000),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        neighbours: int = 5,
-        heat: bool = False,
-        clusters: int | None = None,
-        cardinality: int = 50,
-        rows: int | None = 3000,
-        seed: int = 0,
-    ) -> None:
-        self.neighbours = neighbours
-        self.heat = heat
-        self.clusters = clusters
-        self.cardinality = cardinality
-        self.rows = rows
-        self.seed = seed
+    neighbours: int
+    heat: bool
+    clusters: int | None
+    cardinality: int
+    rows: int | None
+    seed: int
 
     def prepare_fit(
         self,

@@ -28,15 +28,13 @@ class MutualInformation(FeatureSelector):
         "scores_follow_the_columns": "scikit-learn adds a little noise by position, to part equal values",
     }
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "neighbours": Parameter("neighbours of the estimate", Integer(1), Integer(2, 10)),
-        "rows": ROWS,
-        "seed": SEED,
+        "neighbours": Parameter("neighbours of the estimate", Integer(1), Integer(2, 10), default=3),
+        "rows": ROWS.with_default(2000),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(self, *, neighbours: int = 3, rows: int | None = 2000, seed: int = 0) -> None:
-        self.neighbours = neighbours
-        self.rows = rows
-        self.seed = seed
+    neighbours: int
+    rows: int | None
+    seed: int
 
     def fit(
         self,

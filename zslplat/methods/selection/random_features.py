@@ -18,10 +18,8 @@ class RandomFeatures(FeatureSelector):
     tags = ("baseline", "unsupervised")
     random = True
     expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
-    parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED}
-
-    def __init__(self, *, seed: int = 0) -> None:
-        self.seed = seed
+    parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED.with_default(0)}
+    seed: int
 
     def fit(
         self,

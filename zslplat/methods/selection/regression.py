@@ -1,17 +1,15 @@
 """The quadratic part of SemFS, as a function of the sufficient statistics, and the exact step for the weights.
 
-=================  ==================  ========  ======================================================================
-paper (SemFS)      here                shape     meaning
-=================  ==================  ========  ======================================================================
-s                  s                   (d,)      importance of each feature, >= 0
-W                  W                   (d, m)    weights; rows with s_i = 0 are 0
-                   U                   (d, m)    diag(s) W, the only way in which s and W meet the data
-alpha              alpha                         weight of the centre-characteristic loss (Eq. 3)
-gamma              gamma                         ridge on W
-                   H                   (d, m)    X'Y + alpha M'N Phi
-                   G                   (d, d)    X'X + alpha M'N M
-                   t                             (1 + alpha) |Y|^2
-=================  ==================  ========  ======================================================================
+| paper (SemFS) | here  | shape  | meaning                                                |
+|---------------|-------|--------|--------------------------------------------------------|
+| s             | s     | (d,)   | importance of each feature, >= 0                       |
+| W             | W     | (d, m) | weights; rows with s_i = 0 are 0                       |
+|               | U     | (d, m) | diag(s) W, the only way in which s and W meet the data |
+| alpha         | alpha |        | weight of the centre-characteristic loss (Eq. 3)       |
+| gamma         | gamma |        | ridge on W                                             |
+|               | H     | (d, m) | X'Y + alpha M'N Phi                                    |
+|               | G     | (d, d) | X'X + alpha M'N M                                      |
+|               | t     |        | (1 + alpha) |Y|^2                                      |
 
 With them Eq. 5 is   J = t - 2 <H, U> + <U, G U> + gamma |W|^2.
 

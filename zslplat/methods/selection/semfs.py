@@ -4,16 +4,14 @@ Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge"
 
     J(W, s) = |Y - X diag(s) W|^2 + alpha |Y - X-bar diag(s) W|^2 + gamma |W|^2,   s >= 0
 
-=================  ==================  ========  ======================================================================
-paper              here                shape     meaning
-=================  ==================  ========  ======================================================================
-X                  X                   (n, d)    features of seen rows
-Y_s                S[y]                (n, m)    signature of each row (or ``row_signatures``)
-X-bar              means               (c, d)    class centres, one row per class here
-W                  W                   (a, m)    weights of the features with s_i > 0
-s                  scores_             (d,)      importance of the features
-alpha, gamma, k    alpha, gamma, k               weight of the centres, ridge, number of features
-=================  ==================  ========  ======================================================================
+| paper           | here            | shape  | meaning                                          |
+|-----------------|-----------------|--------|--------------------------------------------------|
+| X               | X               | (n, d) | features of seen rows                            |
+| Y_s             | S[y]            | (n, m) | signature of each row (or ``row_signatures``)    |
+| X-bar           | means           | (c, d) | class centres, one row per class here            |
+| W               | W               | (a, m) | weights of the features with s_i > 0             |
+| s               | scores_         | (d,)   | importance of the features                       |
+| alpha, gamma, k | alpha, gamma, k |        | weight of the centres, ridge, number of features |
 
 Eq. 4 wants s in {0, 1}^d with sum(s) = k, which ``forward`` takes as it stands. The relaxation in Eq. 5 drops the bound
 as well, and has no minimiser (see ``alternating``). The variants differ in what takes its place.
@@ -73,11 +71,6 @@ class SemFS(FeatureSelector):
     ``decorrelation`` in [0, 1] (not in the printed forms, which take signatures as they are) makes the directions of
     the signatures more equally strong, see ``targets``. ``target="labels"`` replaces them by one-hot labels.
 
-    How the defaults were chosen: by clustering accuracy on held-out classes of the seen part, never on unseen classes:
-    draws of 2, 4 and 11 seen classes of the 16 training letters of isolet, of the training classes of network
-    activations (CIFARAWA) and of digit pairs. ``binary`` is ahead of ``convex`` (at gamma 3) on letters, .61 against
-    .59 with two seen classes, .55 against .52 with four, .72 against .71 with eleven; level on digits; and .02 behind
-    on activations, within the standard error. A larger gamma serves better there (1: .51 against .48).
     Features in different units want ``standardise`` instead of centring.
 
     Scores: s_i where s_i > 0 (``binary``: from 1 for the first feature down to 1 / k for the last); below zero
@@ -87,7 +80,7 @@ class SemFS(FeatureSelector):
 
     summary = "zero-shot feature selection from class signatures and class centres; well-posed and as printed"
     citation = "Wang, Wang, Zhao, Ye: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
-    tags = ("supervised", "signatures", "linear")
+    tags = ("supervised", "signatures", "linear", "monotone")
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("center",), signatures=("center", "l2"))
     tolerance: ClassVar[float] = 1e-3
     tolerance_reason: ClassVar[str] = (
@@ -97,62 +90,53 @@ class SemFS(FeatureSelector):
         "variant": Parameter(
             "what bounds the scores: k of them are 1, |s|^2 <= k, sum(s) = k, nothing (paper), or one ridge regression",
             Choice(("binary", "convex", "sum", "paper", "ridge")),
+            default="binary",
         ),
         "alpha": Parameter(
-            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True)
+            "weight of the loss on class centres; 0 leaves it out", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
         ),
         "gamma": Parameter(
-            "ridge on W; convex and sum lower it until k features are active", POSITIVE, Real(1e-2, 1e2, log=True)
+            "ridge on W; convex and sum lower it until k features are active",
+            POSITIVE,
+            Real(1e-2, 1e2, log=True),
+            default=0.03,
         ),
-        "k": FEATURES,
-        "scale": Parameter("unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute"))),
-        "target": TARGET,
+        "k": FEATURES.with_default(None),
+        "scale": Parameter(
+            "unit of gamma: mean diagonal entry of the Gram matrix, or 1", Choice(("mean", "absolute")), default="mean"
+        ),
+        "target": TARGET.with_default("attributes"),
         "decorrelation": Parameter(
             "how far the directions of the signatures are made equally strong (not in printed forms)",
             Real(0, 1),
             Real(0, 1),
+            default=0.5,
         ),
-        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform"))),
-        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE),
-        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1)),
-        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1)),
-        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE),
-        "warm_start": Parameter("variant=convex: begin with the solution of the last fit", Choice((True, False))),
+        "start": Parameter("where variant=sum starts", Choice(("convex", "uniform")), default="convex"),
+        "start_gamma": Parameter("gamma of the convex solution that variant=sum starts from", POSITIVE, default=0.5),
+        "iterations": Parameter("iterations of variant=paper, at most of variant=sum", Integer(1), default=20),
+        "inner_steps": Parameter("gradient steps for s per iteration of variant=paper", Integer(1), default=1),
+        "precision": Parameter("relative precision of the objective at which solvers stop", POSITIVE, default=1e-9),
+        "warm_start": Parameter(
+            "variant=convex: begin with the solution of the last fit", Choice((True, False)), default=False
+        ),
     }
+    variant: str
+    alpha: float
+    gamma: float
+    k: int | None
+    scale: str
+    target: str
+    decorrelation: float
+    start: str
+    start_gamma: float
+    iterations: int
+    inner_steps: int
+    precision: float
+    warm_start: bool
 
     active_: np.ndarray
     W_: np.ndarray
-
-    def __init__(
-        self,
-        *,
-        variant: str = "binary",
-        alpha: float = 1.0,
-        gamma: float = 0.03,
-        k: int | None = None,
-        scale: str = "mean",
-        target: str = "attributes",
-        decorrelation: float = 0.5,
-        start: str = "convex",
-        start_gamma: float = 0.5,
-        iterations: int = 20,
-        inner_steps: int = 1,
-        precision: float = 1e-9,
-        warm_start: bool = False,
-    ) -> None:
-        self.variant = variant
-        self.alpha = alpha
-        self.gamma = gamma
-        self.k = k
-        self.scale = scale
-        self.target = target
-        self.decorrelation = decorrelation
-        self.start = start
-        self.start_gamma = start_gamma
-        self.iterations = iterations
-        self.inner_steps = inner_steps
-        self.precision = precision
-        self.warm_start = warm_start
 
     def prepare_fit(
         self,
@@ -308,41 +292,8 @@ class SemFSWithoutCentres(SemFS):
     summary = "SemFS without the loss on class centres (alpha = 0)"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **SemFS.parameters,
-        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE),
+        "alpha": Parameter("weight of the loss on class centres; 0 here", NON_NEGATIVE, default=0.0),
     }
-
-    def __init__(
-        self,
-        *,
-        variant: str = "binary",
-        alpha: float = 0.0,
-        gamma: float = 0.03,
-        k: int | None = None,
-        scale: str = "mean",
-        target: str = "attributes",
-        decorrelation: float = 0.5,
-        start: str = "convex",
-        start_gamma: float = 0.5,
-        iterations: int = 20,
-        inner_steps: int = 1,
-        precision: float = 1e-9,
-        warm_start: bool = False,
-    ) -> None:
-        super().__init__(
-            variant=variant,
-            alpha=alpha,
-            gamma=gamma,
-            k=k,
-            scale=scale,
-            target=target,
-            decorrelation=decorrelation,
-            start=start,
-            start_gamma=start_gamma,
-            iterations=iterations,
-            inner_steps=inner_steps,
-            precision=precision,
-            warm_start=warm_start,
-        )
 
 
 _OF_ROWS = ("cross", "class_signatures", "row_signatures", "signature_gram")

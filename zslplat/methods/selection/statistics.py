@@ -1,19 +1,17 @@
 """Sufficient statistics of regression on class or row signatures, in one pass over the rows.
 
-=================  ==================  ========  ======================================================================
-paper (SemFS)      here                shape     meaning
-=================  ==================  ========  ======================================================================
-X                  rows                (n, d)    features
-Y_s                                    (n, m)    signature of each row: its own, or that of its class
-                   counts              (c,)      rows per class, N = diag(counts)
-centres in X-bar   means               (c, d)    M, the mean of each class
-X'X                gram                (d, d)    kept where d <= n + c
-X                  rows                (n, d)    kept instead of the Gram matrix where it is smaller
-X'Y_s              cross               (d, m)    only for row signatures; for class signatures it is M'N Phi
-                   class_signatures    (c, m)    only for row signatures: their mean by class
-Y_s                row_signatures      (n, m)    only where the rows are kept as well
-Y_s'Y_s            signature_gram      (m, m)    only for row signatures
-=================  ==================  ========  ======================================================================
+| paper (SemFS)    | here             | shape  | meaning                                                     |
+|------------------|------------------|--------|-------------------------------------------------------------|
+| X                | rows             | (n, d) | features                                                    |
+| Y_s              |                  | (n, m) | signature of each row: its own, or that of its class        |
+|                  | counts           | (c,)   | rows per class, N = diag(counts)                            |
+| centres in X-bar | means            | (c, d) | M, the mean of each class                                   |
+| X'X              | gram             | (d, d) | kept where d <= n + c                                       |
+| X                | rows             | (n, d) | kept instead of the Gram matrix where it is smaller         |
+| X'Y_s            | cross            | (d, m) | only for row signatures; for class signatures it is M'N Phi |
+|                  | class_signatures | (c, m) | only for row signatures: their mean by class                |
+| Y_s              | row_signatures   | (n, m) | only where the rows are kept as well                        |
+| Y_s'Y_s          | signature_gram   | (m, m) | only for row signatures                                     |
 
 Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge", Eq. 5, depends on the data through
 these alone, so that every choice of alpha, gamma and k is free of n afterwards.

@@ -1,14 +1,12 @@
 """Signatures whose directions are made more equally strong, for features that shall tell all classes apart.
 
-=================  ==================  ========  ======================================================================
-symbol             here                shape     meaning
-=================  ==================  ========  ======================================================================
-Phi                phi                 (c, m)    signatures of the classes
-A, e, V                                          Phi - mean = A diag(e) V', without the e_j that are zero
-delta              degree                        degree, in [0, 1]
-T                  forward             (m, r)    V diag(e^-delta): the target becomes Phi T
-                   back                (r, m)    diag(e^delta) V', which turns weights for Phi T into weights for Phi
-=================  ==================  ========  ======================================================================
+| symbol  | here    | shape  | meaning                                                              |
+|---------|---------|--------|----------------------------------------------------------------------|
+| Phi     | phi     | (c, m) | signatures of the classes                                            |
+| A, e, V |         |        | Phi - mean = A diag(e) V', without the e_j that are zero             |
+| delta   | degree  |        | degree, in [0, 1]                                                    |
+| T       | forward | (m, r) | V diag(e^-delta): the target becomes Phi T                           |
+|         | back    | (r, m) | diag(e^delta) V', which turns weights for Phi T into weights for Phi |
 
 A few strong directions carry most of the variance of signatures (attributes come in correlated bundles), and a
 regression on them spends its features there. The kernel of the classes, (Phi - mean)(Phi - mean)', becomes

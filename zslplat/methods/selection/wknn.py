@@ -2,15 +2,13 @@
 
 Bugata, Drotar, "Weighted nearest neighbors feature selection", Knowledge-Based Systems 2019.
 
-=========  ==================  ========  ==============================================================================
-paper      here                shape     meaning
-=========  ==================  ========  ==============================================================================
-w          w                   (d,)      feature weights, >= 0
-D                              (n, n)    D_ij = sum_f w_f (x_if - x_jf)^2
-S          S                   (n, n)    exp(-D), zero diagonal
-           P                   (n, n)    S with rows of sum 1; predictions are P Y
-e          errors              (n, m)    Y - P Y
-=========  ==================  ========  ==============================================================================
+| paper | here   | shape  | meaning                                   |
+|-------|--------|--------|-------------------------------------------|
+| w     | w      | (d,)   | feature weights, >= 0                     |
+| D     |        | (n, n) | D_ij = sum_f w_f (x_if - x_jf)^2          |
+| S     | S      | (n, n) | exp(-D), zero diagonal                    |
+|       | P      | (n, n) | S with rows of sum 1; predictions are P Y |
+| e     | errors | (n, m) | Y - P Y                                   |
 
 With C_ij = P_ij <e_i, y_j - yhat_i>, r and c its row and column sums, the gradient of |e|^2 / n is
 
@@ -84,42 +82,29 @@ class WkNN(FeatureSelector):
 
     summary = "weighted nearest-neighbour feature selection"
     citation = "Bugata, Drotar: Weighted nearest neighbors feature selection. Knowledge-Based Systems 2019"
-    tags = ("baseline", "supervised")
+    tags = ("baseline", "supervised", "monotone")
     random = True
     expected_failures = SEED_DRAWS_ROWS
     tolerance: ClassVar[float] = 1e-6
     tolerance_reason: ClassVar[str] = "hundreds of gradient steps carry rounding along"
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "l0": Parameter("weight of the smooth count of features", NON_NEGATIVE),
-        "l1": Parameter("weight of the l1 norm", NON_NEGATIVE, Real(1e-5, 1e-1, log=True)),
-        "l2": Parameter("weight of the squared length", NON_NEGATIVE),
-        "step": Parameter("l1 length of the first step", POSITIVE, Real(1e-2, 1, log=True)),
-        "iterations": Parameter("gradient steps at most", Integer(1)),
-        "target": TARGET,
-        "rows": ROWS,
-        "seed": SEED,
+        "l0": Parameter("weight of the smooth count of features", NON_NEGATIVE, default=0.0),
+        "l1": Parameter("weight of the l1 norm", NON_NEGATIVE, Real(1e-5, 1e-1, log=True), default=1e-3),
+        "l2": Parameter("weight of the squared length", NON_NEGATIVE, default=0.0),
+        "step": Parameter("l1 length of the first step", POSITIVE, Real(1e-2, 1, log=True), default=0.1),
+        "iterations": Parameter("gradient steps at most", Integer(1), default=100),
+        "target": TARGET.with_default("labels"),
+        "rows": ROWS.with_default(500),
+        "seed": SEED.with_default(0),
     }
-
-    def __init__(
-        self,
-        *,
-        l0: float = 0.0,
-        l1: float = 1e-3,
-        l2: float = 0.0,
-        step: float = 0.1,
-        iterations: int = 100,
-        target: str = "labels",
-        rows: int | None = 500,
-        seed: int = 0,
-    ) -> None:
-        self.l0 = l0
-        self.l1 = l1
-        self.l2 = l2
-        self.step = step
-        self.iterations = iterations
-        self.target = target
-        self.rows = rows
-        self.seed = seed
+    l0: float
+    l1: float
+    l2: float
+    step: float
+    iterations: int
+    target: str
+    rows: int | None
+    seed: int
 
     def fit(
         self,

@@ -2,16 +2,14 @@
 
 Romera-Paredes and Torr, "An embarrassingly simple approach to zero-shot learning", ICML 2015. Rows are samples here.
 
-========  ==================  ========  =======================================================================
-paper     here                shape     meaning
-========  ==================  ========  =======================================================================
-X'        X                   (n, d)    features
-Y         Y                   (n, c)    labels, {0, 1} or {-1, 1}
-S'        S                   (c, a)    signatures of the seen classes
-V         W                   (d, a)    the bilinear form: score of row x against signature s is x W s'
-gamma     alpha               scalar    ridge on the feature side
-lambda    gamma               scalar    ridge on the signature side
-========  ==================  ========  =======================================================================
+| paper  | here  | shape  | meaning                                                         |
+|--------|-------|--------|-----------------------------------------------------------------|
+| X'     | X     | (n, d) | features                                                        |
+| Y      | Y     | (n, c) | labels, {0, 1} or {-1, 1}                                       |
+| S'     | S     | (c, a) | signatures of the seen classes                                  |
+| V      | W     | (d, a) | the bilinear form: score of row x against signature s is x W s' |
+| gamma  | alpha | scalar | ridge on the feature side                                       |
+| lambda | gamma | scalar | ridge on the signature side                                     |
 
 W = (X'X + alpha I)^-1 X'Y S (S'S + gamma I)^-1. With X'X = Q diag(f) Q' and S'S = R diag(t) R',
 
@@ -67,17 +65,17 @@ class ESZSL(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {
-        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary"))),
-        "scale": Parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute"))),
+        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
+        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
+        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary"),
+        "scale": Parameter(
+            "unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean"
+        ),
     }
-
-    def __init__(self, alpha: float = 1.0, gamma: float = 1.0, labels: str = "binary", scale: str = "mean") -> None:
-        self.alpha = alpha
-        self.gamma = gamma
-        self.labels = labels
-        self.scale = scale
+    alpha: float
+    gamma: float
+    labels: str
+    scale: str
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecomposition of X'X (or XX')."""

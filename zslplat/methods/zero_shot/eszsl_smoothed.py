@@ -1,12 +1,10 @@
 """ESZSL with its scores smoothed over the graph of the batch: what the graph alone is worth.
 
-========  ===========  ========  ===========================================================================
-symbol    here         shape     meaning
-========  ===========  ========  ===========================================================================
-P         P            (n, c)    ESZSL's scores as probabilities: softmax of scores over their spread
-W, D      W            (n, n)    cosine graph of the batch, k nearest, the same as MFMR's
-F         return       (n, c)    minimiser of |F - P|^2 + smoothing tr(F'(D - W)F) / mean degree
-========  ===========  ========  ===========================================================================
+| symbol | here   | shape  | meaning                                                              |
+|--------|--------|--------|----------------------------------------------------------------------|
+| P      | P      | (n, c) | ESZSL's scores as probabilities: softmax of scores over their spread |
+| W, D   | W      | (n, n) | cosine graph of the batch, k nearest, the same as MFMR's             |
+| F      | return | (n, c) | minimiser of |F - P|^2 + smoothing tr(F'(D - W)F) / mean degree      |
 """
 
 from __future__ import annotations
@@ -38,28 +36,15 @@ class SmoothedESZSL(ESZSL):
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
     parameters = {
         **ESZSL.parameters,
-        "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True)),
-        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
-        "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True)),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+        "smoothing": Parameter("weight of the row graph", NON_NEGATIVE, Real(1e-1, 1e2, log=True), default=10.0),
+        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
+        "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True), default=0.5),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
-
-    def __init__(
-        self,
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        labels: str = "binary",
-        scale: str = "mean",
-        smoothing: float = 10.0,
-        k: int = 10,
-        temperature: float = 0.5,
-        balance: float = 0.75,
-    ) -> None:
-        super().__init__(alpha, gamma, labels, scale)
-        self.smoothing = smoothing
-        self.k = k
-        self.temperature = temperature
-        self.balance = balance
+    smoothing: float
+    k: int
+    temperature: float
+    balance: float
 
     @property
     def knows_of_batch(self) -> tuple[str, ...]:

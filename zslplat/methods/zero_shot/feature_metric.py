@@ -4,14 +4,12 @@ A projection promises one feature vector per class; rows differ from it by noise
 C the pooled within-class scatter of the training rows, the likelihood of the residual asks for the inner product
 u'(C + s I)^-1 v instead of u'v, with s a multiple of the mean variance (shrinkage, because d variances are estimated).
 
-==================  ==========  ===============================================================================
-here                shape       meaning
-==================  ==========  ===============================================================================
-within_directions   (d, r)      eigenvectors Q of C, r <= min(n, d)
-within_values       (r,)        their eigenvalues v; directions outside Q have variance 0
-within_scale        ()          mean eigenvalue over all d, trace / d
-shrinkage           scalar      s in units of within_scale
-==================  ==========  ===============================================================================
+| here              | shape  | meaning                                                   |
+|-------------------|--------|-----------------------------------------------------------|
+| within_directions | (d, r) | eigenvectors Q of C, r <= min(n, d)                       |
+| within_values     | (r,)   | their eigenvalues v; directions outside Q have variance 0 |
+| within_scale      | ()     | mean eigenvalue over all d, trace / d                     |
+| shrinkage         | scalar | s in units of within_scale                                |
 
 (C + s I)^-1 = I / s + Q diag(1 / (v + s) - 1 / s) Q', whatever r is; no inverse is formed.
 """
@@ -19,6 +17,7 @@ shrinkage           scalar      s in units of within_scale
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import numpy as np
 from scipy.special import log_softmax
@@ -50,6 +49,10 @@ class ResidualMetric:
         self.outside = 1 / (shrinkage * scale) if scale > 0 else 1.0
         self.inside = 1 / (np.asarray(statistics["within_values"]) + 1 / self.outside) - self.outside
 
+    def state(self) -> dict[str, Any]:
+        """Return what makes the metric, for :func:`restored_metric`."""
+        return {"Q": self.Q, "outside": self.outside, "inside": self.inside}
+
     def dual(self, B: np.ndarray) -> np.ndarray:
         """Return B (C + s I)^-1 for the rows of B (c, d), in float64."""
         return np.asarray(self.outside * B + ((B @ self.Q) * self.inside) @ self.Q.T)
@@ -73,6 +76,10 @@ class ResidualMetric:
 class EuclideanMetric:
     """The plain inner product u'v, with the same interface as :class:`ResidualMetric`."""
 
+    def state(self) -> dict[str, Any]:
+        """Return nothing."""
+        return {}
+
     def dual(self, B: np.ndarray) -> np.ndarray:
         """Return B itself."""
         return B
@@ -80,6 +87,15 @@ class EuclideanMetric:
     def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the cosine (n, c) of every row of X (n, d) with every row of B (c, d)."""
         return np.asarray(unit_rows(X) @ unit_rows(B).T.astype(X.dtype))
+
+
+def restored_metric(state: Mapping[str, Any]) -> ResidualMetric | EuclideanMetric:
+    """Return the metric whose ``state()`` this is."""
+    if not state:
+        return EuclideanMetric()
+    metric = ResidualMetric.__new__(ResidualMetric)
+    metric.Q, metric.outside, metric.inside = state["Q"], float(state["outside"]), state["inside"]
+    return metric
 
 
 def relative(cosines: np.ndarray, temperature: float) -> np.ndarray:

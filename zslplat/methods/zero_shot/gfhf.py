@@ -3,14 +3,12 @@
 Zhu, Ghahramani and Lafferty, "Semi-supervised learning using Gaussian fields and harmonic functions", ICML 2003. The
 labelled nodes are the classes themselves: each is placed in feature space by ridge regression from signatures.
 
-========  ==================  ==========  =====================================================================
-paper     here                shape       meaning
-========  ==================  ==========  =====================================================================
-          M                   (a, d)      ridge regression from signatures to (centred) features
-W_uu      W                   (n, n)      cosine graph of the batch, k nearest
-W_ul      joined              (n, c)      cosine of each class's promised vector with its nearest rows
-f_u       scores              (n, c)      (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class
-========  ==================  ==========  =====================================================================
+| paper | here   | shape  | meaning                                                              |
+|-------|--------|--------|----------------------------------------------------------------------|
+|       | M      | (a, d) | ridge regression from signatures to (centred) features               |
+| W_uu  | W      | (n, n) | cosine graph of the batch, k nearest                                 |
+| W_ul  | joined | (n, c) | cosine of each class's promised vector with its nearest rows         |
+| f_u   | scores | (n, c) | (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class |
 """
 
 from __future__ import annotations
@@ -52,17 +50,17 @@ class GFHF(ZeroShotMethod):
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
     parameters = {
-        "alpha": Parameter("ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True)),
-        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True)),
-        "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True)),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+        "alpha": Parameter(
+            "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e2, log=True), default=1.0
+        ),
+        "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
+        "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
-
-    def __init__(self, alpha: float = 1.0, k: int = 10, anchors: int = 50, balance: float = 0.75) -> None:
-        self.alpha = alpha
-        self.k = k
-        self.anchors = anchors
-        self.balance = balance
+    alpha: float
+    k: int
+    anchors: int
+    balance: float
 
     @property
     def knows_of_batch(self) -> tuple[str, ...]:

@@ -1,13 +1,11 @@
 """Scores smoothed over a neighbour graph: one sparse symmetric system per class, by conjugate gradients.
 
-=========  ============  =========  ======================================================================
-symbol     here          shape      meaning
-=========  ============  =========  ======================================================================
-W, D       W, degrees    (n, n)     affinity of the rows and its row sums
-P          initial       (n, c)     scores of every row before smoothing
-F          return        (n, c)     scores after smoothing
-q          SHARPNESS     scalar     power of the scores in probabilities (``log_shares``)
-=========  ============  =========  ======================================================================
+| symbol | here       | shape  | meaning                                               |
+|--------|------------|--------|-------------------------------------------------------|
+| W, D   | W, degrees | (n, n) | affinity of the rows and its row sums                 |
+| P      | initial    | (n, c) | scores of every row before smoothing                  |
+| F      | return     | (n, c) | scores after smoothing                                |
+| q      | SHARPNESS  | scalar | power of the scores in probabilities (``log_shares``) |
 """
 
 from __future__ import annotations

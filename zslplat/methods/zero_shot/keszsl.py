@@ -69,32 +69,27 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     tolerance = 1e-5
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     parameters = {
-        "kernel": Parameter("kernel expression, or any (tuned over all that fit)", Text()),
-        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary"))),
-        "scale": Parameter("unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute"))),
-        "rank": Parameter("number of low-rank features beyond exact_rows", Integer(1)),
-        "exact_rows": Parameter("most training rows for which the whole Gram matrix is decomposed", Integer(0)),
+        "kernel": Parameter(
+            "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
+        ),
+        "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
+        "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
+        "labels": Parameter("label coding: {-1, 1} or {0, 1}", Choice(("signed", "binary")), default="binary"),
+        "scale": Parameter(
+            "unit of the ridges: mean eigenvalue, or absolute", Choice(("mean", "absolute")), default="mean"
+        ),
+        "rank": Parameter("number of low-rank features beyond exact_rows", Integer(1), default=500),
+        "exact_rows": Parameter(
+            "most training rows for which the whole Gram matrix is decomposed", Integer(0), default=3000
+        ),
     }
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian(sigma=0.7*median)",
-        alpha: float = 1.0,
-        gamma: float = 1.0,
-        labels: str = "binary",
-        scale: str = "mean",
-        rank: int = 500,
-        exact_rows: int = 3000,
-    ) -> None:
-        self.kernel = kernel
-        self.alpha = alpha
-        self.gamma = gamma
-        self.labels = labels
-        self.scale = scale
-        self.rank = rank
-        self.exact_rows = exact_rows
+    kernel: Any
+    alpha: float
+    gamma: float
+    labels: str
+    scale: str
+    rank: int
+    exact_rows: int
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the eigendecomposition of K (or of B'B), unless the kernel itself is searched."""

@@ -3,15 +3,13 @@
 The control for projections from signatures to features: no constraint of sign, no graph, one closed form. Rows are
 samples here.
 
-========  ===========  ========  ==============================================================================
-symbol    here         shape     meaning
-========  ===========  ========  ==============================================================================
-X         X            (n, d)    features of seen classes; m_X their mean over rows (``mean_``)
-S         S            (c, a)    signatures of seen classes; m_S their mean over rows (``signature_mean_``)
-Y         Y            (n, c)    labels, one-hot; enters only through class sums Y'X and counts Y'Y = diag(N)
-M         M_           (a, d)    regression: class s has the prototype m_X + (s - m_S) M
-C         metric_      (d, d)    pooled within-class scatter, of which :mod:`feature_metric` makes the inner product
-========  ===========  ========  ==============================================================================
+| symbol | here    | shape  | meaning                                                                             |
+|--------|---------|--------|-------------------------------------------------------------------------------------|
+| X      | X       | (n, d) | features of seen classes; m_X their mean over rows (``mean_``)                      |
+| S      | S       | (c, a) | signatures of seen classes; m_S their mean over rows (``signature_mean_``)          |
+| Y      | Y       | (n, c) | labels, one-hot; enters only through class sums Y'X and counts Y'Y = diag(N)        |
+| M      | M_      | (a, d) | regression: class s has the prototype m_X + (s - m_S) M                             |
+| C      | metric_ | (d, d) | pooled within-class scatter, of which :mod:`feature_metric` makes the inner product |
 
 The minimiser of |X - 1 m' - (Y S) M|^2 + ridge |M|^2 over M and the offset m, which is not penalised, solves
 
@@ -22,7 +20,8 @@ so that a trial costs one system (a, a), whatever n is.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 from scipy import linalg
@@ -67,15 +66,17 @@ class RidgePrototypes(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {
-        "alpha": Parameter("ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True)),
-        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True)),
-        "temperature": Parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE),
+        "alpha": Parameter(
+            "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
+        ),
+        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0),
+        "temperature": Parameter(
+            "temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05
+        ),
     }
-
-    def __init__(self, alpha: float = 1.0, shrinkage: float = 5.0, temperature: float = 0.05) -> None:
-        self.alpha = alpha
-        self.shrinkage = shrinkage
-        self.temperature = temperature
+    alpha: float
+    shrinkage: float
+    temperature: float
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts, and the eigendecomposition of the within-class scatter."""
@@ -111,6 +112,10 @@ class RidgePrototypes(ZeroShotMethod):
         prototypes = (np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_
         cosines = self.metric_.cosines(X - self.mean_.astype(X.dtype), prototypes)
         return feature_metric.relative(cosines, self.temperature)
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the metric is made again."""
+        return {"metric_": feature_metric.restored_metric}
 
     def matrices(self) -> Arrays:
         """Return M (a, d)."""

@@ -2,14 +2,12 @@
 
 Kodirov, Xiang and Gong, "Semantic autoencoder for zero-shot learning", CVPR 2017. Rows are samples here.
 
-========  ===========  ========  ==============================================================================
-paper     here         shape     meaning
-========  ===========  ========  ==============================================================================
-X'        X            (n, d)    features
-S'        Y S          (n, a)    the signature of each row's class
-W         W            (a, d)    encoder; W' decodes
-lambda    lam          scalar    weight of the encoder's error against the decoder's
-========  ===========  ========  ==============================================================================
+| paper  | here | shape  | meaning                                             |
+|--------|------|--------|-----------------------------------------------------|
+| X'     | X    | (n, d) | features                                            |
+| S'     | Y S  | (n, a) | the signature of each row's class                   |
+| W      | W    | (a, d) | encoder; W' decodes                                 |
+| lambda | lam  | scalar | weight of the encoder's error against the decoder's |
 
 The minimiser of |X' - W'S|^2 + lam |W X - S|^2 (in the paper's columns) solves A W + lam W B = (1 + lam) C with
 A = S'Y'Y S (a, a), B = X'X (d, d), C = S'Y'X (a, d). With A = R diag(t) R' and B = Q diag(f) Q',
@@ -61,13 +59,13 @@ class SAE(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     parameters = {
-        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True)),
-        "direction": Parameter("compare in feature space or in signature space", Choice(("s->f", "f->s"))),
+        "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0),
+        "direction": Parameter(
+            "compare in feature space or in signature space", Choice(("s->f", "f->s")), default="s->f"
+        ),
     }
-
-    def __init__(self, lam: float = 1.0, direction: str = "s->f") -> None:
-        self.lam = lam
-        self.direction = direction
+    lam: float
+    direction: str
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecomposition of X'X (or XX')."""

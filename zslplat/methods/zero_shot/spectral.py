@@ -1,14 +1,12 @@
 """Class sums and eigendecompositions that closed forms share, so that a trial costs diagonal scalings only.
 
-=====================  ===========  ============================================================================
-here                   shape        meaning
-=====================  ===========  ============================================================================
-feature_directions     (d, r)       eigenvectors Q of X'X with non-zero eigenvalue, r <= min(n, d)
-feature_values         (r,)         their eigenvalues
-feature_scale          ()           mean eigenvalue of X'X over all d, trace / d
-class_sums             (c, d)       Y'X, the sum of the rows of each class
-class_counts           (c,)         rows of each class, the diagonal of Y'Y
-=====================  ===========  ============================================================================
+| here               | shape  | meaning                                                        |
+|--------------------|--------|----------------------------------------------------------------|
+| feature_directions | (d, r) | eigenvectors Q of X'X with non-zero eigenvalue, r <= min(n, d) |
+| feature_values     | (r,)   | their eigenvalues                                              |
+| feature_scale      | ()     | mean eigenvalue of X'X over all d, trace / d                   |
+| class_sums         | (c, d) | Y'X, the sum of the rows of each class                         |
+| class_counts       | (c,)   | rows of each class, the diagonal of Y'Y                        |
 
 Products run in the precision of X, over blocks of rows whose sums are added up in float64: the error is that of one
 block, not of n rows.

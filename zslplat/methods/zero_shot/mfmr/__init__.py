@@ -1,1 +1,11 @@
-"""Matrix tri-factorization with manifold regularizations."""
+"""Matrix tri-factorisation with manifold regularisations (Xu et al., CVPR 2017): labels and projection as factors.
+
+| of the paper | where |
+|---|---|
+| Eq. 7 and 10, Algorithm 1: U learned, rows compared (``mfmr``) | ``common_scheme`` |
+| Eq. 11 to 14, Algorithm 2: labels of a batch (``mfmr-joint``) | ``joint_scheme`` |
+| Eq. 6: the labels of the training rows free as well | ``free_labels`` |
+| Eq. 9 and 13: the updates; Eq. 8 and 12: their constraint | ``multiplicative_updates`` |
+
+The graphs are in :mod:`zslplat.methods.neighbours`.
+"""

@@ -1,4 +1,4 @@
-"""The objectives of zero-shot kernel learning, written out: the slow reference of the fast engine.
+"""The objectives of zero-shot kernel learning, written out: Eq. 9, 10 and 11, the slow reference of the fast path.
 
 Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018.
 
@@ -11,7 +11,6 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018.
 | lambda | lam | | weight of the wrong classes |
 | N_l | | | weight of the right class; here the objective is divided by its mean, N / C |
 | alpha | alpha | | weight of the penalty of Eq. 11, in units of one right-class term |
-| L_lambda | L | (n, n) | 1 for equal labels, -lambda otherwise (Eq. 7) |
 """
 
 from __future__ import annotations
@@ -20,9 +19,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from zslplat.kernels.composition import InnerProductComposite, Normalised
 from zslplat.kernels.gradients import Side, projected_gram, projection_gradient
-from zslplat.kernels.inner_product import DotProductKernel, InnerProductKernel
+from zslplat.kernels.inner_product import InnerProductKernel
 
 
 @dataclass(frozen=True)
@@ -43,39 +41,6 @@ class Objective:
     def right_weights(self, classes: int) -> np.ndarray:
         """Return the weights (c,) of the right-class terms."""
         return np.broadcast_to(self.right, (classes,))
-
-
-def is_dot_product(kernel: InnerProductKernel) -> bool:
-    """Tell whether k depends on <a, b> alone, so that K = K' and only the penalty of Eq. 11 can promote incoherence."""
-    if isinstance(kernel, InnerProductComposite) and not isinstance(kernel, Normalised):
-        return all(is_dot_product(part) for part in kernel.parts)
-    return isinstance(kernel, DotProductKernel)
-
-
-def label_matrix(y: np.ndarray, lam: float) -> np.ndarray:
-    """Return L_lambda (n, n) of Eq. 7."""
-    return np.where(y[:, None] == y[None, :], 1.0, -lam)
-
-
-def alignment(
-    kernel: InnerProductKernel, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, lam: float
-) -> float:
-    """Return <K(W) + K'(W), L_lambda> of Eq. 6, the full objective over all pairs of rows; to be maximised."""
-    replicated = S[y]
-    K = projected_gram(kernel, X, replicated, W, "features")
-    K_prime = projected_gram(kernel, X, replicated, W, "signatures")
-    return float(np.sum((K + K_prime) * label_matrix(y, lam)))
-
-
-def expanded_alignment(
-    kernel: InnerProductKernel, X: np.ndarray, y: np.ndarray, S: np.ndarray, W: np.ndarray, lam: float
-) -> float:
-    """Return the same by Eq. 8: N_l times the right class less lambda N_c times each wrong one, over classes."""
-    size = np.bincount(y, minlength=len(S)).astype(np.float64)
-    K = projected_gram(kernel, X, S, W, "features") + projected_gram(kernel, X, S, W, "signatures")
-    rows = np.arange(len(y))
-    right = K[rows, y]
-    return float(np.sum(size[y] * right) - lam * (np.sum(K @ size) - np.sum(size[y] * right)))
 
 
 def objective_value(

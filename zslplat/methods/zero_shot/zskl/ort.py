@@ -7,55 +7,29 @@ Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Eq. 9 and 11. Symbols i
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.kernel_parameter import ANY
-from zslplat.methods.zero_shot.zskl.objective import is_dot_product
-from zslplat.methods.zero_shot.zskl.zskl import PARAMETERS, ZSKL
-from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition
-
-ALPHA = Parameter(
-    "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
-    NON_NEGATIVE,
-    Real(1e-3, 10, log=True),
-)
+from zslplat.methods.zero_shot.zskl.zskl import ZSKL
+from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition, with_defaults
 
 
 class ZSKLOrt(ZSKL):
     """Zero-shot kernel learning with weakly incoherent W: Eq. 9, or Eq. 11 for kernels of the inner product alone."""
 
     summary = "zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)"
-    parameters: ClassVar[Mapping[str, Parameter]] = {**PARAMETERS, "alpha": ALPHA}
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **with_defaults(ZSKL.parameters, kernel="gaussian(sigma=0.4*median)"),
+        "alpha": Parameter(
+            "penalty of Eq. 11 for kernels of the inner product, in units of one right-class term",
+            NON_NEGATIVE,
+            Real(1e-3, 10, log=True),
+            default=0.1,
+        ),
+    }
     both_projections = True
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian(sigma=0.4*median)",
-        lam: float = 1.0,
-        rate: float = 5e-4,
-        epochs: int = 10,
-        alpha: float = 0.1,
-        batch_size: int = 64,
-        right_weight: str = "mean-class-size",
-        loss: str = "auto",
-        negatives: int | None = None,
-        gamma: float = 0.99,
-        epsilon: float = 1e-8,
-        decay: float = 1.0,
-        moment: str = "batch",
-        learn_weights: bool = False,
-        reshuffle: bool = True,
-        steps: int | None = None,
-        rule: str = "kernel",
-        precision: str = "single",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel, lam, rate, epochs, batch_size, right_weight, loss, negatives, gamma, epsilon, decay, moment,
-            learn_weights, reshuffle, steps, rule, precision, seed,
-        )  # fmt: skip
-        self.alpha = alpha
+    alpha: float
 
     def _penalty(self) -> float:
         return self.alpha
@@ -65,13 +39,13 @@ class ZSKLOrt(ZSKL):
         """The ranges that tuning searches; alpha only where the kernel has the penalty of Eq. 11."""
         space = super().space
         if str(self.kernel) != ANY:
-            if not is_dot_product(self._inner_product(self.parsed_kernel())):
+            if not self._inner_product(self.parsed_kernel()).of_inner_product_alone:
                 del space["alpha"]
             return space
         dots = [
             name
             for name, kernel in self.fitting_kernels().items()
-            if isinstance(kernel, InnerProductKernel) and is_dot_product(kernel)
+            if isinstance(kernel, InnerProductKernel) and kernel.of_inner_product_alone
         ]
         space["alpha"] = with_condition(space["alpha"], {"kernel": tuple(dots)})
         return space

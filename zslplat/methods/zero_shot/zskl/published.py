@@ -7,12 +7,10 @@ fixed order of the rows, signatures centred with the mean of all classes, and pr
 
 from __future__ import annotations
 
-from typing import Any
-
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.kernel_parameter import PREFIX
 from zslplat.methods.zero_shot.zskl.ort import ZSKLOrt
-from zslplat.space import Space
+from zslplat.space import Space, with_defaults
 
 
 class ZSKLPublished(ZSKLOrt):
@@ -24,36 +22,23 @@ class ZSKLPublished(ZSKLOrt):
 
     summary = "zero-shot kernel learning with the constants of the authors' code"
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center_all", "l2"))
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian(sigma=0.8)",
-        lam: float = 1.0,
-        rate: float = 8e-4,
-        epochs: int = 1000,
-        alpha: float = 0.1,
-        batch_size: int = 1,
-        right_weight: str = "wrong-classes",
-        loss: str = "squared",
-        negatives: int | None = None,
-        gamma: float = 0.99,
-        epsilon: float = 1e-2,
-        decay: float = 0.0,
-        moment: str = "batch",
-        learn_weights: bool = False,
-        reshuffle: bool = False,
-        steps: int | None = 12000,
-        rule: str = "loss",
-        precision: str = "single",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            kernel, lam, rate, epochs, alpha, batch_size, right_weight, loss, negatives, gamma, epsilon, decay, moment,
-            learn_weights, reshuffle, steps, rule, precision, seed,
-        )  # fmt: skip
+    parameters = with_defaults(
+        ZSKLOrt.parameters,
+        kernel="gaussian(sigma=0.8)",
+        rate=8e-4,
+        epochs=1000,
+        batch_size=1,
+        right_weight="wrong-classes",
+        loss="squared",
+        epsilon=1e-2,
+        decay=0.0,
+        reshuffle=False,
+        steps=12000,
+        rule="loss",
+    )
 
     @property
     def space(self) -> Space:
         """The ranges that tuning searches; the authors' bandwidth stays, unless another kernel is asked for."""
         space = super().space
-        return space if self._settled else {name: r for name, r in space.items() if not name.startswith(PREFIX)}
+        return space if self._kernel_given else {name: r for name, r in space.items() if not name.startswith(PREFIX)}

@@ -21,7 +21,7 @@ scores every row against its own class and against classes drawn for the whole b
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -30,16 +30,14 @@ from zslplat.kernels.inner_product import InnerProductKernel, squared_norms
 from zslplat.kernels.scales import median_distance
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
-from zslplat.methods.zero_shot.zskl.objective import Objective, is_dot_product
+from zslplat.methods.zero_shot.zskl.estimator import COMMON, KernelAlignment
+from zslplat.methods.zero_shot.zskl.objective import Objective
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
-from zslplat.methods.zero_shot.zskl.zskl import PARAMETERS, ZSKL
 from zslplat.multiples import absolute
-from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Scaled
-
-_LEFT_OUT = ("negatives", "moment", "learn_weights", "steps", "reshuffle")
+from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Scaled, with_defaults
 
 
-class ZSKLSubspaces(ZSKL):
+class ZSKLSubspaces(KernelAlignment):
     """Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
 
     Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: three times the size of
@@ -47,58 +45,27 @@ class ZSKLSubspaces(ZSKL):
     """
 
     summary = "zero-shot kernel learning with class-wise subspaces"
-    tags = ()
-    learn_weights = False
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        **{name: p for name, p in PARAMETERS.items() if name not in _LEFT_OUT},
-        "drawn_classes": Parameter("wrong classes drawn for each mini-batch", Integer(1)),
-        "neighbours": Parameter("seen classes that a class takes its deviation from", Integer(1), Integer(1, 10)),
+        **with_defaults(COMMON, epochs=5, batch_size=256),
+        "drawn_classes": Parameter("wrong classes drawn for each mini-batch", Integer(1), default=8),
+        "neighbours": Parameter(
+            "seen classes that a class takes its deviation from", Integer(1), Integer(1, 10), default=4
+        ),
         "width": Parameter(
             "width of the similarity of signatures; median: of the distance between those of seen classes",
             Scaled(POSITIVE, "*median"),
             Real(0.05, 1.5, log=True, unit="*median"),
+            default="0.35*median",
         ),
-        "ridge": Parameter("weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True)),
+        "ridge": Parameter(
+            "weight of the squared norm of the deviations", NON_NEGATIVE, Real(1e-5, 1, log=True), default=1e-3
+        ),
     }
+    drawn_classes: int
+    neighbours: int
+    width: float | str
+    ridge: float
     both_projections = True
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian(sigma=0.7*median)",
-        lam: float = 1.0,
-        rate: float = 5e-4,
-        epochs: int = 5,
-        batch_size: int = 256,
-        right_weight: str = "mean-class-size",
-        loss: str = "auto",
-        drawn_classes: int = 8,
-        neighbours: int = 4,
-        width: float | str = "0.35*median",
-        ridge: float = 1e-3,
-        gamma: float = 0.99,
-        epsilon: float = 1e-8,
-        decay: float = 1.0,
-        rule: str = "kernel",
-        precision: str = "single",
-        seed: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.lam = lam
-        self.rate = rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.right_weight = right_weight
-        self.loss = loss
-        self.drawn_classes = drawn_classes
-        self.neighbours = neighbours
-        self.width = width
-        self.ridge = ridge
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.decay = decay
-        self.rule = rule
-        self.precision = precision
-        self.seed = seed
 
     def fit_steps(
         self,
@@ -152,7 +119,7 @@ class ZSKLSubspaces(ZSKL):
 
     def _kernels(self, X: np.ndarray, S: np.ndarray) -> list[np.ndarray]:
         kernel, sim = self.kernel_, self.similarity(S)
-        both = not is_dot_product(kernel)
+        both = not kernel.of_inner_product_alone
         scores: np.ndarray = np.empty((1 + both, len(X), len(S)), dtype=self._dtype)
         norms = squared_norms(X)
         for c in range(len(S)):

@@ -10,7 +10,7 @@ from zslplat.errors import UsageError
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.zero_shot.zskl.draws import OrderedData, draw_negatives
-from zslplat.methods.zero_shot.zskl.engine import Engine
+from zslplat.methods.zero_shot.zskl.fast_gradient import Engine
 from zslplat.methods.zero_shot.zskl.objective import Objective
 from zslplat.methods.zero_shot.zskl.rmsprop import RMSprop
 

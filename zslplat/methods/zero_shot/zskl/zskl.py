@@ -24,54 +24,29 @@ Where the paper leaves something open, this is what is done:
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.preprocessing import Preprocessing
-from zslplat.errors import MethodError
-from zslplat.figures import Figure
 from zslplat.kernels.composition import Sum
-from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.kernel_parameter import KernelMethod
-from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
-from zslplat.methods.zero_shot.zskl.incoherence import column_cosines, cosine_figure, incoherence
-from zslplat.methods.zero_shot.zskl.objective import Objective, is_dot_product, objective_value
+from zslplat.methods.zero_shot.zskl.estimator import COMMON, KernelAlignment
 from zslplat.methods.zero_shot.zskl.training import Schedule, Training
-from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Text
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter
 
-PARAMETERS = {
-    "kernel": Parameter("kernel expression, or any (tuned over all that fit)", Text()),
-    "lam": Parameter("lambda of Eq. 9: weight of the wrong classes", NON_NEGATIVE, Real(0.01, 100, log=True)),
-    "rate": Parameter("rate of RMSprop at the start", POSITIVE, Real(1e-4, 5e-3, log=True)),
-    "epochs": Parameter("passes over the training rows", Integer(1)),
-    "batch_size": Parameter("rows of a mini-batch (10 in the paper)", Integer(1)),
-    "right_weight": Parameter(
-        "N_l of Eq. 9: the mean class size N/C (the paper's), the size of each class, or the number of wrong classes",
-        Choice(("mean-class-size", "class-size", "wrong-classes")),
+TRAINING = {
+    "negatives": Parameter("wrong classes drawn per row; none: all", Optional(Integer(1)), default=None),
+    "moment": Parameter(
+        "square of the batch gradient, or mean of the rows' squares", Choice(("batch", "row")), default="batch"
     ),
-    "loss": Parameter(
-        "(1 - k)^2 and k^2, or the plain -k and k; auto: plain for kernels of the inner product alone",
-        Choice(("auto", "squared", "plain")),
-    ),
-    "negatives": Parameter("wrong classes drawn per row; none: all", Optional(Integer(1))),
-    "gamma": Parameter("decay of the average of squared gradients", Real(0, 1)),
-    "epsilon": Parameter("added to the root of that average", POSITIVE),
-    "decay": Parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE),
-    "moment": Parameter("square of the batch gradient, or mean of the rows' squares", Choice(("batch", "row"))),
-    "learn_weights": Parameter("learn the weights of a sum of kernels along with W", BOOLEAN),
-    "reshuffle": Parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN),
-    "steps": Parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1))),
-    "rule": Parameter("score: k + k (Eq. 12), or minus the loss of the right class", Choice(("kernel", "loss"))),
-    "precision": Parameter("single or double precision training", Choice(("single", "double"))),
-    "seed": Parameter("seed of start, order of rows and draws", Integer(0)),
+    "learn_weights": Parameter("learn the weights of a sum of kernels along with W", BOOLEAN, default=False),
+    "reshuffle": Parameter("draw a new order of rows each epoch, or keep the first", BOOLEAN, default=True),
+    "steps": Parameter("stop after this many mini-batches; none: no such limit", Optional(Integer(1)), default=None),
 }
 
 
-class ZSKL(KernelMethod, ZeroShotMethod):
+class ZSKL(KernelAlignment):
     """Zero-shot kernel learning without the incoherence term (Eq. 10).
 
     Learned: ``W_`` (d, a), ``kernel_`` (bandwidths resolved on the signatures, weights learned). Raises
@@ -79,75 +54,13 @@ class ZSKL(KernelMethod, ZeroShotMethod):
     """
 
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
-    citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018"
     tags: ClassVar[tuple[str, ...]] = ("several-signatures",)
-    parameters: ClassVar[Mapping[str, Parameter]] = PARAMETERS
-    preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
-    random = True
-    step_parameter = "epochs"
-    tolerance = 1e-4
-    tolerance_reason = "scores are formed in single precision"
-    kernel_gradients = True
-    kernel_psd = False
-    both_projections: ClassVar[bool] = False
-
-    def __init__(
-        self,
-        kernel: Any = "gaussian(sigma=0.7*median)",
-        lam: float = 1.0,
-        rate: float = 5e-4,
-        epochs: int = 10,
-        batch_size: int = 64,
-        right_weight: str = "mean-class-size",
-        loss: str = "auto",
-        negatives: int | None = None,
-        gamma: float = 0.99,
-        epsilon: float = 1e-8,
-        decay: float = 1.0,
-        moment: str = "batch",
-        learn_weights: bool = False,
-        reshuffle: bool = True,
-        steps: int | None = None,
-        rule: str = "kernel",
-        precision: str = "single",
-        seed: int = 0,
-    ) -> None:
-        self.kernel = kernel
-        self.lam = lam
-        self.rate = rate
-        self.epochs = epochs
-        self.batch_size = batch_size
-        self.right_weight = right_weight
-        self.loss = loss
-        self.negatives = negatives
-        self.gamma = gamma
-        self.epsilon = epsilon
-        self.decay = decay
-        self.moment = moment
-        self.learn_weights = learn_weights
-        self.reshuffle = reshuffle
-        self.steps = steps
-        self.rule = rule
-        self.precision = precision
-        self.seed = seed
-
-    def fit(
-        self,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        *,
-        signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> ZSKL:
-        """Fit W on rows X (n, d), labels y (n,) and signatures S (m, a) for ``epochs`` passes.
-
-        ``signature_class`` (m,): the class of each signature, where a class has several; one per class is drawn for
-        each step. Raises DataError for inputs that do not fit, MethodError when training leaves the finite numbers.
-        """
-        for _ in self.fit_steps(X, y, S, signature_class=signature_class, statistics=statistics):
-            pass
-        return self
+    parameters: ClassVar[Mapping[str, Parameter]] = {**COMMON, **TRAINING}
+    negatives: int | None
+    moment: str
+    learn_weights: bool
+    reshuffle: bool
+    steps: int | None
 
     def fit_steps(
         self,
@@ -176,100 +89,12 @@ class ZSKL(KernelMethod, ZeroShotMethod):
             if training.finished:
                 return
 
-    def decision_function(
-        self,
-        X: np.ndarray,
-        S: np.ndarray,
-        *,
-        seen: np.ndarray | None = None,
-        signature_class: np.ndarray | None = None,
-        statistics: Mapping[str, np.ndarray] | None = None,
-    ) -> np.ndarray:
-        """Return the scores of Eq. 12 (n, c), of k(W'x, y) alone for Eq. 10.
-
-        Where a class has several signatures (``signature_class``), its score is the largest of theirs.
-        """
-        kernels = self._kernels(np.asarray(X, dtype=self._dtype), np.asarray(S, dtype=self._dtype))
-        scores = np.asarray(sum(-((1 - k) ** 2) for k in kernels) if self.rule == "loss" else sum(kernels))
-        if signature_class is None:
-            return scores
-        order = np.argsort(signature_class, kind="stable")
-        starts = np.searchsorted(signature_class[order], np.unique(signature_class))
-        return np.asarray(np.maximum.reduceat(scores[:, order], starts, axis=1))
-
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, **_: Any) -> Arrays:
-        """Return nothing: every product holds W."""
-        return {}
-
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, **_: Any) -> Arrays:
-        """Return nothing: every product holds W."""
-        return {}
-
-    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
-        """Return the objective at the learned W, in double precision: the mean of f_i over rows X (n, d).
-
-        S (c, a) holds one signature per class.
-        """
-        objective = self._objective(self.kernel_, np.bincount(y, minlength=len(S)), len(X))
-        X64, S64, W64 = (np.asarray(m, dtype=np.float64) for m in (X, S, self.W_))
-        return objective_value(self.kernel_, X64, y, S64, W64, objective)
-
-    def figures(self) -> dict[str, Figure]:
-        """Return the first 10 x 10 cosines between columns of W (Tables 5 and 6)."""
-        return {"column_cosines": cosine_figure(self.W_)}
-
     def matrices(self) -> Arrays:
         """Return W (d, a), the cosines between its columns (a, a), and learned kernel weights where there are any."""
-        found = {"W": self.W_, "cosines": column_cosines(self.W_)}
+        found = super().matrices()
         if self.learn_weights and isinstance(self.kernel_, Sum):
             found["kernel_weights"] = np.array(self.kernel_.numbers)
         return found
 
-    @property
-    def _dtype(self) -> type:
-        return np.float32 if self.precision == "single" else np.float64
-
-    def _inner_product(self, kernel: Any) -> InnerProductKernel:
-        return require_inner_product(kernel, known_as(type(self)))
-
     def _schedule(self) -> Schedule:
         return Schedule(**{name: getattr(self, name) for name in Schedule.__dataclass_fields__})
-
-    def _objective(self, kernel: InnerProductKernel, sizes: np.ndarray, n: int) -> Objective:
-        """Return Eq. 9, 10 or 11 for classes of ``sizes`` (c,) rows, divided by the mean weight of the right class."""
-        classes = len(sizes)
-        mean = max(1, classes - 1) if self.right_weight == "wrong-classes" else n / classes
-        dot = is_dot_product(kernel)
-        return Objective(
-            both=self.both_projections and not dot,
-            wrong=self.lam / mean,
-            squared=self.loss == "squared" or (self.loss == "auto" and not dot),
-            alpha=self._penalty() if dot else 0.0,
-            right=sizes / mean if self.right_weight == "class-size" else np.ones(classes),
-        )
-
-    def _penalty(self) -> float:
-        """Return alpha of Eq. 11."""
-        return 0.0
-
-    def _kernels(self, X: np.ndarray, S: np.ndarray) -> list[np.ndarray]:
-        """Return k(W'x, y) and, for Eq. 9, k(x, W y), each (n, m)."""
-        kernel = self.kernel_
-        Z = X @ self.W_
-        t = Z @ S.T
-        kernels = [kernel.f(t, squared_norms(Z)[:, None], squared_norms(S)[None, :])]
-        if self.both_projections and not is_dot_product(kernel):
-            # <x, W y> is t again; only |W y|^2 is new.
-            kernels.append(kernel.f(t, squared_norms(X)[:, None], squared_norms(S @ self.W_.T)[None, :]))
-        return kernels
-
-    def _report(self, epoch: int, loss: float) -> None:
-        if not (np.isfinite(loss) and np.isfinite(self.W_).all()):
-            raise MethodError(
-                f"{known_as(type(self))}: W or the objective is not finite after epoch {epoch} (kernel {self.kernel_}, "
-                f"rate={self.rate:g}, lam={self.lam:g}); lower the rate, or take a bounded kernel or the squared loss"
-            )
-        value = incoherence(self.W_)
-        self.diagnostics_.series["objective"].append(loss)
-        self.diagnostics_.series["incoherence"].append(value)
-        self.diagnostics_.numbers["incoherence"] = value

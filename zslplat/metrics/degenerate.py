@@ -1,4 +1,4 @@
-"""Scores that say nothing, though nothing failed: tasks warn of them where they score."""
+"""Scores that say nothing, though nothing failed: whoever makes or takes them warns of them."""
 
 from __future__ import annotations
 

@@ -3,8 +3,8 @@
 Between the matrix products of a step lie some twenty operations on (b, c) and (b, a) entries; as single NumPy calls
 they cost as much as the products themselves, not least because the code of each is out of the cache by the time that
 the next step comes to it. Here they are two calls around the kernel's own code, or one call where the kernel is one of
-those that :func:`known_form` knows. Compiled on first use and kept on disk; import this module where it is used, since
-numba takes its time.
+those whose declared form :func:`known_form` knows. Compiled on first use and kept on disk; import this module where
+it is used, since numba takes its time.
 
 | symbol | shape | meaning |
 |---|---|---|
@@ -21,9 +21,7 @@ from __future__ import annotations
 import numpy as np
 from numba import njit
 
-from zslplat.kernels.cauchy import Cauchy
-from zslplat.kernels.gaussian import Gaussian
-from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.kernels.inner_product import InnerProductKernel, declared_form
 
 NO_FORM, EXPONENTIAL, RATIONAL = range(3)
 
@@ -36,15 +34,14 @@ _C3, _C2, _C1 = np.float32(4.1665795894e-2), np.float32(1.6666665459e-1), np.flo
 
 
 def known_form(kernel: InnerProductKernel) -> tuple[int, float]:
-    """Return the form of a radial kernel that is evaluated here, and its factor f; NO_FORM for any other.
+    """Return the form that a kernel declares, as the passes below know it, and its factor f; NO_FORM for none.
 
     EXPONENTIAL is exp(f d), RATIONAL 1 / (1 + f d).
     """
-    if type(kernel) is Gaussian:
-        return EXPONENTIAL, -0.5 / kernel.sigma**2
-    if type(kernel) is Cauchy:
-        return RATIONAL, kernel.sigma
-    return NO_FORM, 0.0
+    form = declared_form(kernel)
+    if form is None:
+        return NO_FORM, 0.0
+    return (EXPONENTIAL, -form.rate) if form.name == "exponential" else (RATIONAL, form.rate)
 
 
 def writable(values: np.ndarray) -> np.ndarray:

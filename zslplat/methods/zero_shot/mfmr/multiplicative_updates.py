@@ -5,15 +5,13 @@ Tri-Factorization with Manifold Regularizations for Zero-shot Learning", are the
 
     O(F) = constant - 2 <linear, F> + <F gram, F> + weight tr(F'(Q - W) F)
 
-=========  ============  ========================  =======================  =======================================
-here       shape         for U (F = U, (d, a))     for V (F = V, (n, c))    meaning
-=========  ============  ========================  =======================  =======================================
-linear     (m, r)        X'Y S                     X U S'                   data against the other factors
-gram       (r, r)        S'Y'Y S                   S U'U S'                 the other factors against themselves
-W, Q       (m, m)        W^F, Q^F                  W^I, Q^I                 affinity and its row sums
-weight     scalar        lambda                    gamma                    weight of the graph
-constant   scalar        |X|^2                     |X|^2                    makes O a squared error
-=========  ============  ========================  =======================  =======================================
+| here     | shape  | for U (F = U, (d, a)) | for V (F = V, (n, c)) | meaning                              |
+|----------|--------|-----------------------|-----------------------|--------------------------------------|
+| linear   | (m, r) | X'Y S                 | X U S'                | data against the other factors       |
+| gram     | (r, r) | S'Y'Y S               | S U'U S'              | the other factors against themselves |
+| W, Q     | (m, m) | W^F, Q^F              | W^I, Q^I              | affinity and its row sums            |
+| weight   | scalar | lambda                | gamma                 | weight of the graph                  |
+| constant | scalar | |X|^2                 | |X|^2                 | makes O a squared error              |
 
 The paper prints W^I, Q^I in Eq. 9 and W^F, Q^F in Eq. 13; the shapes (d, d) and (n, n) and the objectives of Eqs. 7
 and 11 need them the other way round, as here.

@@ -1,17 +1,15 @@
 """MFMR with the joint prediction scheme: the labels of a batch are one non-negative factor over its own graph.
 
 Xu et al., "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot Learning", CVPR 2017: Eqs. 11 to 14
-and Algorithm 2. Rows are samples here; U is learned as in :mod:`zslplat.methods.zero_shot.mfmr.mfmr`.
+and Algorithm 2. Rows are samples here; U is learned as in :mod:`zslplat.methods.zero_shot.mfmr.common_scheme`.
 
-========  ===========  ==========  ============================================================================
-paper     here         shape       meaning
-========  ===========  ==========  ============================================================================
-X_u'      X            (n, d)      features of the batch that is scored, non-negative, rows of unit length
-A_u'      S            (c, a)      signatures that the batch may belong to
-V_u       V            (n, c)      scores: row i belongs to the class of its largest entry
-W^I       W            (n, n)      graph of the rows of the batch, k nearest by cosine
-gamma     gamma        scalar      weight of the row graph, against 1 for a row's own evidence
-========  ===========  ==========  ============================================================================
+| paper | here  | shape  | meaning                                                                 |
+|-------|-------|--------|-------------------------------------------------------------------------|
+| X_u'  | X     | (n, d) | features of the batch that is scored, non-negative, rows of unit length |
+| A_u'  | S     | (c, a) | signatures that the batch may belong to                                 |
+| V_u   | V     | (n, c) | scores: row i belongs to the class of its largest entry                 |
+| W^I   | W     | (n, n) | graph of the rows of the batch, k nearest by cosine                     |
+| gamma | gamma | scalar | weight of the row graph, against 1 for a row's own evidence             |
 
 The form used by default minimises over V >= 0, by Eq. 13 in its form for signed data,
 
@@ -39,8 +37,8 @@ from scipy import sparse
 from zslplat.methods.base import CLASS_BALANCE, Arrays
 from zslplat.methods.neighbours import affinity, degrees, nearest
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
-from zslplat.methods.zero_shot.mfmr.factorisation import TINY, Factorisation, factorise
-from zslplat.methods.zero_shot.mfmr.mfmr import MFMR, require_non_negative
+from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factorisation, factorise
 from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
 
 
@@ -54,62 +52,22 @@ class MFMRJoint(MFMR):
     """
 
     summary = "non-negative tri-factorisation with graphs over features and over the scored batch"
-    tags = ("transductive", "linear", "non-negative", "graph")
+    tags = ("transductive", "linear", "non-negative", "graph", "monotone")
     transductive = True
     parameters = {
         **MFMR.parameters,
-        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True)),
-        "anchor": Parameter("weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1)),
-        "scale": Parameter("length of promised vectors against rows", POSITIVE),
-        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1)),
+        "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True), default=5.0),
+        "anchor": Parameter(
+            "weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75
+        ),
+        "scale": Parameter("length of promised vectors against rows", POSITIVE, default=0.3),
+        "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
+    gamma: float
+    anchor: float
+    scale: float
+    balance: float
     _improvements = (*MFMR._improvements, "anchor")
-
-    def __init__(
-        self,
-        lam: float = 0.1,
-        k: int = 10,
-        k_features: int | None = None,
-        k_instances: int | None = None,
-        ridge: float = 0.3,
-        compare: str = "residual",
-        shrinkage: float = 5.0,
-        temperature: float = 0.05,
-        labels: str = "fixed",
-        gamma_fit: float = 1.0,
-        label_anchor: float = 0.0,
-        rounds: int = 5,
-        gamma: float = 5.0,
-        anchor: float = 0.75,
-        scale: float = 0.3,
-        balance: float = 0.75,
-        iterations: int | None = None,
-        converged_at: float | None = None,
-        variant: str = "best",
-        seed: int = 0,
-    ) -> None:
-        super().__init__(
-            lam=lam,
-            k=k,
-            k_features=k_features,
-            k_instances=k_instances,
-            ridge=ridge,
-            compare=compare,
-            shrinkage=shrinkage,
-            temperature=temperature,
-            labels=labels,
-            gamma_fit=gamma_fit,
-            label_anchor=label_anchor,
-            rounds=rounds,
-            iterations=iterations,
-            converged_at=converged_at,
-            variant=variant,
-            seed=seed,
-        )
-        self.gamma = gamma
-        self.anchor = anchor
-        self.scale = scale
-        self.balance = balance
 
     @property
     def knows_of_batch(self) -> tuple[str, ...]:

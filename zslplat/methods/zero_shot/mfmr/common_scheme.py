@@ -3,16 +3,14 @@
 Xu, Shen, Yang, Zhang, Shen and Song, "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
 Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
 
-========  ===========  ==========  ============================================================================
-paper     here         shape       meaning
-========  ===========  ==========  ============================================================================
-X_s'      X            (n, d)      features of seen classes, non-negative, rows of unit length
-A_s'      S            (c, a)      signatures of seen classes, non-negative
-Y_s       Y            (n, c)      labels, one-hot; enters only through class sums and counts
-U         U            (d, a)      projection: U s is the feature vector that signature s promises
-W^F       W            (d, d)      graph of the features (columns of X), k nearest by cosine
-lambda    lam          scalar      weight of the feature graph
-========  ===========  ==========  ============================================================================
+| paper  | here | shape  | meaning                                                         |
+|--------|------|--------|-----------------------------------------------------------------|
+| X_s'   | X    | (n, d) | features of seen classes, non-negative, rows of unit length     |
+| A_s'   | S    | (c, a) | signatures of seen classes, non-negative                        |
+| Y_s    | Y    | (n, c) | labels, one-hot; enters only through class sums and counts      |
+| U      | U    | (d, a) | projection: U s is the feature vector that signature s promises |
+| W^F    | W    | (d, d) | graph of the features (columns of X), k nearest by cosine       |
+| lambda | lam  | scalar | weight of the feature graph                                     |
 
 An update of U touches (d, a) and (a, a) matrices and the sparse graph: X enters through Y'X, the counts and |X|^2.
 
@@ -36,7 +34,8 @@ error; the others are additions, whose worth without the factorisation
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from typing import Any
 
 import numpy as np
 
@@ -48,8 +47,8 @@ from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric
-from zslplat.methods.zero_shot.mfmr.factorisation import Factorisation, factorise
-from zslplat.methods.zero_shot.mfmr.trifactorisation import learn_both
+from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
 
 
@@ -135,70 +134,59 @@ class MFMR(ZeroShotMethod):
         "Xu, Shen, Yang, Zhang, Shen, Song: Matrix tri-factorization with manifold regularizations for zero-shot "
         "learning. CVPR 2017"
     )
-    tags = ("inductive", "linear", "non-negative", "graph")
+    tags = ("inductive", "linear", "non-negative", "graph", "monotone")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
     random = True
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
     parameters = {
-        "lam": Parameter("weight of the feature graph", NON_NEGATIVE, Real(1e-3, 1e1, log=True)),
-        "k": Parameter("neighbours in both graphs", Integer(1), Integer(3, 40, log=True)),
-        "k_features": Parameter("neighbours in the feature graph, instead of k", Optional(Integer(1))),
-        "k_instances": Parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1))),
-        "ridge": Parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True)),
-        "compare": Parameter("where rows and classes are compared", Choice(("residual", "features", "inverse"))),
-        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True)),
-        "temperature": Parameter("temperature of the probabilities of a row; inf: plain cosines", POSITIVE),
-        "labels": Parameter(
-            "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free"))
+        "lam": Parameter("weight of the feature graph", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.1),
+        "k": Parameter("neighbours in both graphs", Integer(1), Integer(3, 40, log=True), default=10),
+        "k_features": Parameter("neighbours in the feature graph, instead of k", Optional(Integer(1)), default=None),
+        "k_instances": Parameter("neighbours in graphs of rows, instead of k", Optional(Integer(1)), default=None),
+        "ridge": Parameter("ridge on U", NON_NEGATIVE, Real(1e-3, 1e1, log=True), default=0.3),
+        "compare": Parameter(
+            "where rows and classes are compared", Choice(("residual", "features", "inverse")), default="residual"
         ),
-        "gamma_fit": Parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE),
-        "label_anchor": Parameter("how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE),
-        "rounds": Parameter("alternations between U and V_s, with free labels", Integer(1)),
-        "iterations": Parameter("largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1))),
+        "shrinkage": Parameter("shrinkage of the residual metric", POSITIVE, Real(1e-2, 1e2, log=True), default=5.0),
+        "temperature": Parameter(
+            "temperature of the probabilities of a row; inf: plain cosines", POSITIVE, default=0.05
+        ),
+        "labels": Parameter(
+            "fixed: V_s is the labels (Eq. 7); free: V_s is learned (Eq. 6)", Choice(("fixed", "free")), default="fixed"
+        ),
+        "gamma_fit": Parameter("weight of the training rows' graph, with free labels", NON_NEGATIVE, default=1.0),
+        "label_anchor": Parameter(
+            "how free labels are held to the given ones (0: Eq. 6 as printed)", NON_NEGATIVE, default=0.0
+        ),
+        "rounds": Parameter("alternations between U and V_s, with free labels", Integer(1), default=5),
+        "iterations": Parameter(
+            "largest number of updates; none: 100, or 1000 as printed", Optional(Integer(1)), default=None
+        ),
         "converged_at": Parameter(
             "stop when an update changes the objective by this fraction of its range; none: 3e-4, or 0 as printed",
             Optional(NON_NEGATIVE),
+            default=None,
         ),
-        "variant": Parameter("best: as improved here; paper: as printed", Choice(("best", "paper"))),
-        "seed": Parameter("seed of the random start of the printed form", Integer(0)),
+        "variant": Parameter("best: as improved here; paper: as printed", Choice(("best", "paper")), default="best"),
+        "seed": Parameter("seed of the random start of the printed form", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        lam: float = 0.1,
-        k: int = 10,
-        k_features: int | None = None,
-        k_instances: int | None = None,
-        ridge: float = 0.3,
-        compare: str = "residual",
-        shrinkage: float = 5.0,
-        temperature: float = 0.05,
-        labels: str = "fixed",
-        gamma_fit: float = 1.0,
-        label_anchor: float = 0.0,
-        rounds: int = 5,
-        iterations: int | None = None,
-        converged_at: float | None = None,
-        variant: str = "best",
-        seed: int = 0,
-    ) -> None:
-        self.lam = lam
-        self.k = k
-        self.k_features = k_features
-        self.k_instances = k_instances
-        self.ridge = ridge
-        self.compare = compare
-        self.shrinkage = shrinkage
-        self.temperature = temperature
-        self.labels = labels
-        self.gamma_fit = gamma_fit
-        self.label_anchor = label_anchor
-        self.rounds = rounds
-        self.iterations = iterations
-        self.converged_at = converged_at
-        self.variant = variant
-        self.seed = seed
+    lam: float
+    k: int
+    k_features: int | None
+    k_instances: int | None
+    ridge: float
+    compare: str
+    shrinkage: float
+    temperature: float
+    labels: str
+    gamma_fit: float
+    label_anchor: float
+    rounds: int
+    iterations: int | None
+    converged_at: float | None
+    variant: str
+    seed: int
 
     @property
     def is_random(self) -> bool:
@@ -301,6 +289,10 @@ class MFMR(ZeroShotMethod):
     def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
         """Return the rows of X (n, d) in signature space (n, a), for maps."""
         return {"common scheme": self.project(X)}
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the metric is made again."""
+        return {"metric_": feature_metric.restored_metric}
 
     def matrices(self) -> Arrays:
         """Return U (d, a) and, with free labels, V_s (n, c) as V_seen."""

@@ -14,8 +14,9 @@ Symbols as in :mod:`zslplat.methods.zero_shot.zskl.objective`; b rows in the bat
 Distances are expanded, |x - W s|^2 = |x|^2 - 2 t + |W s|^2, with |W s|^2 from s'M s (2 d a^2 operations with the
 gradient's W Q; M is symmetric and costs half) or from P (4 d c a with the gradient's P diag(.) S), whichever is
 cheaper. The gradient X_b'R + W Q is written in blocks of rows of W, each of which is used up before the next, so that
-it stays in the cache. Everything between the products is in :mod:`~zslplat.methods.zero_shot.zskl.fused` for radial
-kernels, and in NumPy for others, where a step allocates arrays of the size of (b, c).
+it stays in the cache. Everything between the products is in :mod:`~zslplat.methods.zero_shot.zskl.fast_passes` for
+radial kernels, and in NumPy for others, where a step allocates arrays of the size of (b, c). A kernel that declares
+its form (:class:`~zslplat.kernels.inner_product.RadialForm`) takes one compiled call.
 """
 
 from __future__ import annotations
@@ -57,9 +58,9 @@ class Engine:
         c, b = len(S), min(batch, len(X))
         dtype = W.dtype
         # Imported here, since compiling takes a library that is slow to load.
-        from zslplat.methods.zero_shot.zskl import fused as zskl_fused
+        from zslplat.methods.zero_shot.zskl import fast_passes
 
-        self.passes = zskl_fused
+        self.passes = fast_passes
         self.kernel, self.X, self.y, self.W, self.dtype = kernel, X, y, W, dtype.type
         self.objective = objective
         self.right = np.ascontiguousarray(objective.right_weights(c), dtype=dtype)
@@ -70,7 +71,7 @@ class Engine:
         # A full product W Q and the symmetric W'W, at two thirds of its time, against two products of c columns.
         self.uses_gram = objective.alpha != 0 or 5 * a <= 6 * c
         self.radial = kernel if isinstance(kernel, RadialKernel) else None
-        self.form, factor = zskl_fused.known_form(kernel)
+        self.form, factor = fast_passes.known_form(kernel)
         self.form_and_factor = (self.form, self.dtype(factor), self.dtype is np.float32)
         self.wrong = self.dtype(objective.wrong)
         self.of_rows = [np.empty((b, width), dtype) for width in (d, a, a, c, c)]

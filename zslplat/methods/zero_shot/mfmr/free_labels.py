@@ -4,18 +4,17 @@ Xu et al., "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
 
     O(U, V) = |X - V S U'|^2 + gamma tr(V'(Q^I - W^I)V) + lam tr(U'(Q^F - W^F)U),   U, V >= 0
 
-========  ==========  ==========  =============================================================================
-paper     here        shape       meaning
-========  ==========  ==========  =============================================================================
-X_s'      X           (n, d)      features, non-negative
-A_s'      S           (c, a)      signatures, non-negative
-V_s       V           (n, c)      how much of each class a row is; Eq. 7 fixes it to the labels Y
-U         U           (d, a)      projection
-========  ==========  ==========  =============================================================================
+| paper | here | shape  | meaning                                                         |
+|-------|------|--------|-----------------------------------------------------------------|
+| X_s'  | X    | (n, d) | features, non-negative                                          |
+| A_s'  | S    | (c, a) | signatures, non-negative                                        |
+| V_s   | V    | (n, c) | how much of each class a row is; Eq. 7 fixes it to the labels Y |
+| U     | U    | (d, a) | projection                                                      |
 
-The two blocks are updated in turn, each by :func:`~zslplat.methods.zero_shot.mfmr.factorisation.factorise`, so O never
-rises (without column normalisation). V starts near the labels. Eq. 7 is the special case in which V stays there: with
-``blur=0`` and ``anchor`` -> infinity, or by learning U alone.
+The two blocks are updated in turn, each by
+:func:`~zslplat.methods.zero_shot.mfmr.multiplicative_updates.factorise`, so O never rises (without column
+normalisation). V starts near the labels. Eq. 7 is the special case in which V stays there: with ``blur=0`` and
+``anchor`` -> infinity, or by learning U alone.
 """
 
 from __future__ import annotations
@@ -24,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from zslplat.methods.neighbours import degrees
-from zslplat.methods.zero_shot.mfmr.factorisation import Factorisation, factorise
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 
 
 def learn_both(
