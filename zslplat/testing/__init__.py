@@ -11,10 +11,7 @@ whose docstring is the property. A check that a component cannot pass is named, 
 ``expected_failures`` (an argument, or an attribute of the component's class): it may then fail, and must.
 """
 
-from zslplat.testing.running import (
-    CheckResult,
-    ConformanceError,
-    Skipped,
+from zslplat.testing.checks import (
     check_dataset,
     check_kernel,
     check_method,
@@ -22,6 +19,7 @@ from zslplat.testing.running import (
     parametrize_with_checks,
     run_checks,
 )
+from zslplat.testing.running import CheckResult, ConformanceError, Skipped
 
 __all__ = [
     "CheckResult",

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import KINDS, Entry, Registry
-from zslplat.testing.running import FAILED, SKIPPED, CheckResult, run_checks
+from zslplat.testing.checks import run_checks
+from zslplat.testing.running import FAILED, SKIPPED, CheckResult
 
 
 @dataclass(frozen=True)

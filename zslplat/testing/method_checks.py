@@ -1,11 +1,11 @@
-"""What every method promises, whatever its kind; and the list of checks for one method."""
+"""What every method promises, whatever its kind."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +25,6 @@ from zslplat.testing.storage import stored
 # Scores in single precision round in the seventh digit.
 SAME = 1e-6
 PLAIN = (int, float, str, bool, type(None))
-
-
-def method_checks(method: Method) -> tuple[Check, ...]:
-    """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
-    from zslplat.testing.coding import CODING_CHECKS
-    from zslplat.testing.exemplars import EXEMPLAR_CHECKS
-    from zslplat.testing.isolation import ISOLATION_CHECKS
-    from zslplat.testing.selection import SELECTION_CHECKS
-    from zslplat.testing.zero_shot import zero_shot_checks
-
-    of_kind: dict[str, Callable[[], tuple[Check, ...]]] = {
-        "zero-shot": lambda: zero_shot_checks(method),
-        "coding": lambda: CODING_CHECKS,
-        "feature-selection": lambda: SELECTION_CHECKS,
-        "exemplar": lambda: EXEMPLAR_CHECKS,
-    }
-    exercise_of(method)  # refuses a kind that has no checks
-    declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
-    declared += (another_seed_gives_another_result,) if method.is_random else ()
-    return COMMON_CHECKS + ISOLATION_CHECKS + declared + of_kind[method.kind]()
 
 
 def parameters_are_documented(method: Method) -> None:
