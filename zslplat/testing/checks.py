@@ -10,6 +10,7 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
+from zslplat.tasks.base import Task
 from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
@@ -29,6 +30,7 @@ from zslplat.testing.running import (
     under_pytest,
 )
 from zslplat.testing.selection import SELECTION_CHECKS
+from zslplat.testing.tasks import TASK_CHECKS
 from zslplat.testing.zero_shot import zero_shot_checks
 
 _CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
@@ -57,6 +59,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
     (Kernel, "a kernel", kernel_checks),
     (Method, "a method", method_checks),
     (DataSource, "a data source", lambda source: DATASET_CHECKS),
+    (Task, "a task", lambda task: TASK_CHECKS),
 )
 
 
@@ -100,6 +103,14 @@ def check_dataset(source: Any, *, expected_failures: Expected | None = None) -> 
     return _checked(source, DataSource, "a data source", expected_failures)
 
 
+def check_task(task: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Check a task (instance or class); raises :class:`ConformanceError` with every failure.
+
+    A task that takes none of the kit's small data sets offers one of its own in a method ``example_dataset()``.
+    """
+    return _checked(task, Task, "a task", expected_failures)
+
+
 def parametrize_with_checks(components: Iterable[Any], expected_failures: Expected | None = None) -> Any:
     """Return a ``pytest.mark.parametrize`` over ``component, check``: every component with every check that applies.
 
@@ -125,6 +136,9 @@ def describe(component: Any) -> str:
     """Return the component in one short line, for ids and tables."""
     if isinstance(component, DataSource):
         options = ",".join(f"{name}={value}" for name, value in component.options.items())
+        return f"{type(component).__name__}({options})"
+    if isinstance(component, Task):
+        options = ",".join(f"{n}={getattr(component, n, None)!r}" for n in component.parameters)
         return f"{type(component).__name__}({options})"
     return "".join(str(component).split())
 

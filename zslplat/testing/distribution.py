@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import KINDS, Entry, Registry
 from zslplat.testing.checks import run_checks
-from zslplat.testing.running import FAILED, SKIPPED, CheckResult
+from zslplat.testing.running import FAILED, CheckResult
 
 
 @dataclass(frozen=True)
@@ -38,16 +38,12 @@ def entries_of(registry: Registry, distribution: str) -> list[Entry]:
 
 
 def check_entry(registry: Registry, entry: Entry) -> ComponentReport:
-    """Load a component, build it with its defaults and run its checks; tasks have none."""
+    """Load a component, build it with its defaults and run its checks."""
     claimed = registry.entries[entry.kind][entry.name]
     results: list[CheckResult] = []
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
         results.append(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name"))
-    if entry.kind == "tasks":
-        return ComponentReport(
-            KINDS[entry.kind], entry.name, [*results, CheckResult("-", SKIPPED, "tasks have no checks")]
-        )
     try:
         instance = entry.load()()
     except Exception as error:
