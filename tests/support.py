@@ -86,8 +86,13 @@ def lay_out(package, folder):
     return os.pathsep.join([str(folder), str(package)])
 
 
+def with_own_path(path):
+    """Return a module search path with that of this process behind it, so that programs run the code under test."""
+    return os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH")]))
+
+
 def run(arguments, path, cwd):
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": with_own_path(path), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=250)
 

@@ -127,25 +127,6 @@ def outputs_are_finite(method: Method) -> None:
         assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
 
 
-def same_seed_gives_the_same_result(method: Method) -> None:
-    """Two fits with the same parameters agree to the last bit, and leave NumPy's global random state alone."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
-    results = []
-    for seed in (1, 2):
-        state = np.random.get_state()  # noqa: NPY002
-        try:
-            np.random.seed(seed)  # noqa: NPY002
-            before = repr(np.random.get_state())  # noqa: NPY002
-            results.append(exercise.apply(clone(method), arrays))
-            after = repr(np.random.get_state())  # noqa: NPY002
-        finally:
-            np.random.set_state(state)  # noqa: NPY002
-        assert after == before, "the global random state was used; pass a numpy.random.Generator made from the seed"
-    for name, values in results[0].items():
-        assert np.array_equal(values, results[1][name]), f"{name} differ between two fits with the same seed"
-
-
 def another_seed_gives_another_result(method: Method) -> None:
     """A method that calls itself random has a parameter seed, and it matters."""
     values = method.get_params(deep=False)
@@ -285,7 +266,6 @@ COMMON_CHECKS: tuple[Check, ...] = (
     class_is_importable,
     fit_returns_self_and_keeps_parameters,
     outputs_are_finite,
-    same_seed_gives_the_same_result,
     prepared_path_equals_direct_path,
     number_of_threads_does_not_matter,
     matrices_survive_storage,
