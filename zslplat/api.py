@@ -7,7 +7,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
-from zslplat.hookspecs import hookimpl
+from zslplat.hookspecs import API_VERSION, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
@@ -30,6 +30,7 @@ from zslplat.tables import Table
 from zslplat.tasks.base import Metric, Outcome, Problem, Task
 
 __all__ = [
+    "API_VERSION",
     "BOOLEAN",
     "NON_NEGATIVE",
     "POSITIVE",

@@ -32,7 +32,6 @@ def compare(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Compare the recorded test scores of methods, with paired bootstrap intervals of their differences.
 

@@ -19,7 +19,6 @@ def new(
     directory: Annotated[
         Path | None, typer.Option("--directory", help="Folder to write; default: zslplat-NAME in the current folder.")
     ] = None,
-    debug: o.Debug = False,
 ) -> None:
     """Write a plugin package that works as it stands: packaging, a component to change, tests that call the kit."""
     from zslplat.registry import registry
@@ -37,33 +36,28 @@ def new(
 def check(
     distribution: Annotated[str, typer.Argument(help="Name of an installed package, for example zslplat-arccos.")],
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails."""
     from zslplat.cli.reporting import print_json
     from zslplat.registry import registry
-    from zslplat.testing.distribution import check_entry, entries_of
+    from zslplat.testing.distribution import subjects_of
 
-    known = registry()
-    entries = entries_of(known, distribution)
-    reports = []
-    for entry in entries:
+    rows: list[dict[str, Any]] = []
+    for subject in subjects_of(registry(), distribution):
         if not as_json:
-            typer.echo(f"checking {entry.name} ...", err=True)
-        reports.append(check_entry(known, entry))
-    rows = [
-        {
-            "kind": report.kind,
-            "name": report.name,
-            "check": result.check,
-            "result": result.state,
-            "cause": result.message,
-            "promise": result.promise,
-            "failure": result.is_failure,
-        }
-        for report in reports
-        for result in report.results
-    ]
+            typer.echo(f"checking {subject.name} ...", err=True)
+        rows += [
+            {
+                "kind": subject.kind,
+                "name": subject.name,
+                "check": result.check,
+                "result": result.state,
+                "cause": result.message,
+                "promise": result.promise,
+                "failure": result.is_failure,
+            }
+            for result in subject.check()
+        ]
     failures = sum(bool(row["failure"]) for row in rows)
     if as_json:
         print_json({"distribution": distribution, "checks": len(rows), "failures": failures, "results": rows})

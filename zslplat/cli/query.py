@@ -26,7 +26,6 @@ def query(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Find the rows of a run's gallery that are most similar to the given ones."""
     import numpy as np

@@ -86,10 +86,7 @@ def same_seed_gives_the_same_result(method: Method) -> None:
 
 
 def shared_settings_are_left_alone(method: Method) -> None:
-    """Folder, environment, error handling, random states, warnings filters, threads and module path stay as they are.
-
-    Preparation, fit and scoring are watched.
-    """
+    """Prepare, fit and score leave folder, environment, np.seterr, global random states and the like as they are."""
     traces, _ = _watched_outputs(method)
     assert not traces.changed, f"changed: {', '.join(traces.changed)}; restore it, or pass the value along"
 
