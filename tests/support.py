@@ -81,8 +81,10 @@ def lay_out(package, folder):
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = [f"{name} = {target}" for name, target in project["entry-points"]["zslplat"].items()]
-    (info / "entry_points.txt").write_text("[zslplat]\n" + "\n".join(lines) + "\n")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     return os.pathsep.join([str(folder), str(package)])
 
 

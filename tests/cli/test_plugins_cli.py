@@ -65,6 +65,7 @@ def test_new_refuses_a_wrong_request_in_one_line(program):
     for arguments, message in (
         (("kernel", "gaussian"), "exists already"),
         (("colour", "foo"), "unknown kind of plugin"),
+        (("command", "tune"), "command 'tune' exists already"),
     ):
         done = program("plugins", "new", *arguments)
         assert done.returncode == 2

@@ -14,7 +14,13 @@ app = typer.Typer(no_args_is_help=True, help="Plugins: write a new package, chec
 
 @app.command()
 def new(
-    kind: Annotated[str, typer.Argument(help="kernel, method or dataset.")],
+    context: typer.Context,
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, command or hook."
+        ),
+    ],
     name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
     directory: Annotated[
         Path | None, typer.Option("--directory", help="Folder to write; default: zslplat-NAME in the current folder.")
@@ -24,7 +30,9 @@ def new(
     from zslplat.registry import registry
     from zslplat.scaffold import write_package
 
-    written = write_package(kind, name, directory, registry())
+    root = context.find_root()
+    commands = root.command.list_commands(root)  # type: ignore[attr-defined]
+    written = write_package(kind, name, directory, registry(), commands=commands)
     folder = directory or Path(f"zslplat-{name}")
     # Without the dot pip would look the name up in an index.
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
