@@ -21,7 +21,7 @@ from pathlib import Path
 
 import psutil
 import pytest
-from support import REFERENCE, Done, blank_main, install_distribution
+from support import REFERENCE, Done, blank_main, install_distribution, with_own_path
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
 HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
@@ -116,6 +116,8 @@ def program(new_store, program_environment, tmp_path):
 
     def run(*arguments, cwd=tmp_path, timeout=120, preexec_fn=None, **extra):
         new_store(cwd)
+        if "PYTHONPATH" in extra:
+            extra["PYTHONPATH"] = with_own_path(extra["PYTHONPATH"])
         return subprocess.run(
             [sys.executable, "-m", "zslplat", *map(str, arguments)],
             cwd=cwd,

@@ -81,13 +81,20 @@ def lay_out(package, folder):
     info = folder / f"{project['name'].replace('-', '_')}-{project['version']}.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {project['name']}\nVersion: {project['version']}\n")
-    lines = [f"{name} = {target}" for name, target in project["entry-points"]["zslplat"].items()]
-    (info / "entry_points.txt").write_text("[zslplat]\n" + "\n".join(lines) + "\n")
+    lines = []
+    for group, points in project["entry-points"].items():
+        lines += [f"[{group}]", *(f"{name} = {target}" for name, target in points.items())]
+    (info / "entry_points.txt").write_text("\n".join(lines) + "\n")
     return os.pathsep.join([str(folder), str(package)])
 
 
+def with_own_path(path):
+    """Return a module search path with that of this process behind it, so that programs run the code under test."""
+    return os.pathsep.join(filter(None, [path, os.environ.get("PYTHONPATH")]))
+
+
 def run(arguments, path, cwd):
-    environment = {**os.environ, "PYTHONPATH": path, "PYTHONDONTWRITEBYTECODE": "1"}
+    environment = {**os.environ, "PYTHONPATH": with_own_path(path), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", *map(str, arguments)]
     return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=250)
 

@@ -114,3 +114,11 @@ def test_assignments_are_read():
     for text in ("lam", "=1", "lam=", " = "):
         with pytest.raises(UsageError, match="write key=value"):
             parse_assignment(text)
+
+
+def test_a_name_may_have_its_distribution_in_front():
+    spec = Spec.parse("zslplat-foo:eszsl(lam=1, kernel=zslplat-bar:cauchy(sigma=2))")
+    assert (spec.name, spec.parameters["kernel"].name) == ("zslplat-foo:eszsl", "zslplat-bar:cauchy")
+    assert Spec.parse(str(spec)) == spec
+    with pytest.raises(UsageError):
+        Spec.parse("a:b:c")

@@ -7,7 +7,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
-from zslplat.hookspecs import hookimpl
+from zslplat.hookspecs import API_VERSION, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
 from zslplat.methods.base import Diagnostics, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
@@ -32,6 +32,7 @@ from zslplat.tables import Table
 from zslplat.tasks.base import Metric, Outcome, Problem, Task
 
 __all__ = [
+    "API_VERSION",
     "BOOLEAN",
     "NON_NEGATIVE",
     "POSITIVE",

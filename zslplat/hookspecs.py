@@ -4,6 +4,10 @@ A plugin is a module (or object) named by an entry point in the group ``zslplat`
 with :data:`zslplat.api.hookimpl`. Components are given as ``"package.module:Class"`` strings, which are imported only
 when the component is used, or as classes. Additional CLI commands are Typer apps or functions named by entry points
 in the group ``zslplat.commands``.
+
+A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.2"``: then it is
+loaded where the major version is the same and the minor one at least that. The major version changes when a hook, a
+base class or a promise of the kit changes so that plugins must follow.
 """
 
 from __future__ import annotations
@@ -12,6 +16,8 @@ from collections.abc import Mapping
 from typing import Any
 
 import pluggy
+
+API_VERSION = "1.0"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")

@@ -1,14 +1,18 @@
 """From entry points to components: lazy, with broken plugins reported and name clashes refused.
 
 Hook modules are imported when the names of components are asked for; the component classes themselves only when one
-is used. A plugin that fails to import is kept as a :class:`BrokenPlugin` and stops nothing else.
+is used. Whatever fails is kept as a :class:`BrokenPlugin` with its cause and stops nothing else: a plugin that does
+not import, one hook of several, one name that cannot be typed. Two packages may claim one name: then it is asked for
+as ``distribution:name``.
 """
 
 from __future__ import annotations
 
 import importlib
+import inspect
+import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
@@ -17,10 +21,22 @@ from typing import Any
 import pluggy
 
 from zslplat import hookspecs
-from zslplat.errors import PluginError, UnknownNameError
+from zslplat.errors import PluginError, UnknownNameError, UsageError, near_names
+from zslplat.spec import Spec
 
 GROUP = "zslplat"
+COMMAND_GROUP = "zslplat.commands"
 KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task"}
+# By name, as these classes stand above this file.
+BASES = {
+    "methods": "zslplat.methods.base.Method",
+    "kernels": "zslplat.kernels.base.Kernel",
+    "datasets": "zslplat.data.source.DataSource",
+    "tasks": "zslplat.tasks.base.Task",
+}
+OWNER = ":"
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.-][A-Za-z0-9_]+)*")
+_HOOKS = "zslplat_"
 
 
 @dataclass(frozen=True)
@@ -34,7 +50,7 @@ class Plugin:
 
 @dataclass(frozen=True)
 class BrokenPlugin(Plugin):
-    """A plugin that failed, with the cause in one line."""
+    """A plugin that failed, or a part of one, with the cause in one line."""
 
     cause: str = ""
 
@@ -48,18 +64,33 @@ class Entry:
     plugin: Plugin
     target: Any
 
+    @property
+    def full_name(self) -> str:
+        """``distribution:name``, which tells it from one of another distribution."""
+        return f"{self.plugin.distribution}{OWNER}{self.name}"
+
     def load(self) -> Any:
         """Import the component; raises :class:`PluginError` naming component, distribution and cause."""
-        if not isinstance(self.target, str):
-            return self.target
-        module, _, attribute = self.target.partition(":")
-        try:
-            return getattr(importlib.import_module(module), attribute)
-        except Exception as error:
-            raise PluginError(
-                f"{KINDS[self.kind]} {self.name!r} of {self.plugin.distribution} {self.plugin.version} "
-                f"does not load: {_one_line(error)}; repair or uninstall {self.plugin.distribution}"
-            ) from error
+        target = self.target
+        if isinstance(target, str):
+            module, _, attribute = target.partition(":")
+            try:
+                target = getattr(importlib.import_module(module), attribute)
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                raise self._error(f"does not load: {one_line(error)}") from error
+        if not _is_a(target, BASES[self.kind]):
+            base = BASES[self.kind].rpartition(".")[2]
+            raise self._error(f"is {target!r}, expected a subclass of zslplat.api.{base}")
+        return target
+
+    def _error(self, cause: str) -> PluginError:
+        plugin = self.plugin
+        return PluginError(
+            f"{KINDS[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
+            f"repair or uninstall {plugin.distribution}"
+        )
 
 
 @dataclass
@@ -75,11 +106,25 @@ class Registry:
         """Return the sorted names of a kind (``methods``, ``kernels``, ``datasets`` or ``tasks``)."""
         return sorted(self.entries[kind])
 
+    def spellings(self, kind: str) -> list[str]:
+        """Return all names of a kind that can be asked for: ``distribution:name`` where two claim a name."""
+        found = self.entries[kind].values()
+        return sorted(e.full_name if len(claims) > 1 else e.name for claims in found for e in claims)
+
+    def claims(self, kind: str, name: str) -> list[Entry]:
+        """Return the entries under a name, or under ``distribution:name``; empty where there is none."""
+        owner, separator, short = name.rpartition(OWNER)
+        found = self.entries[kind].get(short, [])
+        return [e for e in found if not separator or normal_name(e.plugin.distribution) == normal_name(owner)]
+
     def entry(self, kind: str, name: str) -> Entry:
-        """Return one entry; raises for unknown names (with near matches) and for names claimed twice."""
-        found = self.entries[kind].get(name)
+        """Return one entry; raises for unknown names (with near matches) and for names claimed twice.
+
+        ``name`` may be ``distribution:name``.
+        """
+        found = self.claims(kind, name)
         if not found:
-            error = UnknownNameError(KINDS[kind], name, self.names(kind))
+            error = UnknownNameError(KINDS[kind], name, self.spellings(kind))
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)
@@ -105,9 +150,21 @@ def describe_broken(plugin: BrokenPlugin) -> str:
     return f"plugin {plugin.name!r} of {plugin.distribution} {plugin.version} is broken: {plugin.cause}"
 
 
+def normal_name(distribution: str) -> str:
+    """Return the form in which two spellings of a distribution's name are equal, as pip compares them."""
+    return re.sub(r"[-_.]+", "-", distribution).lower()
+
+
+def one_line(error: BaseException) -> str:
+    """Return type and text of an error in one line."""
+    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+
+
 def _clash(found: list[Entry]) -> str:
     owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in found)
-    return f"{KINDS[found[0].kind]} {found[0].name!r} is claimed by {owners}; uninstall one of them"
+    names = list(dict.fromkeys(e.full_name for e in found))
+    advice = f"write {' or '.join(names)}" if len(names) == len(found) else "rename one of them there"
+    return f"{KINDS[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
 
 
 def build_registry(points: list[EntryPoint] | None = None) -> Registry:
@@ -119,23 +176,31 @@ def build_registry(points: list[EntryPoint] | None = None) -> Registry:
     for point in _unique(found):
         name, version = (point.dist.name, point.dist.version) if point.dist else (point.value, "?")
         plugin = Plugin(point.name, name, version)
+        registered_as = f"{name}:{point.name}"
         try:
             module = point.load()
             # One distribution may be installed twice on a path; the module registers once.
             if manager.is_registered(module):
                 continue
-            manager.register(module, name=f"{name}:{point.name}")
-            _collect(registry, manager, module, plugin)
-            registry.plugins.append(plugin)
-        except (Exception, SystemExit) as error:
-            if manager.has_plugin(f"{name}:{point.name}"):
-                manager.unregister(name=f"{name}:{point.name}")
-            registry.broken.append(BrokenPlugin(point.name, name, version, _one_line(error)))
+            _require_version(module, plugin)
+            manager.register(module, name=registered_as)
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            if manager.has_plugin(registered_as):
+                manager.unregister(name=registered_as)
+            cause = str(error) if isinstance(error, PluginError) else one_line(error)
+            registry.broken.append(_broken(plugin, cause))
+            continue
+        registry.plugins.append(plugin)
+        registry.broken += [
+            _broken(plugin, cause) for cause in [*_odd_hooks(module), *_collect(registry, module, plugin)]
+        ]
     return registry
 
 
-def _one_line(error: BaseException) -> str:
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+def _broken(plugin: Plugin, cause: str) -> BrokenPlugin:
+    return BrokenPlugin(plugin.name, plugin.distribution, plugin.version, cause)
 
 
 def _unique(points: list[EntryPoint]) -> list[EntryPoint]:
@@ -145,16 +210,83 @@ def _unique(points: list[EntryPoint]) -> list[EntryPoint]:
     return [seen[key] for key in sorted(seen)]
 
 
-def _collect(registry: Registry, manager: pluggy.PluginManager, module: Any, plugin: Plugin) -> None:
-    collected: list[Entry] = []
+def _require_version(module: Any, plugin: Plugin) -> None:
+    """Raise :class:`PluginError` for a plugin that declares (``ZSLPLAT_API``) another version of the interface.
+
+    The major version must be the same, the minor one at most that of :data:`zslplat.hookspecs.API_VERSION`.
+    """
+    wanted = getattr(module, "ZSLPLAT_API", None)
+    if wanted is None:
+        return
+    here = hookspecs.API_VERSION
+    if not isinstance(wanted, str) or not re.fullmatch(r"\d+(\.\d+)?", wanted):
+        raise PluginError(f'ZSLPLAT_API is {wanted!r}; expected a version such as "1" or "{here}"')
+    (major, minor), (own_major, own_minor) = (tuple(map(int, f"{text}.0".split(".")[:2])) for text in (wanted, here))
+    if major == own_major and minor <= own_minor:
+        return
+    newer = (major, minor) > (own_major, own_minor)
+    advice = "install a newer zslplat" if newer else f"install a newer {plugin.distribution}"
+    raise PluginError(f"it needs version {wanted} of zslplat's plugin interface, this zslplat has {here}; {advice}")
+
+
+def _odd_hooks(module: Any) -> Iterator[str]:
+    """Yield what is wrong with functions that look like hooks: misspelt names, and names without the marker."""
+    known = [name for name in vars(hookspecs) if name.startswith(_HOOKS)]
+    for attribute in dir(module):
+        value = getattr(module, attribute, None)
+        options = getattr(value, "zslplat_impl", None)
+        if not inspect.isroutine(value) or not (attribute.startswith(_HOOKS) or options):
+            continue
+        hook = (options or {}).get("specname") or attribute
+        if hook not in known:
+            near = near_names(hook, known)
+            hint = f"did you mean {', '.join(near)}?" if near else f"hooks: {', '.join(known)}"
+            yield f"{hook} is no hook of zslplat and is never called; {hint}"
+        elif options is None:
+            yield f"{hook} is not marked and is never called; write @hookimpl above it (zslplat.api.hookimpl)"
+
+
+def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
+    """Register what the hooks of a module return; yield what is wrong with one hook, or with one component."""
     for kind in KINDS:
-        hook = getattr(manager.hook, f"zslplat_{kind}")
-        for implementation in hook.get_hookimpls():
-            if implementation.plugin is module:
+        hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
+        for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
+            try:
                 components = implementation.function()
-                collected += [Entry(kind, str(name), plugin, target) for name, target in components.items()]
-    for entry in collected:
-        registry.entries[entry.kind].setdefault(entry.name, []).append(entry)
+                if not isinstance(components, Mapping):
+                    raise TypeError(f"returns {type(components).__name__}, expected {{name: class or 'module:Class'}}")
+                found = list(components.items())
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                yield f"hook {_HOOKS}{kind}: {one_line(error)}"
+                continue
+            for name, target in found:
+                fault = _fault(name, target)
+                if fault:
+                    yield f"{KINDS[kind]} {name!r} {fault}"
+                else:
+                    registry.entries[kind].setdefault(name, []).append(Entry(kind, name, plugin, target))
+
+
+def _fault(name: Any, target: Any) -> str:
+    """Return why a component cannot be registered, an empty text where it can."""
+    try:
+        typed = isinstance(name, str) and _NAME.fullmatch(name) and Spec.parse(name).name == name
+    except UsageError:
+        typed = False
+    if not typed:
+        return (
+            "cannot be written in a command; a name is made of letters, digits, _, - and ., begins with a letter, and "
+            "is none of true, false, none, inf"
+        )
+    if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
+        return ""
+    return f"is {target!r}, expected a class or 'module:Class'"
+
+
+def _is_a(target: Any, base: str) -> bool:
+    return isinstance(target, type) and any(f"{c.__module__}.{c.__qualname__}" == base for c in target.__mro__)
 
 
 @cache
@@ -169,16 +301,20 @@ def component(kind: str, name: str) -> Any:
 
 
 def names(kind: str) -> list[str]:
-    """Return the names registered for a kind."""
-    return registry().names(kind)
+    """Return the names by which components of a kind can be asked for."""
+    return registry().spellings(kind)
 
 
 def registered_name(component: type, kind: str | None = None) -> str | None:
-    """Return the name under which a class is registered (as a ``kind``, or as anything); None where it is not."""
+    """Return the name under which a class is registered (as a ``kind``, or as anything); None where it is not.
+
+    It is ``distribution:name`` where another distribution claims the name, too.
+    """
     for by_name in [registry().entries[kind]] if kind else registry().entries.values():
         for name in sorted(by_name):
-            if any(_is_target(entry.target, component) for entry in by_name[name]):
-                return name
+            for entry in by_name[name]:
+                if _is_target(entry.target, component):
+                    return entry.full_name if len(by_name[name]) > 1 else name
     return None
 
 

@@ -86,7 +86,7 @@ def test_published_files_keep_the_promises_of_data_sets(real_data, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(kind, n) for kind in ("kernels", "methods", "datasets") for n in names(kind)]
+    ("kind", "name"), [(kind, n) for kind in ("kernels", "methods", "datasets", "tasks") for n in names(kind)]
 )
 def test_component_loads_and_is_built_with_its_defaults(kind, name):
     built_one = component(kind, name)()
@@ -167,7 +167,7 @@ def test_component_of_another_kind_is_refused(check, wrong):
 
 
 def test_what_is_no_component_is_refused():
-    with pytest.raises(UsageError, match="expected a kernel, a method or a data source"):
+    with pytest.raises(UsageError, match="expected a kernel, a method, a data source or a task"):
         checks_for(3)
 
 

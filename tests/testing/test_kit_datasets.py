@@ -117,6 +117,17 @@ def spoilt():
     return X
 
 
+def with_copies(count):
+    """A data set with so many rows of unseen classes that are training rows."""
+    X = sound_dataset().X.copy()
+    X[30 : 30 + count] = X[1 : 1 + count]
+    return X
+
+
+def with_feature(values):
+    return np.column_stack([sound_dataset().X, values])
+
+
 GOOD = sound_dataset()
 TRAIN = GOOD.splits["train"]
 BROKEN = {
@@ -134,6 +145,11 @@ BROKEN = {
         giving(splits={"train": np.arange(0, 36), "test_unseen": np.arange(36, 40)}),
         "is in train and in test_unseen",
     ),
+    "test_rows_are_not_copied_into_train": (
+        giving(X=with_copies(2)),
+        "2 of 10 rows of 'test_unseen' are copies of training rows, first row 30",
+    ),
+    "labels_are_not_among_the_features": (giving(X=with_feature(GOOD.y)), "feature 4 has one value per class"),
     "folds_are_class_disjoint": (giving(folds=(ClassFold("a", (0, 1, 2), (2, 3)),)), "on both sides"),
     "every_class_has_a_signature": (
         giving(signatures={"attributes": SignatureSet(np.ones((7, 3)))}),
@@ -145,6 +161,13 @@ BROKEN = {
     ),
 }
 FURTHER = [
+    ("labels_are_not_among_the_features", giving(X=with_feature(GOOD.y == 3)), "feature 4 has one value per class"),
+    ("labels_are_not_among_the_features", giving(X=with_feature(np.eye(8)[GOOD.y])), "as have 7 more"),
+    (
+        "labels_are_not_among_the_features",
+        giving(X=with_feature(GOOD.y % 2), y=np.eye(2, dtype=int)[GOOD.y % 2], class_names=("a", "b")),
+        "feature 4 has one value per class",
+    ),
     ("loading_twice_gives_the_same", GlobalRandom, "global random state"),
     ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 40])}), "holds row 40 of 40"),
     ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 0])}), "a row twice"),

@@ -1,9 +1,13 @@
 """Every check that all methods share, and every one of zero-shot methods, catches a method that breaks its promise."""
 
+import os
+import threading
+import warnings
+
 import numpy as np
 import pytest
 from scipy import linalg
-from threadpoolctl import threadpool_info
+from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
 from zslplat.methods.base import Diagnostics
@@ -217,6 +221,74 @@ class SharesItsState(Plain):
         return super().decision_function(X, S)
 
 
+class KeepsGramsByShape(Plain):
+    """A cache of the module, or of the class, that takes equal shapes for equal data."""
+
+    grams = {}
+
+    def prepare_fit(self, X, y, S, *, space):
+        check_fit_inputs(X, y, S)
+        return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
+
+
+class Prints(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        print("fitting", len(X), "rows")
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class PrintsFromCompiledCode(Plain):
+    def decision_function(self, X, S, **_):
+        os.write(2, b"low-level note")
+        return super().decision_function(X, S)
+
+
+class HoldsALock(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        self.lock_ = threading.Lock()
+        return super().fit(X, y, S, statistics=statistics)
+
+
+class PicklesAPart(Plain):
+    def __setstate__(self, state):
+        self.__dict__.update({**state, "W_": state["W_"].round(1)} if "W_" in state else state)
+
+
+def that_does(what):
+    """Return a method that does something to its process, every time, and keeps it so."""
+
+    class Meddles(Plain):
+        def fit(self, X, y, S, *, statistics=None):
+            what()
+            return super().fit(X, y, S, statistics=statistics)
+
+    return Meddles
+
+
+def sets_folder():
+    os.chdir("/")
+
+
+def sets_variable():
+    os.environ["ZSLPLAT_KIT_TEST"] = "1"
+
+
+def silences_numpy():
+    np.seterr(all="ignore")
+
+
+def draws_global_numbers():
+    np.random.rand()  # noqa: NPY002
+
+
+def silences_warnings():
+    warnings.filterwarnings("ignore", category=DeprecationWarning)
+
+
+def limits_threads():
+    threadpool_limits(1)
+
+
 class LosesAnAxis(Plain):
     def decision_function(self, X, S, **_):
         return super().decision_function(X, S).squeeze()
@@ -307,7 +379,7 @@ BROKEN = {
     "class_is_importable": (local_method, "cannot be imported"),
     "fit_returns_self_and_keeps_parameters": (ReturnsNothing, "fit returns NoneType"),
     "outputs_are_finite": (GivesNaN, "holds NaN"),
-    "same_seed_gives_the_same_result": (GlobalRandom, "global random state"),
+    "same_seed_gives_the_same_result": (GlobalRandom, "differ between two fits"),
     "another_seed_gives_another_result": (SeedWithoutEffect, "two seeds give the same"),
     "prepared_path_equals_direct_path": (PreparesForOneTrial, "with prepared statistics"),
     "number_of_threads_does_not_matter": (CountsThreads, "with two threads"),
@@ -319,6 +391,10 @@ BROKEN = {
     "rows_around_the_inputs_are_not_seen": (LooksAround, "other rows around"),
     "earlier_fits_are_forgotten": (WarmStart, "after a fit on other data"),
     "other_instances_do_not_interfere": (SharesItsState, "after another instance was fitted"),
+    "results_do_not_depend_on_data_seen_before": (KeepsGramsByShape, "other data of the same shape"),
+    "shared_settings_are_left_alone": (GlobalRandom, "NumPy's global random state"),
+    "nothing_is_printed": (Prints, "prints 'fitting 96 rows"),
+    "fitted_state_can_be_copied": (HoldsALock, "copy of the fitted method: TypeError"),
     "scores_have_a_row_per_row_and_a_column_per_class": (LosesAnAxis, "expected \\(1, 12\\)"),
     "order_of_training_rows_does_not_matter": (FavoursFirstRows, "training rows in another order"),
     "order_of_training_classes_does_not_matter": (UsesClassNumbers, "training classes in another order"),
@@ -336,6 +412,14 @@ FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
+    ("shared_settings_are_left_alone", that_does(sets_folder), "changed: the current folder;"),
+    ("shared_settings_are_left_alone", that_does(sets_variable), "changed: the environment"),
+    ("shared_settings_are_left_alone", that_does(silences_numpy), "changed: NumPy's error handling"),
+    ("shared_settings_are_left_alone", that_does(draws_global_numbers), "changed: NumPy's global random state"),
+    ("shared_settings_are_left_alone", that_does(silences_warnings), "changed: the filters of warnings"),
+    ("shared_settings_are_left_alone", that_does(limits_threads), "changed: the number of threads"),
+    ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
+    ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
     ("steps_end_where_fit_ends", StepsElsewhere, "not those after fit"),
 ]
@@ -358,6 +442,19 @@ def test_every_check_has_a_method_that_breaks_it():
 def test_check_catches_the_method_that_breaks_it(name, broken, message):
     with pytest.raises((AssertionError, ValueError), match=message):
         ALL[name](broken())
+
+
+@pytest.fixture(autouse=True)
+def nothing_stays_changed():
+    """Undo what the methods of these tests do to their process."""
+    folder, environment, errors, filters = os.getcwd(), dict(os.environ), np.geterr(), list(warnings.filters)
+    with threadpool_limits():
+        yield
+    os.chdir(folder)
+    os.environ.pop("ZSLPLAT_KIT_TEST", None)
+    assert dict(os.environ).keys() - {"PYTEST_CURRENT_TEST"} == environment.keys() - {"PYTEST_CURRENT_TEST"}
+    np.seterr(**errors)
+    warnings.filters[:] = filters
 
 
 def test_sound_method_passes_every_check():

@@ -14,10 +14,11 @@ from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query, store
 from zslplat.cli.interrupts import CONTINUE
+from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, write_failure
 from zslplat.errors import ZslplatError
+from zslplat.registry import COMMAND_GROUP
 from zslplat.settings import masked_url
 
-COMMAND_GROUP = "zslplat.commands"
 INTERRUPTED = 130
 # The base of all usage errors, which Typer does not export under a name of its own.
 _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
@@ -26,12 +27,27 @@ _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ ==
 class PluginGroup(TyperGroup):
     """The root group: built-in commands, and those that other packages name in ``zslplat.commands``.
 
-    Names come from the packages' metadata; a plugin's module is imported when its command is called.
+    Names come from the packages' metadata; a plugin's module is imported when its command is called. The group and
+    every command take ``--debug``.
     """
+
+    _listing = False
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        with_debug(self)
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return [*super().list_commands(ctx), *sorted(point.name for point in entry_points(group=COMMAND_GROUP))]
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Write the list of commands, without importing any of a plugin."""
+        self._listing = True
+        try:
+            super().format_commands(ctx, formatter)
+        finally:
+            self._listing = False
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """Return a built-in command, or import one of a plugin."""
@@ -39,17 +55,20 @@ class PluginGroup(TyperGroup):
         if own is not None:
             return own
         for point in entry_points(group=COMMAND_GROUP, name=cmd_name):
-            if set(sys.argv[1:2]) & {"--help"} or len(sys.argv) < 2:
+            if self._listing:
                 source = point.dist.name if point.dist else point.value
                 return TyperCommand(cmd_name, short_help=f"Command of the plugin {source}.")
-            return _plugin_command(point)
+            ctx.find_root().obj.of_plugin = True
+            return with_debug(_plugin_command(point))
         return None
 
 
 def _plugin_command(point: Any) -> Any:
     try:
         loaded = point.load()
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
         raise ZslplatError(
             f"command {point.name!r} of {source} does not load: {type(error).__name__}: {error}"
@@ -82,61 +101,82 @@ interface.register(app)
 def run_app(arguments: list[str]) -> int:
     """Run a command line and return its exit code; an error is one line on standard error.
 
-    2 for a wrong request, 1 for one that could not be carried out, 130 for Ctrl-C.
+    2 for a wrong request, 1 for one that could not be carried out, 130 for Ctrl-C. With ``--json`` the error is the
+    JSON document on standard output, too: ``{"error": ..., "exit_code": ...}``.
     """
-    debug = "--debug" in arguments
+    invocation = Invocation()
     try:
-        result = app(arguments, standalone_mode=False, prog_name="zslplat")
+        code, error = _carried_out(arguments, invocation)
+        # Where the options could not be read, nobody has told that JSON is wanted.
+        if code and "--json" in arguments:
+            begin_json()
+            write_failure(error, code)
+        return code
+    finally:
+        end_json()
+
+
+def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str]:
+    """Run a command line; return its exit code and the error, which was shown."""
+    try:
+        result = app(arguments, standalone_mode=False, prog_name="zslplat", obj=invocation)
         sys.stdout.flush()
         if result == INTERRUPTED:
             # Typer turns Ctrl-C into this result.
-            print(CONTINUE, file=sys.stderr)
-        return result if isinstance(result, int) else 0
+            return _shown(CONTINUE, INTERRUPTED)
+        return (result, f"exit code {result}") if isinstance(result, int) else (0, "")
     except _UsageProblem as error:
         return _show_usage(error)
     except (KeyboardInterrupt, typer.Abort):
-        print(CONTINUE, file=sys.stderr)
-        return 130
+        return _shown(CONTINUE, INTERRUPTED)
     except BrokenPipeError:
         _forget_output()
-        return 1
+        return 1, "the output was closed"
     except ZslplatError as error:
-        if debug and error.exit_code != INTERRUPTED:
-            return _show_traceback(error.exit_code)
         text = masked_url(" ".join(str(error).split()))
-        print(text if error.exit_code == INTERRUPTED else f"error: {text}", file=sys.stderr)
-        return error.exit_code
+        if error.exit_code == INTERRUPTED:
+            return _shown(text, INTERRUPTED)
+        return _failed(text, error.exit_code, invocation)
     except OSError as error:
         _forget_output()
-        if debug:
-            return _show_traceback(1)
         place = f" ({error.filename})" if error.filename else ""
         text = f"{error.strerror or error}{place}; what was recorded is kept; repair that and give the command again"
-        print(f"error: {masked_url(' '.join(text.split()))}", file=sys.stderr)
-        return 1
+        return _failed(masked_url(" ".join(text.split())), 1, invocation)
+    except SystemExit as error:
+        if invocation.of_plugin:
+            code = 0 if error.code is None else error.code
+            return (code, f"exit code {code}") if isinstance(code, int) else _shown(str(code), 1)
+        text = f"a component ended the program (SystemExit: {error.code}); it must raise an error that says why"
+        return _failed(text, 1, invocation)
     except Exception as error:
-        if debug:
-            return _show_traceback(1)
         text = masked_url(" ".join(str(error).split()))
-        print(f"error: {type(error).__name__}: {text}; give --debug for the traceback", file=sys.stderr)
-        return 1
+        return _failed(f"{type(error).__name__}: {text}; give --debug for the traceback", 1, invocation)
 
 
-def _show_traceback(code: int) -> int:
-    """Print the traceback of the error at hand; the errors of libraries that it tells of quote addresses."""
-    print(masked_url(traceback.format_exc()), end="", file=sys.stderr)
-    return code
+def _shown(text: str, code: int) -> tuple[int, str]:
+    print(text, file=sys.stderr)
+    return code, text
 
 
-def _show_usage(error: Any) -> int:
+def _failed(text: str, code: int, invocation: Invocation) -> tuple[int, str]:
+    """Show the error at hand in one line, or its traceback, which may quote addresses of libraries."""
+    if invocation.debug:
+        print(masked_url(traceback.format_exc()), end="", file=sys.stderr)
+        return code, text
+    _shown(f"error: {text}", code)
+    return code, text
+
+
+def _show_usage(error: Any) -> tuple[int, str]:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
-        return int(error.exit_code)
+        return int(error.exit_code), "no command was given"
     context = getattr(error, "ctx", None)
     path = context.command_path if context is not None else "zslplat"
     text = masked_url(" ".join(error.format_message().split()).rstrip("."))
-    print(f"error: {text}; {path} --help tells what is possible", file=sys.stderr)
-    return int(error.exit_code)
+    text = f"{text}; {path} --help tells what is possible"
+    _shown(f"error: {text}", 2)
+    return int(error.exit_code), text
 
 
 def _forget_output() -> None:

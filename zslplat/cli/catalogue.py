@@ -23,7 +23,6 @@ def list_(
         str | None, typer.Argument(help="methods, kernels, datasets, tasks or plugins; default: all.")
     ] = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """List the components that are installed, and the plugins that they come from."""
     from rich.table import Table
@@ -72,7 +71,6 @@ def list_(
 def show(
     name: Annotated[str, typer.Argument(help="Name of a method, kernel, data set or task.")],
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
     from zslplat.cli.reporting import print_json, stdout_console
@@ -82,9 +80,9 @@ def show(
 
     known = registry()
     spec = Spec.parse(name)
-    found = [known.entry(kind, spec.name) for kind in _KINDS if spec.name in known.entries[kind]]
+    found = [known.entry(kind, spec.name) for kind in _KINDS if known.claims(kind, spec.name)]
     if not found:
-        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.entries[kind]})
+        raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.spellings(kind)})
     descriptions = [_describe(entry, spec) for entry in found]
     if as_json:
         print_json(descriptions)

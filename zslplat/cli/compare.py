@@ -33,7 +33,6 @@ def compare(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Compare the recorded test scores of methods, with paired bootstrap intervals of their differences.
 

@@ -18,7 +18,7 @@ app = typer.Typer(
 
 
 @app.command("list")
-def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json = False, debug: o.Debug = False) -> None:
+def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json = False) -> None:
     """List the data sets that are built in, come from plugins, or lie under the data root."""
     from rich.table import Table
 
@@ -51,7 +51,6 @@ def info(
     data_root: o.DataRoot = None,
     store: o.Store = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
     from zslplat.cli.reporting import print_json, stdout_console
@@ -84,7 +83,6 @@ def import_(
     citation: Annotated[str, typer.Option("--citation", help="What to cite.")] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set of the same name.")] = False,
     data_root: o.DataRoot = None,
-    debug: o.Debug = False,
 ) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
     from zslplat.data.importing import import_arrays
@@ -128,7 +126,6 @@ def prepare(
     data_root: o.DataRoot = None,
     store: o.Store = None,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
     from zslplat.data.catalogue import parse_dataset

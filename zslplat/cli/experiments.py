@@ -86,7 +86,6 @@ def tune(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Search hyperparameters on validation folds, then refit the best and score the test split.
 
@@ -159,7 +158,6 @@ def run(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Evaluate one setting on the validation folds, or on the test split with --test."""
     from zslplat.cli.reporting import make_reporter
@@ -215,7 +213,6 @@ def rerun(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
     from zslplat.cli.reporting import make_reporter, print_json
@@ -264,7 +261,6 @@ def sweep(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Vary one hyperparameter, the others fixed: validation and test curves as figure and table.
 

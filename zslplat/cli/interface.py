@@ -18,7 +18,6 @@ def ui(
     port: Annotated[int, typer.Option("--port", help="Port on this machine.", min=1, max=65535)] = 5000,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
     store: o.Store = None,
-    debug: o.Debug = False,
 ) -> None:
     """Start the MLflow UI on the store's runs and print its address; Ctrl-C ends it."""
     import os

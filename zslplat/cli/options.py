@@ -7,6 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli.invocation import json_callback
+
 _PLACES, _OUTPUT, _WORK = "Places", "Output", "Work"
 
 Method = Annotated[str, typer.Option("--method", "-m", help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)".')]
@@ -59,9 +61,17 @@ StorageUrl = Annotated[
         "--storage-url", help="Database of studies (SQLAlchemy URL), e.g. PostgreSQL.", rich_help_panel=_PLACES
     ),
 ]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON, nothing else.", rich_help_panel=_OUTPUT)]
+Json = Annotated[
+    bool,
+    typer.Option(
+        "--json",
+        help="Print the result as JSON, nothing else.",
+        rich_help_panel=_OUTPUT,
+        callback=json_callback,
+        is_eager=True,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_OUTPUT)]
-Debug = Annotated[bool, typer.Option("--debug", help="Show tracebacks.", rich_help_panel=_OUTPUT)]
 
 
 def settings_from(

@@ -14,18 +14,25 @@ app = typer.Typer(no_args_is_help=True, help="Plugins: write a new package, chec
 
 @app.command()
 def new(
-    kind: Annotated[str, typer.Argument(help="kernel, method or dataset.")],
+    context: typer.Context,
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, command or hook."
+        ),
+    ],
     name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
     directory: Annotated[
         Path | None, typer.Option("--directory", help="Folder to write; default: zslplat-NAME in the current folder.")
     ] = None,
-    debug: o.Debug = False,
 ) -> None:
     """Write a plugin package that works as it stands: packaging, a component to change, tests that call the kit."""
     from zslplat.registry import registry
     from zslplat.scaffold import write_package
 
-    written = write_package(kind, name, directory, registry())
+    root = context.find_root()
+    commands = root.command.list_commands(root)  # type: ignore[attr-defined]
+    written = write_package(kind, name, directory, registry(), commands=commands)
     folder = directory or Path(f"zslplat-{name}")
     # Without the dot pip would look the name up in an index.
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
@@ -37,33 +44,28 @@ def new(
 def check(
     distribution: Annotated[str, typer.Argument(help="Name of an installed package, for example zslplat-arccos.")],
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails."""
     from zslplat.cli.reporting import print_json
     from zslplat.registry import registry
-    from zslplat.testing.distribution import check_entry, entries_of
+    from zslplat.testing.distribution import subjects_of
 
-    known = registry()
-    entries = entries_of(known, distribution)
-    reports = []
-    for entry in entries:
+    rows: list[dict[str, Any]] = []
+    for subject in subjects_of(registry(), distribution):
         if not as_json:
-            typer.echo(f"checking {entry.name} ...", err=True)
-        reports.append(check_entry(known, entry))
-    rows = [
-        {
-            "kind": report.kind,
-            "name": report.name,
-            "check": result.check,
-            "result": result.state,
-            "cause": result.message,
-            "promise": result.promise,
-            "failure": result.is_failure,
-        }
-        for report in reports
-        for result in report.results
-    ]
+            typer.echo(f"checking {subject.name} ...", err=True)
+        rows += [
+            {
+                "kind": subject.kind,
+                "name": subject.name,
+                "check": result.check,
+                "result": result.state,
+                "cause": result.message,
+                "promise": result.promise,
+                "failure": result.is_failure,
+            }
+            for result in subject.check()
+        ]
     failures = sum(bool(row["failure"]) for row in rows)
     if as_json:
         print_json({"distribution": distribution, "checks": len(rows), "failures": failures, "results": rows})

@@ -25,7 +25,6 @@ def query(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Find the rows of a run's gallery that are most similar to the given ones."""
     import numpy as np

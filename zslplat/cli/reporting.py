@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 import time
 from collections.abc import Mapping, Sequence
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
+from zslplat.cli.invocation import write_result
 from zslplat.spec import format_value
 
 
@@ -132,7 +132,7 @@ def _short(value: Any) -> str:
 
 def print_json(content: Any) -> None:
     """Print a result as one JSON document on standard output."""
-    print(json.dumps(content, indent=2, default=str))
+    write_result(content)
 
 
 def metrics_table(

@@ -24,7 +24,7 @@ from zslplat.registry import component
 from zslplat.spec import Spec
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
-_NAME = re.compile(r"\s*([A-Za-z_](?:[\w.]|-(?=\w))*)")
+_NAME = re.compile(r"\s*([A-Za-z_](?:[\w.]|-(?=\w))*(?::[A-Za-z_](?:[\w.]|-(?=\w))*)?)")
 _MARK = re.compile(r"\s*(\*\*|[()+*^])")
 _NORMALISED = ("normalised", "normalized")
 

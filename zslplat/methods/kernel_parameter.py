@@ -13,7 +13,7 @@ import inspect
 from collections.abc import Mapping
 from typing import Any, ClassVar, Self
 
-from zslplat.errors import PluginError, UnknownNameError, UsageError
+from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
@@ -142,9 +142,12 @@ class KernelMethod(Method):
         for name in names("kernels"):
             try:
                 kernel = parse_kernel(name)
-            except (PluginError, UsageError, UnknownNameError):
-                continue  # a broken or clashing plugin, or a kernel without defaults, is no candidate
-            if not cls._misfit(kernel):
+                misfit = cls._misfit(kernel)
+            except KeyboardInterrupt:
+                raise
+            except BaseException:
+                continue  # a broken plugin, or a kernel without defaults, is no candidate and hides no other
+            if not misfit:
                 found[name] = kernel
         return found
 

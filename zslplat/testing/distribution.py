@@ -1,61 +1,108 @@
-"""The kit over everything that one installed distribution registers."""
+"""The kit over everything that one installed distribution registers: hooks, components and commands."""
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
 
 from zslplat.errors import PluginError, UnknownNameError
-from zslplat.registry import KINDS, Entry, Registry
-from zslplat.testing.running import FAILED, SKIPPED, CheckResult, run_checks
+from zslplat.registry import COMMAND_GROUP, KINDS, Entry, Registry, normal_name
+from zslplat.testing.checks import run_checks
+from zslplat.testing.running import FAILED, PASSED, CheckResult, one_line, run_check
 
 
 @dataclass(frozen=True)
-class ComponentReport:
-    """The results of one component."""
+class Subject:
+    """Something to be checked: its kind and name, and what runs its checks."""
 
     kind: str
     name: str
-    results: list[CheckResult]
+    check: Callable[[], list[CheckResult]]
 
 
-def entries_of(registry: Registry, distribution: str) -> list[Entry]:
-    """Return what a distribution registers, by kind and name.
+def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
+    """Return what there is to check of a distribution: its plugins, its components, its commands.
 
     Raises :class:`UnknownNameError` with the near matches when it has no plugin, :class:`PluginError` with the cause
-    when its plugin does not load.
+    when none of its plugins loads.
     """
-    wanted = _normal(distribution)
-    for broken in registry.broken:
-        if _normal(broken.distribution) == wanted:
-            raise PluginError(f"plugin {broken.name!r} of {broken.distribution} does not load: {broken.cause}")
-    if wanted not in {_normal(plugin.distribution) for plugin in registry.plugins}:
+    wanted = normal_name(distribution)
+    plugins = [p for p in registry.plugins if normal_name(p.distribution) == wanted]
+    broken = [b for b in registry.broken if normal_name(b.distribution) == wanted]
+    entries = [
+        entry
+        for by_name in registry.entries.values()
+        for claims in by_name.values()
+        for entry in claims
+        if normal_name(entry.plugin.distribution) == wanted
+    ]
+    commands = [p for p in entry_points(group=COMMAND_GROUP) if p.dist and normal_name(p.dist.name) == wanted]
+    if not (plugins or commands):
+        if broken:
+            causes = "; ".join(f"plugin {b.name!r} of {b.distribution} does not load: {b.cause}" for b in broken)
+            raise PluginError(causes)
         known = {plugin.distribution for plugin in registry.plugins}
         raise UnknownNameError("distribution with a plugin", distribution, known)
-    every = [entry for by_name in registry.entries.values() for found in by_name.values() for entry in found]
-    return sorted((e for e in every if _normal(e.plugin.distribution) == wanted), key=lambda e: (e.kind, e.name))
+    names = sorted({p.name for p in [*plugins, *broken]})
+    subjects = [Subject("plugin", name, partial(_check_plugin, registry, name, wanted)) for name in names]
+    subjects += [
+        Subject(KINDS[e.kind], e.name, partial(check_entry, registry, e))
+        for e in sorted(entries, key=lambda e: (e.kind, e.name))
+    ]
+    return subjects + [Subject("command", p.name, partial(_check_command, p)) for p in commands]
 
 
-def check_entry(registry: Registry, entry: Entry) -> ComponentReport:
-    """Load a component, build it with its defaults and run its checks; tasks have none."""
+def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
+    """Load a component, build it with its defaults and run its checks."""
     claimed = registry.entries[entry.kind][entry.name]
     results: list[CheckResult] = []
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
         results.append(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name"))
-    if entry.kind == "tasks":
-        return ComponentReport(
-            KINDS[entry.kind], entry.name, [*results, CheckResult("-", SKIPPED, "tasks have no checks")]
-        )
     try:
         instance = entry.load()()
-    except Exception as error:
-        text = " ".join(f"{type(error).__name__}: {error}".split())
-        results.append(CheckResult("is_built_with_its_defaults", FAILED, text))
-    else:
-        results += run_checks(instance)
-    return ComponentReport(KINDS[entry.kind], entry.name, results)
+        return results + run_checks(instance)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return [*results, CheckResult("is_built_with_its_defaults", FAILED, one_line(error))]
 
 
-def _normal(distribution: str) -> str:
-    return re.sub(r"[-_.]+", "-", distribution).lower()
+def command_loads(point: EntryPoint) -> None:
+    """A command is a Typer application or a function with a docstring, which its help shows."""
+    import typer
+
+    loaded: Any = point.load()
+    if isinstance(loaded, typer.Typer):
+        assert typer.main.get_command(loaded).help or loaded.registered_commands, f"{point.name} has no command"
+        return
+    assert callable(loaded), f"{point.value} is {type(loaded).__name__}, expected a function or a Typer application"
+    assert (loaded.__doc__ or "").strip(), f"{point.value} has no docstring, which its help shows"
+
+
+def _check_command(point: EntryPoint) -> list[CheckResult]:
+    return [run_check(command_loads, point)]
+
+
+def _check_plugin(registry: Registry, name: str, distribution: str) -> list[CheckResult]:
+    promise = "Every hook is known, marked and returns components under names that can be typed."
+    causes = [b.cause for b in registry.broken if b.name == name and normal_name(b.distribution) == distribution]
+    if not causes and not _registers(registry, name, distribution):
+        causes = ["registers nothing; implement a hook of zslplat.hookspecs, marked with @hookimpl"]
+    if causes:
+        return [CheckResult("hooks_are_sound", FAILED, cause, promise) for cause in causes]
+    return [CheckResult("hooks_are_sound", PASSED, "", promise)]
+
+
+def _registers(registry: Registry, name: str, distribution: str) -> bool:
+    """Whether a plugin has a component, or a hook that is called when something happens."""
+    for by_name in registry.entries.values():
+        for entry in (entry for claims in by_name.values() for entry in claims):
+            if entry.plugin.name == name and normal_name(entry.plugin.distribution) == distribution:
+                return True
+    finished = registry.manager.hook.zslplat_run_finished.get_hookimpls()
+    owners = (implementation.plugin_name.rpartition(":") for implementation in finished)
+    return any(plugin == name and normal_name(owner) == distribution for owner, _, plugin in owners)

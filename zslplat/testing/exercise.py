@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import lru_cache
 from typing import Any
 
@@ -169,7 +169,17 @@ def exercise_of(method: Method) -> Exercise:
 
 def fitted(method: Any) -> Any:
     """Return a copy of the method, fitted on the small problem; it is fitted once for all checks of one instance."""
-    return copy.deepcopy(_fitted(method))
+    return copied("copy", copy.deepcopy, _fitted(method))
+
+
+def copied(what: str, make: Callable[[Any], Any], learned: Any) -> Any:
+    """Return a copy of a fitted method, made by ``make``; raises AssertionError where its state cannot be copied."""
+    try:
+        return make(learned)
+    except Exception as error:
+        raise AssertionError(
+            f"{what} of the fitted method: {type(error).__name__}: {error}; keep arrays and plain values in self"
+        ) from error
 
 
 @lru_cache(maxsize=2)

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import pickle
+from functools import lru_cache
+
 import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
-from zslplat.testing.exercise import direct_outputs, exercise_of
-from zslplat.testing.method_checks import assert_close
+from zslplat.testing.exercise import copied, direct_outputs, exercise_of, fitted
+from zslplat.testing.fresh_process import outputs_elsewhere
+from zslplat.testing.method_checks import SAME, assert_close
 from zslplat.testing.running import Check
 from zslplat.testing.storage import stored
+from zslplat.testing.surroundings import Traces, watched
 
 
 def inputs_are_not_changed(method: Method) -> None:
@@ -73,6 +78,56 @@ def other_instances_do_not_interfere(method: Method) -> None:
     _assert_equal(exercise.apply(clone(method), arrays), direct, "of a new instance after other data were seen")
 
 
+def same_seed_gives_the_same_result(method: Method) -> None:
+    """Two fits with the same parameters agree to the last bit, whatever NumPy's global random state."""
+    _, found = _watched_outputs(method)
+    for name, values in direct_outputs(method).items():
+        assert np.array_equal(values, found[name]), f"{name} differ between two fits with the same seed"
+
+
+def shared_settings_are_left_alone(method: Method) -> None:
+    """Prepare, fit and score leave folder, environment, np.seterr, global random states and the like as they are."""
+    traces, _ = _watched_outputs(method)
+    assert not traces.changed, f"changed: {', '.join(traces.changed)}; restore it, or pass the value along"
+
+
+def nothing_is_printed(method: Method) -> None:
+    """Neither standard output nor standard error gets a line, of Python or of compiled code; warnings are no prints."""
+    printed = " ".join(_watched_outputs(method)[0].printed.split())
+    assert not printed, f"prints {printed[:80]!r}; report numbers in diagnostics_, oddities as OutcomeWarning"
+
+
+def fitted_state_can_be_copied(method: Method) -> None:
+    """A fitted method that is deep-copied, or pickled and read back, gives the same results."""
+    exercise = exercise_of(method)
+    # These outputs are those of an instance that was never copied.
+    arrays, direct, learned = exercise.arrays(method), _watched_outputs(method)[1], fitted(method)
+    _assert_equal(exercise.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
+    again = copied("pickle", lambda one: pickle.loads(pickle.dumps(one)), learned)
+    _assert_equal(exercise.outputs(again, arrays, {}), direct, "of a pickled method")
+
+
+def results_do_not_depend_on_data_seen_before(method: Method) -> None:
+    """After other data of the same shape, a fit gives what it gives in a process that saw no other data."""
+    exercise = exercise_of(method)
+    direct_outputs(method)
+    others = exercise.arrays(method, seed=5)
+    found, alone = exercise.apply(clone(method), others), outputs_elsewhere(method, others)
+    assert_close(method, found, alone, "after a fit on other data of the same shape", at_least=SAME)
+
+
+@lru_cache(maxsize=2)
+def _watched_outputs(method: Method) -> tuple[Traces, Arrays]:
+    """Return what the method leaves behind when it prepares, fits and scores, and the outputs."""
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method)
+    direct_outputs(method)
+    with watched() as traces:
+        exercise.prepare(clone(method), arrays, method.space)
+        found = exercise.apply(clone(method), arrays)
+    return traces, found
+
+
 def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
     for name, values in expected.items():
         assert np.array_equal(found[name], values), f"{name} differ {when}"
@@ -84,4 +139,9 @@ ISOLATION_CHECKS: tuple[Check, ...] = (
     rows_around_the_inputs_are_not_seen,
     earlier_fits_are_forgotten,
     other_instances_do_not_interfere,
+    results_do_not_depend_on_data_seen_before,
+    same_seed_gives_the_same_result,
+    shared_settings_are_left_alone,
+    nothing_is_printed,
+    fitted_state_can_be_copied,
 )

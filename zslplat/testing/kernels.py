@@ -13,7 +13,6 @@ import numpy as np
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel, require_psd
 from zslplat.kernels.composition import Composite
-from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.space import Scaled
 from zslplat.testing.kernel_samples import (
     LOOSE,
@@ -25,8 +24,6 @@ from zslplat.testing.kernel_samples import (
     variants,
 )
 from zslplat.testing.spaces import check_ranges, illegal_values, points, undocumented
-
-__all__ = ["KERNEL_CHECKS", "InnerProductKernel"]
 
 
 def parameters_are_documented(kernel: Kernel) -> None:

@@ -1,11 +1,11 @@
-"""What every method promises, whatever its kind; and the list of checks for one method."""
+"""What every method promises, whatever its kind."""
 
 from __future__ import annotations
 
 import inspect
 import math
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,26 +25,6 @@ from zslplat.testing.storage import stored
 # Scores in single precision round in the seventh digit.
 SAME = 1e-6
 PLAIN = (int, float, str, bool, type(None))
-
-
-def method_checks(method: Method) -> tuple[Check, ...]:
-    """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
-    from zslplat.testing.coding import CODING_CHECKS
-    from zslplat.testing.exemplars import EXEMPLAR_CHECKS
-    from zslplat.testing.isolation import ISOLATION_CHECKS
-    from zslplat.testing.selection import SELECTION_CHECKS
-    from zslplat.testing.zero_shot import zero_shot_checks
-
-    of_kind: dict[str, Callable[[], tuple[Check, ...]]] = {
-        "zero-shot": lambda: zero_shot_checks(method),
-        "coding": lambda: CODING_CHECKS,
-        "feature-selection": lambda: SELECTION_CHECKS,
-        "exemplar": lambda: EXEMPLAR_CHECKS,
-    }
-    exercise_of(method)  # refuses a kind that has no checks
-    declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
-    declared += (another_seed_gives_another_result,) if method.is_random else ()
-    return COMMON_CHECKS + ISOLATION_CHECKS + declared + of_kind[method.kind]()
 
 
 def parameters_are_documented(method: Method) -> None:
@@ -145,25 +125,6 @@ def outputs_are_finite(method: Method) -> None:
         assert isinstance(values, np.ndarray), f"{name} is {type(values).__name__}, expected an array"
         assert np.issubdtype(values.dtype, np.number), f"{name} is of type {values.dtype}"
         assert np.isfinite(values).all(), f"{name} holds NaN or infinity"
-
-
-def same_seed_gives_the_same_result(method: Method) -> None:
-    """Two fits with the same parameters agree to the last bit, and leave NumPy's global random state alone."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
-    results = []
-    for seed in (1, 2):
-        state = np.random.get_state()  # noqa: NPY002
-        try:
-            np.random.seed(seed)  # noqa: NPY002
-            before = repr(np.random.get_state())  # noqa: NPY002
-            results.append(exercise.apply(clone(method), arrays))
-            after = repr(np.random.get_state())  # noqa: NPY002
-        finally:
-            np.random.set_state(state)  # noqa: NPY002
-        assert after == before, "the global random state was used; pass a numpy.random.Generator made from the seed"
-    for name, values in results[0].items():
-        assert np.array_equal(values, results[1][name]), f"{name} differ between two fits with the same seed"
 
 
 def another_seed_gives_another_result(method: Method) -> None:
@@ -305,7 +266,6 @@ COMMON_CHECKS: tuple[Check, ...] = (
     class_is_importable,
     fit_returns_self_and_keeps_parameters,
     outputs_are_finite,
-    same_seed_gives_the_same_result,
     prepared_path_equals_direct_path,
     number_of_threads_does_not_matter,
     matrices_survive_storage,

@@ -1,16 +1,13 @@
-"""Which checks a component has to pass, and how they are run: one by one, all at once, or under pytest."""
+"""What a check is, how one is run, and how it ends; which checks there are stands in :mod:`zslplat.testing.checks`."""
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from zslplat.data.source import DataSource
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.kernels.base import Kernel
-from zslplat.methods.base import Method
 
 Check = Callable[[Any], None]
 Expected = Mapping[str, str]
@@ -44,101 +41,17 @@ class CheckResult:
         return self.state in (FAILED, UNEXPECTED)
 
 
-def checks_for(component: Any) -> tuple[Check, ...]:
-    """Return the checks that apply to a component (an instance, or a class that is built with its defaults).
-
-    Raises :class:`UsageError` for what is neither kernel, method nor data set.
-    """
-    instance = as_instance(component)
-    if isinstance(instance, Kernel):
-        from zslplat.testing.derivatives import DERIVATIVE_CHECKS
-        from zslplat.testing.kernels import KERNEL_CHECKS, InnerProductKernel
-
-        return KERNEL_CHECKS + (DERIVATIVE_CHECKS if isinstance(instance, InnerProductKernel) else ())
-    if isinstance(instance, Method):
-        from zslplat.testing.method_checks import method_checks
-
-        return method_checks(instance)
-    if isinstance(instance, DataSource):
-        from zslplat.testing.datasets import DATASET_CHECKS
-
-        return DATASET_CHECKS
-    raise UsageError(f"{component!r} is {type(instance).__name__}; expected a kernel, a method or a data source")
-
-
 def as_instance(component: Any) -> Any:
     """Return an instance: the component itself, or one built with the defaults of the class."""
     return component() if isinstance(component, type) else component
 
 
-def run_checks(component: Any, expected_failures: Expected | None = None) -> list[CheckResult]:
-    """Run all checks that apply and return how each ended; raises UnknownNameError for an expected failure of none."""
-    instance = as_instance(component)
-    checks = checks_for(instance)
-    expected = _expected(instance, expected_failures, {check.__name__ for check in checks})
-    return [_run(check, instance, expected.get(check.__name__)) for check in checks]
+def run_check(check: Check, instance: Any, reason: str | None = None) -> CheckResult:
+    """Run one check and return how it ended; ``reason`` says why it is expected to fail.
 
-
-def check_kernel(kernel: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
-    """Check a kernel (instance or class); raises :class:`ConformanceError` with every failure."""
-    return _checked(kernel, Kernel, "a kernel", expected_failures)
-
-
-def check_method(method: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
-    """Check a method of any kind (instance or class); raises :class:`ConformanceError` with every failure."""
-    return _checked(method, Method, "a method", expected_failures)
-
-
-def check_dataset(source: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
-    """Check a data source (instance or class); raises :class:`ConformanceError` with every failure.
-
-    A source that needs files, built without options, is skipped: look at the results, or give it its options.
+    Whatever a component raises is a result, ``SystemExit`` included, so that one broken component hides no other.
+    Raises :class:`UsageError` under ``python -O``, which leaves the assertions out.
     """
-    return _checked(source, DataSource, "a data source", expected_failures)
-
-
-def parametrize_with_checks(components: Iterable[Any], expected_failures: Expected | None = None) -> Any:
-    """Return a ``pytest.mark.parametrize`` over ``component, check``: every component with every check that applies.
-
-    ``expected_failures`` maps names of checks to reasons, for all of the components; these tests are marked
-    ``xfail(strict=True)``, so that a check that passes after all is reported. A test calls ``check(component)``.
-    """
-    import pytest
-
-    instances = [as_instance(component) for component in components]
-    named = {check.__name__ for instance in instances for check in checks_for(instance)}
-    parameters: list[Any] = []
-    for instance in instances:
-        expected = _expected(instance, expected_failures, named)
-        for check in checks_for(instance):
-            reason = expected.get(check.__name__)
-            marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
-            identity = f"{describe(instance)}-{check.__name__}"
-            parameters.append(pytest.param(instance, _under_pytest(check), marks=marks, id=identity))
-    return pytest.mark.parametrize(("component", "check"), parameters)
-
-
-def describe(component: Any) -> str:
-    """Return the component in one short line, for ids and tables."""
-    if isinstance(component, DataSource):
-        options = ",".join(f"{name}={value}" for name, value in component.options.items())
-        return f"{type(component).__name__}({options})"
-    return "".join(str(component).split())
-
-
-def _checked(component: Any, kind: type, what: str, expected_failures: Expected | None) -> list[CheckResult]:
-    instance = as_instance(component)
-    if not isinstance(instance, kind):
-        raise UsageError(f"{component!r} is {type(instance).__name__}; expected {what}")
-    results = run_checks(instance, expected_failures)
-    bad = [r for r in results if r.is_failure]
-    if bad:
-        lines = "\n".join(f"  {r.check}: {r.state}: {r.message}" for r in bad)
-        raise ConformanceError(f"{describe(instance)}: {len(bad)} of {len(results)} checks:\n{lines}")
-    return results
-
-
-def _run(check: Check, instance: Any, reason: str | None) -> CheckResult:
     if not __debug__:
         raise UsageError("the checks are assertions, which python -O leaves out; run without -O and PYTHONOPTIMIZE")
     promise = (check.__doc__ or "").strip()
@@ -146,16 +59,20 @@ def _run(check: Check, instance: Any, reason: str | None) -> CheckResult:
         check(instance)
     except Skipped as skipped:
         return CheckResult(check.__name__, SKIPPED, str(skipped), promise)
-    except Exception as error:
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
         if reason is not None:
             return CheckResult(check.__name__, EXPECTED, reason, promise)
-        return CheckResult(check.__name__, FAILED, _one_line(error), promise)
+        return CheckResult(check.__name__, FAILED, one_line(error), promise)
     if reason is not None:
         return CheckResult(check.__name__, UNEXPECTED, f"remove it from the expected failures ({reason})", promise)
     return CheckResult(check.__name__, PASSED, "", promise)
 
 
-def _under_pytest(check: Check) -> Check:
+def under_pytest(check: Check) -> Check:
+    """Return the check with what it skips told to pytest."""
+
     @functools.wraps(check)
     def run(component: Any) -> None:
         import pytest
@@ -168,20 +85,21 @@ def _under_pytest(check: Check) -> Check:
     return run
 
 
-def _expected(instance: Any, expected: Expected | None, named: set[str]) -> Expected:
+def expected_of(instance: Any, expected: Expected | None, named: set[str]) -> Expected:
+    """Return the expected failures of a component, its own and the given ones.
+
+    Raises UnknownNameError where one names no check of ``named``, :class:`UsageError` where one has no reason.
+    """
     every = {**getattr(instance, "expected_failures", {}), **(expected or {})}
-    _refuse_unknown(every, named)
-    return every
-
-
-def _refuse_unknown(expected: Expected, named: set[str]) -> None:
-    for name, reason in expected.items():
+    for name, reason in every.items():
         if name not in named:
             raise UnknownNameError("check among the expected failures", name, named)
         if not reason.strip():
             raise UsageError(f"expected failure {name!r} has no reason; say why the component cannot pass it")
+    return every
 
 
-def _one_line(error: Exception) -> str:
+def one_line(error: BaseException) -> str:
+    """Return an error in one line, with its type unless it is a failed assertion."""
     text = " ".join(str(error).split()) or "no message"
     return text if isinstance(error, AssertionError) else f"{type(error).__name__}: {text}"

@@ -13,6 +13,6 @@ def announce(record: Mapping[str, Any], warn: Callable[[str], None]) -> None:
     for implementation in registry().manager.hook.zslplat_run_finished.get_hookimpls():
         try:
             implementation.function(**dict.fromkeys(implementation.argnames, record))
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             text = " ".join(str(error).split())
             warn(f"plugin {implementation.plugin_name} failed on a finished run: {type(error).__name__}: {text}")

@@ -2,6 +2,8 @@
 
 from zslplat.api import hookimpl
 
+ZSLPLAT_API = "1"
+
 
 @hookimpl
 def zslplat_kernels() -> dict[str, str]:

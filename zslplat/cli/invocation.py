@@ -1,0 +1,124 @@
+"""One call of the program: whether it shows tracebacks, and where its result goes.
+
+With ``--json`` standard output is one JSON document, in success and in failure: all else that is written there, by
+plugins, libraries or worker processes, goes to standard error. Both options are declared here, once for all commands:
+:func:`with_debug` gives ``--debug`` to every command, :data:`zslplat.cli.options.Json` calls :func:`json_callback`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import sys
+from dataclasses import dataclass
+from typing import Annotated, Any, TextIO
+
+import typer
+
+
+@dataclass
+class Invocation:
+    """What is known of the call: ``debug`` shows tracebacks, ``of_plugin`` says that a plugin's command was called."""
+
+    debug: bool = False
+    of_plugin: bool = False
+
+
+@dataclass
+class _Results:
+    """Standard output, kept for one JSON document, while all others write to standard error."""
+
+    stream: TextIO
+    replaced: Any
+    written: bool = False
+
+
+_results: _Results | None = None
+
+
+def begin_json() -> None:
+    """Keep standard output for the result, until :func:`end_json`."""
+    global _results
+    if _results is not None:
+        return
+    with contextlib.suppress(OSError, ValueError):
+        sys.stdout.flush()
+    stream = os.fdopen(os.dup(1), "w", encoding="utf-8")
+    os.dup2(2, 1)
+    _results = _Results(stream, sys.stdout)
+    sys.stdout = sys.stderr
+
+
+def end_json() -> None:
+    """Give standard output back; does nothing where it was not kept."""
+    global _results
+    if _results is None:
+        return
+    kept, _results = _results, None
+    sys.stdout = kept.replaced
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(kept.stream.fileno(), 1)
+    with contextlib.suppress(OSError, ValueError):
+        kept.stream.close()
+
+
+def write_result(content: Any) -> None:
+    """Write a result as one JSON document on standard output."""
+    text = json.dumps(content, indent=2, default=str)
+    if _results is None:
+        print(text)
+        return
+    _results.written = True
+    print(text, file=_results.stream, flush=True)
+
+
+def write_failure(error: str, exit_code: int) -> None:
+    """Write what went wrong as the JSON document, where JSON was asked for and no result was written."""
+    if _results is not None and not _results.written:
+        with contextlib.suppress(OSError, ValueError):
+            write_result({"error": error, "exit_code": exit_code})
+
+
+def json_callback(value: bool) -> bool:
+    """Begin with JSON as soon as the option is read, before anything of the command runs."""
+    if value:
+        begin_json()
+    return value
+
+
+def _debug_callback(ctx: typer.Context, value: bool) -> None:
+    if value:
+        ctx.find_root().obj.debug = True
+
+
+def with_debug(command: Any) -> Any:
+    """Return the command, group or all commands of a group with the option ``--debug``, unless it has one."""
+    if not any("--debug" in parameter.opts for parameter in command.params):
+        command.params.append(_debug_option())
+    for below in getattr(command, "commands", {}).values():
+        with_debug(below)
+    return command
+
+
+def _debug_option() -> Any:
+    """Return the option as Typer makes it of a declaration, whose own classes differ from version to version."""
+
+    def declared(
+        debug: Annotated[
+            bool,
+            typer.Option(
+                "--debug",
+                help="Show tracebacks.",
+                rich_help_panel="Output",
+                callback=_debug_callback,
+                is_eager=True,
+                expose_value=False,
+            ),
+        ] = False,
+    ) -> None:
+        return
+
+    single = typer.Typer(add_completion=False)
+    single.command()(declared)
+    return next(p for p in typer.main.get_command(single).params if "--debug" in p.opts)

@@ -1,0 +1,155 @@
+"""Which checks a component has to pass, by its kind, and how they are run: one by one, all at once, or under pytest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from zslplat.data.source import DataSource
+from zslplat.errors import UsageError
+from zslplat.kernels.base import Kernel
+from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.methods.base import Method
+from zslplat.tasks.base import Task
+from zslplat.testing.coding import CODING_CHECKS
+from zslplat.testing.datasets import DATASET_CHECKS
+from zslplat.testing.derivatives import DERIVATIVE_CHECKS
+from zslplat.testing.exemplars import EXEMPLAR_CHECKS
+from zslplat.testing.exercise import exercise_of
+from zslplat.testing.isolation import ISOLATION_CHECKS
+from zslplat.testing.kernels import KERNEL_CHECKS
+from zslplat.testing.method_checks import COMMON_CHECKS, another_seed_gives_another_result, objective_never_rises
+from zslplat.testing.running import (
+    Check,
+    CheckResult,
+    ConformanceError,
+    Expected,
+    as_instance,
+    expected_of,
+    run_check,
+    under_pytest,
+)
+from zslplat.testing.selection import SELECTION_CHECKS
+from zslplat.testing.tasks import TASK_CHECKS
+from zslplat.testing.zero_shot import zero_shot_checks
+
+_CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
+    "zero-shot": zero_shot_checks,
+    "coding": lambda method: CODING_CHECKS,
+    "feature-selection": lambda method: SELECTION_CHECKS,
+    "exemplar": lambda method: EXEMPLAR_CHECKS,
+}
+
+
+def method_checks(method: Method) -> tuple[Check, ...]:
+    """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
+    exercise_of(method)  # refuses a kind that has no checks
+    declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
+    declared += (another_seed_gives_another_result,) if method.is_random else ()
+    return COMMON_CHECKS + ISOLATION_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
+
+
+def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:
+    """Return the checks for a kernel, with those of derivatives where it offers them."""
+    return KERNEL_CHECKS + (DERIVATIVE_CHECKS if isinstance(kernel, InnerProductKernel) else ())
+
+
+# Base class, what messages call such a component, and its checks.
+_KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
+    (Kernel, "a kernel", kernel_checks),
+    (Method, "a method", method_checks),
+    (DataSource, "a data source", lambda source: DATASET_CHECKS),
+    (Task, "a task", lambda task: TASK_CHECKS),
+)
+
+
+def checks_for(component: Any) -> tuple[Check, ...]:
+    """Return the checks that apply to a component (an instance, or a class that is built with its defaults).
+
+    Raises :class:`UsageError` for what is of no kind that has checks.
+    """
+    instance = as_instance(component)
+    for base, _, checks in _KINDS:
+        if isinstance(instance, base):
+            return checks(instance)
+    *kinds, last = (what for _, what, _ in _KINDS)
+    expected = f"{', '.join(kinds)} or {last}"
+    raise UsageError(f"{component!r} is {type(instance).__name__}; expected {expected}")
+
+
+def run_checks(component: Any, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Run all checks that apply and return how each ended; raises UnknownNameError for an expected failure of none."""
+    instance = as_instance(component)
+    checks = checks_for(instance)
+    expected = expected_of(instance, expected_failures, {check.__name__ for check in checks})
+    return [run_check(check, instance, expected.get(check.__name__)) for check in checks]
+
+
+def check_kernel(kernel: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Check a kernel (instance or class); raises :class:`ConformanceError` with every failure."""
+    return _checked(kernel, Kernel, "a kernel", expected_failures)
+
+
+def check_method(method: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Check a method of any kind (instance or class); raises :class:`ConformanceError` with every failure."""
+    return _checked(method, Method, "a method", expected_failures)
+
+
+def check_dataset(source: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Check a data source (instance or class); raises :class:`ConformanceError` with every failure.
+
+    A source that needs files, built without options, is skipped: look at the results, or give it its options.
+    """
+    return _checked(source, DataSource, "a data source", expected_failures)
+
+
+def check_task(task: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:
+    """Check a task (instance or class); raises :class:`ConformanceError` with every failure.
+
+    A task that takes none of the kit's small data sets offers one of its own in a method ``example_dataset()``.
+    """
+    return _checked(task, Task, "a task", expected_failures)
+
+
+def parametrize_with_checks(components: Iterable[Any], expected_failures: Expected | None = None) -> Any:
+    """Return a ``pytest.mark.parametrize`` over ``component, check``: every component with every check that applies.
+
+    ``expected_failures`` maps names of checks to reasons, for all of the components; these tests are marked
+    ``xfail(strict=True)``, so that a check that passes after all is reported. A test calls ``check(component)``.
+    """
+    import pytest
+
+    instances = [as_instance(component) for component in components]
+    named = {check.__name__ for instance in instances for check in checks_for(instance)}
+    parameters: list[Any] = []
+    for instance in instances:
+        expected = expected_of(instance, expected_failures, named)
+        for check in checks_for(instance):
+            reason = expected.get(check.__name__)
+            marks = [] if reason is None else [pytest.mark.xfail(reason=reason, strict=True)]
+            identity = f"{describe(instance)}-{check.__name__}"
+            parameters.append(pytest.param(instance, under_pytest(check), marks=marks, id=identity))
+    return pytest.mark.parametrize(("component", "check"), parameters)
+
+
+def describe(component: Any) -> str:
+    """Return the component in one short line, for ids and tables."""
+    if isinstance(component, DataSource):
+        options = ",".join(f"{name}={value}" for name, value in component.options.items())
+        return f"{type(component).__name__}({options})"
+    if isinstance(component, Task):
+        options = ",".join(f"{n}={getattr(component, n, None)!r}" for n in component.parameters)
+        return f"{type(component).__name__}({options})"
+    return "".join(str(component).split())
+
+
+def _checked(component: Any, kind: type, what: str, expected_failures: Expected | None) -> list[CheckResult]:
+    instance = as_instance(component)
+    if not isinstance(instance, kind):
+        raise UsageError(f"{component!r} is {type(instance).__name__}; expected {what}")
+    results = run_checks(instance, expected_failures)
+    bad = [r for r in results if r.is_failure]
+    if bad:
+        lines = "\n".join(f"  {r.check}: {r.state}: {r.message}" for r in bad)
+        raise ConformanceError(f"{describe(instance)}: {len(bad)} of {len(results)} checks:\n{lines}")
+    return results

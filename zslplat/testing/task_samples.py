@@ -1,0 +1,223 @@
+"""What tasks are checked on: small data sets, and methods of every kind that guess, that work, or that fail."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from scipy import linalg
+
+from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.errors import DataError, UsageError
+from zslplat.methods.base import Arrays, Method
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
+from zslplat.methods.selection.base import FeatureSelector
+from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.space import Space
+from zslplat.tasks.base import Task
+from zslplat.testing.running import Skipped
+
+SEEN, UNSEEN, ROWS, ATTRIBUTES, FEATURES = 10, 4, 12, 6, 8
+# A third of the rows of every seen class is kept for testing.
+KEPT = 4
+
+
+def data_sets() -> list[Dataset]:
+    """Return data sets of the usual forms: seen and unseen test rows, unseen ones alone, samples of all classes.
+
+    Every row of X is unique, so that it is found again in the arrays of a problem. Rows come in no order.
+    """
+    rng = np.random.default_rng(31)
+    classes = SEEN + UNSEEN
+    S = rng.random((classes, ATTRIBUTES))
+    y = rng.permutation(np.repeat(np.arange(classes), ROWS))
+    shown = S[y] - 0.5 + 0.03 * rng.normal(size=(len(y), ATTRIBUTES))
+    X = (3 + shown @ rng.normal(size=(ATTRIBUTES, FEATURES))).astype(np.float32)
+    # The how-manieth of its class a row is.
+    turn = np.array([np.count_nonzero(y[:i] == y[i]) for i in range(len(y))])
+    seen, kept = y < SEEN, turn < KEPT
+    rows = np.arange(len(y))
+    generalised = Dataset(
+        "kit-zero-shot",
+        X,
+        y,
+        tuple(f"class {chr(97 + c)}" for c in range(classes)),
+        {"attributes": SignatureSet(S)},
+        "attributes",
+        {"train": rows[seen & ~kept], "test_seen": rows[seen & kept], "test_unseen": rows[~seen]},
+    )
+    conventional = replace(generalised, splits={"train": rows[seen], "test_unseen": rows[~seen]})
+    samples = replace(generalised, splits={"train": rows[~kept], "test": rows[kept]})
+    return [generalised, conventional, samples, replace(generalised, splits={})]
+
+
+def data_for(task: Task) -> Dataset:
+    """Return the first of the data sets that the task takes; a task may offer its own as ``example_dataset()``.
+
+    Raises AssertionError with the task's own words where it takes none.
+    """
+    if hasattr(task, "example_dataset"):
+        example: Dataset = task.example_dataset()
+        return example
+    causes = []
+    for dataset in data_sets():
+        try:
+            task.validation(dataset)
+            task.test(dataset)
+        except (DataError, UsageError) as error:
+            causes.append(f"{', '.join(dataset.splits) or 'no splits'}: {error}")
+        else:
+            return dataset
+    raise AssertionError(
+        "the task takes none of the kit's data sets; give it a method example_dataset() that returns a small one "
+        f"({'; '.join(causes)})"
+    )
+
+
+def reordered(dataset: Dataset) -> Dataset:
+    """Return the same data with rows and classes in another order."""
+    rng = np.random.default_rng(32)
+    rows, classes = rng.permutation(len(dataset.X)), rng.permutation(len(dataset.class_names))
+    place = np.argsort(rows)
+    signatures = {
+        name: replace(signature, values=signature.values[rows if signature.per_row else classes])
+        for name, signature in dataset.signatures.items()
+    }
+    return replace(
+        dataset,
+        X=dataset.X[rows],
+        y=np.argsort(classes)[dataset.y[rows]],
+        class_names=tuple(dataset.class_names[c] for c in classes),
+        signatures=signatures,
+        splits={name: np.sort(place[index]) for name, index in dataset.splits.items()},
+        known_fingerprint="",
+    )
+
+
+def noise(dataset: Dataset) -> Dataset:
+    """Return the data with features that tell nothing of the classes."""
+    X = np.random.default_rng(33).normal(size=dataset.X.shape).astype(dataset.X.dtype)
+    return replace(dataset, X=X, known_fingerprint="")
+
+
+class _Player:
+    """How a method of the kit plays: ``works``, ``guesses`` (from its seed), gives ``nan``, or a ``wrong-shape``."""
+
+    def __init__(self, play: str = "works", seed: int = 0) -> None:
+        self.play = play
+        self.seed = seed
+        self._rng = np.random.default_rng(seed)
+
+    def _shown(self, scores: np.ndarray) -> np.ndarray:
+        if self.play == "guesses":
+            return self._rng.normal(size=scores.shape)
+        if self.play == "nan":
+            return np.full(scores.shape, np.nan)
+        return scores[:-1] if self.play == "wrong-shape" else scores
+
+
+class ZeroShotPlayer(_Player, ZeroShotMethod):
+    """Ridge regression from features to signatures."""
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> ZeroShotPlayer:
+        """Fit on rows X (n, d), labels y (n,) and signatures S (c, a)."""
+        X = _with_constant(X)
+        self.W_ = linalg.solve(X.T @ X + 1e-3 * np.eye(X.shape[1]), X.T @ S[y], assume_a="pos")
+        return self
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return 2 x W s' - |s|^2."""
+        return self._shown(2 * _with_constant(X) @ self.W_ @ S.T - (S * S).sum(axis=1))
+
+
+class CodingPlayer(_Player, Method):
+    """Codes are distances from class means."""
+
+    kind = "coding"
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
+        """Prepare nothing."""
+        return {}
+
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+        """Prepare nothing."""
+        return {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> CodingPlayer:
+        """Fit on rows X (n, d) and labels y (n,)."""
+        self.means_ = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(y.max() + 1)])
+        return self
+
+    def transform(self, X: np.ndarray) -> np.ndarray:
+        """Return minus the squared distances from all class means."""
+        return -((X[:, None] - self.means_) ** 2).sum(axis=2)
+
+    def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
+        """Return the codes."""
+        return self._shown(self.transform(X))
+
+
+class SelectionPlayer(_Player, FeatureSelector):
+    """Features by the spread of class means, relative to that of the rows."""
+
+    def fit(
+        self,
+        X: np.ndarray,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> SelectionPlayer:
+        """Score the features of rows X (n, d) with labels y (n,)."""
+        means = np.stack([X[y == c].mean(axis=0, dtype=np.float64) for c in range(len(S))])
+        scores = self._shown(means.var(axis=0) / X.var(axis=0, dtype=np.float64))
+        return self._rank(np.abs(scores))
+
+
+class ExemplarPlayer(_Player, ExemplarMethod):
+    """Cosine of what differs from the mean of the negatives."""
+
+    def fit(self, negatives: Any, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarPlayer:
+        """Fit on negatives (n, d)."""
+        self.mean_ = np.asarray(negatives, dtype=np.float64).mean(axis=0)
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+        """Return rows of length 1."""
+        rows = X - self.mean_
+        return Encoding(rows / np.linalg.norm(rows, axis=1, keepdims=True))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return the cosines."""
+        return self._shown(A.vectors @ B.vectors.T)
+
+
+_PLAYERS: dict[str, Any] = {
+    "zero-shot": ZeroShotPlayer,
+    "coding": CodingPlayer,
+    "feature-selection": SelectionPlayer,
+    "exemplar": ExemplarPlayer,
+}
+
+
+def player(task: Task, play: str, seed: int = 0) -> Any:
+    """Return a method for the task; raises :class:`Skipped` for a kind of methods that the kit does not know."""
+    if task.kind not in _PLAYERS:
+        raise Skipped(f"the kit has no method of kind {task.kind!r} to run this task with")
+    return _PLAYERS[task.kind](play, seed)
+
+
+def _with_constant(X: np.ndarray) -> np.ndarray:
+    return np.column_stack([np.asarray(X, dtype=np.float64), np.ones(len(X))])

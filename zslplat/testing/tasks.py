@@ -1,0 +1,364 @@
+"""What every task promises: validation apart from the test, honest chance, metrics that depend on no order.
+
+Checks run on small data sets of the usual forms (:mod:`zslplat.testing.task_samples`), with methods of the kit.
+"""
+
+from __future__ import annotations
+
+import inspect
+import math
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
+from zslplat.space import Parameter
+from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
+from zslplat.testing.kernels import assert_importable
+from zslplat.testing.running import Check, Skipped
+from zslplat.testing.spaces import illegal_values, undocumented
+from zslplat.testing.task_samples import data_for, noise, player, reordered
+
+GUESSES = 30
+# Kinds of methods that are judged on classes which they were not fitted on.
+NEW_CLASSES = ("zero-shot", "feature-selection", "exemplar")
+# Clusters start at rows that are drawn by their place; means over some starts differ by so much.
+DRAWN = {"feature-selection": 0.15}
+
+
+def declarations_are_complete(task: Task) -> None:
+    """Name, summary, kind, primary metric and every option are declared; options have legal defaults."""
+    cls = type(task)
+    for name in ("name", "kind"):
+        value = getattr(cls, name, None)
+        assert isinstance(value, str), f"{cls.__name__} declares no {name}; set the class attribute {name} to a text"
+        assert value.strip(), f"{name} is empty"
+    primary = getattr(cls, "primary", None)
+    assert isinstance(primary, Metric), (
+        f"{cls.__name__} declares no primary metric; set the class attribute primary = Metric(name)"
+    )
+    assert (inspect.getdoc(cls) or "").strip(), f"{cls.__name__} has no docstring"
+    assert cls.summary.strip(), f"{cls.__name__} has no summary, which lists show beside its name"
+    assert isinstance(cls.parameters, Mapping), "parameters is no mapping of names to Parameter"
+    strange = [name for name, p in cls.parameters.items() if not isinstance(p, Parameter)]
+    assert not strange, f"{', '.join(strange)} among the parameters is no Parameter"
+    missing = undocumented(cls.parameters)
+    assert not missing, f"no description for {', '.join(missing)}"
+    taken = inspect.signature(cls).parameters
+    assert set(taken) == set(cls.parameters), f"constructor takes {sorted(taken)}, declared {sorted(cls.parameters)}"
+    for name, parameter in taken.items():
+        assert parameter.default is not inspect.Parameter.empty, f"{name} has no default"
+        legal = cls.parameters[name].legal
+        assert legal.contains(parameter.default), f"the default {name}={parameter.default!r} is not legal ({legal})"
+    assert cls.preprocessed.get("features"), "preprocessed names no arrays for the role features"
+
+
+def options_that_are_not_legal_are_refused(task: Task) -> None:
+    """A value outside the legal domain of an option raises UsageError."""
+    for name, parameter in type(task).parameters.items():
+        for bad in illegal_values(parameter.legal):
+            try:
+                type(task)(**{name: bad})
+            except UsageError:
+                continue
+            raise AssertionError(f"{name}={bad!r} is accepted; expected UsageError")
+
+
+def class_is_importable(task: Task) -> None:
+    """Another process can import the class by module and name."""
+    assert_importable(type(task))
+
+
+def validation_is_built_from_training_rows_only(task: Task) -> None:
+    """Other features and labels of the test rows leave every array of the validation problems as it is."""
+    dataset = data_for(task)
+    tested = [index for name, index in dataset.splits.items() if name != "train"]
+    if not tested:
+        raise Skipped("the data set that the task takes has no test rows of its own")
+    rng = np.random.default_rng(34)
+    X, y = dataset.X.copy(), dataset.y.copy()
+    for index in tested:
+        X[index] = 100 + 10 * rng.normal(size=X[index].shape)
+        y[index] = np.roll(y[index], 1) if y.ndim > 1 else rng.permutation(y[index])
+    _assert_same_problems(
+        _validation(task, replace(dataset, X=X, y=y, known_fingerprint="")),
+        _validation(task, dataset),
+        "with other test rows and labels",
+    )
+
+
+def test_problem_holds_all_rows(task: Task) -> None:
+    """The test problem is fitted on all rows that validation knows, and scores all rows of the splits it takes."""
+    dataset, problem = _data_and_test(task)
+    trained, scored = _rows(task, dataset, problem)
+    known: set[int] = set()
+    for fold in _validation(task, dataset):
+        known |= set().union(*_rows(task, dataset, fold))
+    missing = sorted(known - trained)
+    assert not missing, f"{len(missing)} rows of validation are not trained on for the test, first row {missing[0]}"
+    whole = []
+    for name in (name for name in dataset.splits if name != "train"):
+        rows = set(dataset.rows(name).tolist())
+        assert not rows & trained, f"{len(rows & trained)} rows of {name!r} are trained on"
+        assert not rows & scored or rows <= scored, f"only {len(rows & scored)} of {len(rows)} rows of {name!r} scored"
+        whole += [name] if rows <= scored else []
+    assert whole or not dataset.splits, "the test problem scores no split of the data set"
+
+
+def rows_that_are_scored_are_not_trained_on(task: Task) -> None:
+    """No problem scores a row that it trains on."""
+    dataset, test = _data_and_test(task)
+    for problem in [*_validation(task, dataset), test]:
+        trained, scored = _rows(task, dataset, problem)
+        both = sorted(trained & scored)
+        assert not both, f"{problem.name}: row {both[0]} is trained on and scored"
+
+
+def folds_hold_out_whole_classes(task: Task) -> None:
+    """Where methods are judged on new classes, the scored rows of every fold come from at least two of them."""
+    if task.kind not in NEW_CLASSES:
+        return
+    dataset = data_for(task)
+    for problem in _validation(task, dataset):
+        trained, scored = (dataset.y[sorted(rows)] for rows in _rows(task, dataset, problem))
+        new = np.setdiff1d(scored, trained)
+        assert len(new) >= 2, f"{problem.name}: {len(new)} of the scored classes have no training row; expected two"
+        # A task that scores seen classes, too, says which of its candidates they are.
+        generalised = np.any(problem.inputs.get("seen", False))
+        both = np.intersect1d(scored, trained)
+        assert generalised or not len(both), (
+            f"{problem.name}: class {dataset.class_names[both[0]]!r} is trained on and scored; hold out whole classes"
+            if len(both)
+            else ""
+        )
+
+
+def problems_hold_copies(task: Task) -> None:
+    """No array of a problem shares its memory with the data set, which holds what is to be scored."""
+    dataset, test = _data_and_test(task)
+    for problem in [*_validation(task, dataset), test]:
+        for name, array in {**problem.inputs, **problem.truth}.items():
+            for what, own in (("X", dataset.X), ("y", dataset.y)):
+                assert not np.may_share_memory(array, own), (
+                    f"{problem.name}: {name} is a view of the data set's {what}; copy the rows out"
+                )
+
+
+def same_seed_gives_the_same_problems(task: Task) -> None:
+    """Problems follow from data and seed alone, whatever NumPy's global random state, which they leave alone."""
+    dataset = data_for(task)
+    first = [*_validation(task, dataset), _test(task, dataset)]
+    state = np.random.get_state()  # noqa: NPY002
+    try:
+        np.random.seed(987)  # noqa: NPY002
+        before = repr(np.random.get_state())  # noqa: NPY002
+        second = [*_validation(task, dataset), _test(task, dataset)]
+        after = repr(np.random.get_state())  # noqa: NPY002
+    finally:
+        np.random.set_state(state)  # noqa: NPY002
+    assert after == before, "the global random state was used; pass a numpy.random.Generator made from the seed"
+    _assert_same_problems(second, first, "the second time")
+
+
+def missing_data_is_refused(task: Task) -> None:
+    """Without a split, without signatures, with one class or several labels per row: DataError, or it works."""
+    dataset = data_for(task)
+    labels = np.zeros((len(dataset.y), len(dataset.class_names)), dtype=np.int64)
+    labels[np.arange(len(labels)), dataset.y] = 1
+    cases: dict[str, dict[str, Any]] = {
+        "without splits": {"splits": {}},
+        "without signatures": {"signatures": {}, "default_signatures": ""},
+        "with several labels per row": {"y": labels},
+    }
+    for split in dataset.splits:
+        cases[f"without the split {split}"] = {"splits": {n: i for n, i in dataset.splits.items() if n != split}}
+    if "train" in dataset.splits:
+        rows = dataset.rows("train")
+        one = {**dataset.splits, "train": rows[dataset.y[rows] == dataset.y[rows[0]]]}
+        cases["with one class to train on"] = {"splits": one}
+    for what, changes in cases.items():
+        for build in (_validation, _test):
+            try:
+                build(task, replace(dataset, known_fingerprint="", **changes))
+            except (DataError, UsageError):
+                continue
+            except Exception as error:
+                raise AssertionError(
+                    f"data {what} gives {type(error).__name__} ({error}) in {build.__name__.strip('_')}; "
+                    "expected DataError"
+                ) from error
+
+
+def scoring_gives_the_primary_metric(task: Task) -> None:
+    """score returns finite numbers, the primary metric among them; full adds tables and changes no number."""
+    dataset, test = _data_and_test(task)
+    folds = _validation(task, dataset)
+    carried = task.carry([_outcome(task, fold, player(task, "works"), {}) for fold in folds])
+    outputs = _outputs(task, test, player(task, "works"))
+    plain, full = (_scored(task, test, outputs, carried, full=full) for full in (False, True))
+    name = task.primary.name
+    assert name in plain.metrics, f"the primary metric {name!r} is not among the metrics: {', '.join(plain.metrics)}"
+    for metric, value in plain.metrics.items():
+        number = isinstance(value, int | float | np.number) and math.isfinite(value)
+        assert number, f"{metric} is {value!r}; expected a finite number"
+    assert {n: full.metrics.get(n) for n in plain.metrics} == plain.metrics, "full=True gives other numbers"
+
+
+def a_method_that_works_beats_chance(task: Task) -> None:
+    """On easy data a sensible method does better than chance, in validation and in the test."""
+    dataset, test = _data_and_test(task)
+    for problem in [*_validation(task, dataset), test]:
+        value = _outcome(task, problem, player(task, "works"), {}).metrics[task.primary.name]
+        chance = task.chance(problem)
+        better = value > chance if task.primary.maximise else value < chance
+        assert better, f"{problem.name}: {task.primary.name} {value:.3f} of a method that works; chance is {chance:.3f}"
+
+
+def chance_is_what_guesses_reach(task: Task) -> None:
+    """The mean of random outputs, on features that tell nothing, is the value that chance() returns."""
+    dataset = noise(data_for(task))
+    problem = _test(task, dataset)
+    count = 5 if task.kind in DRAWN else GUESSES
+    values = [
+        _outcome(task, problem, player(task, "guesses", seed), {}).metrics[task.primary.name] for seed in range(count)
+    ]
+    found, chance = float(np.mean(values)), task.chance(problem)
+    # Four standard errors of the mean; guesses that are clustered or ranked are not quite those of the formula.
+    allowed = 4 * float(np.std(values, ddof=1)) / math.sqrt(count) + DRAWN.get(task.kind, 0.02) * abs(found)
+    assert abs(found - chance) <= allowed, f"guesses reach {found:.4f} (+- {allowed:.4f}), chance() says {chance:.4f}"
+
+
+def metrics_do_not_depend_on_any_order(task: Task) -> None:
+    """The same data with rows and classes in another order give the same metrics."""
+    dataset, test = _data_and_test(task)
+    direct = _outcome(task, test, player(task, "works"), {}).metrics
+    found = _outcome(task, _test(task, reordered(dataset)), player(task, "works"), {}).metrics
+    allowed = DRAWN.get(task.kind, 1e-9)
+    for name, value in direct.items():
+        assert abs(found[name] - value) <= allowed, (
+            f"{name} is {value:.6f}, and {found[name]:.6f} for the same data with rows and classes in another order"
+        )
+
+
+def drawing_every_unit_once_changes_nothing(task: Task) -> None:
+    """The bootstrap metrics of a draw that has every unit once are the metrics themselves."""
+    _, problem = _data_and_test(task)
+    units = task.units(problem)
+    if units is None:
+        return
+    ids, strata = units
+    assert len(ids) == len(strata), f"{len(ids)} units in {len(strata)} strata"
+    outputs = _outputs(task, problem, player(task, "works"))
+    metrics = _scored(task, problem, outputs, {}, full=False).metrics
+    for name, values in task.resampled(problem, outputs, {}, np.ones((1, len(ids)), dtype=np.int64)).items():
+        assert np.shape(values) == (1,), f"{name} of one draw has shape {np.shape(values)}"
+        assert name in metrics, f"{name} is resampled but is no metric"
+        assert abs(values[0] - metrics[name]) <= 1e-9, f"{name} is {metrics[name]:.6f}; resampled it is {values[0]:.6f}"
+
+
+def unusable_outputs_are_refused(task: Task) -> None:
+    """A method that returns NaN, or scores of another shape, gives MethodError and no value."""
+    problem = _test(task, data_for(task))
+    for play in ("nan",) if task.kind in DRAWN else ("nan", "wrong-shape"):
+        try:
+            value = _outcome(task, problem, player(task, play), {}).metrics.get(task.primary.name)
+        except MethodError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{play}: {type(error).__name__} ({error}); expected MethodError") from error
+        raise AssertionError(f"outputs that are {play} are scored ({value}); expected MethodError")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", OutcomeWarning)
+        yield
+
+
+def _validation(task: Task, dataset: Dataset) -> list[Problem]:
+    with _quiet():
+        problems = task.validation(dataset)
+    assert problems, "validation returns no problem"
+    return problems
+
+
+def _test(task: Task, dataset: Dataset) -> Problem:
+    with _quiet():
+        return task.test(dataset)
+
+
+def _data_and_test(task: Task) -> tuple[Dataset, Problem]:
+    dataset = data_for(task)
+    return dataset, _test(task, dataset)
+
+
+def _outputs(task: Task, problem: Problem, method: Any) -> Arrays:
+    with _quiet():
+        found = list(task.run(method, problem, {}))
+    assert found, "run yields nothing"
+    steps = [step for step, _ in found]
+    assert steps == list(range(1, len(steps) + 1)), f"run yields the steps {steps[:4]}, expected 1, 2, ..."
+    return found[-1][1]
+
+
+def _scored(task: Task, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    with _quiet():
+        return task.score(problem, outputs, carried, full=full)
+
+
+def _outcome(task: Task, problem: Problem, method: Any, carried: Mapping[str, Any]) -> Outcome:
+    return _scored(task, problem, _outputs(task, problem, method), carried, full=False)
+
+
+def _rows(task: Task, dataset: Dataset, problem: Problem) -> tuple[set[int], set[int]]:
+    """Return the rows of the data set that are trained on, and the others that the method is given."""
+    place = {row.tobytes(): i for i, row in enumerate(np.ascontiguousarray(dataset.X))}
+    first = {group[0] for group in task.preprocessing_groups("features")}
+    trained: set[int] = set()
+    others: set[int] = set()
+    for name, array in problem.inputs.items():
+        if array.ndim != dataset.X.ndim or array.shape[1:] != dataset.X.shape[1:]:
+            continue
+        found = [place.get(row.tobytes()) for row in np.ascontiguousarray(array.astype(dataset.X.dtype))]
+        (trained if name in first else others).update(row for row in found if row is not None)
+    if not trained or not others:
+        raise Skipped(f"{problem.name}: rows of the data set are not recognised among the inputs")
+    return trained, others
+
+
+def _assert_same_problems(found: list[Problem], expected: list[Problem], when: str) -> None:
+    assert [p.name for p in found] == [p.name for p in expected], f"other problems {when}"
+    for one, other in zip(found, expected, strict=True):
+        for what in ("inputs", "truth"):
+            arrays, others = getattr(one, what), getattr(other, what)
+            assert set(arrays) == set(others), f"{one.name}: other {what} {when}"
+            for name, array in arrays.items():
+                same = np.array_equal(array, others[name], equal_nan=array.dtype.kind == "f")
+                assert same, f"{one.name}: {name} ({what}) is another {when}"
+        assert dict(one.meta) == dict(other.meta), f"{one.name}: other meta {when}"
+
+
+TASK_CHECKS: tuple[Check, ...] = (
+    declarations_are_complete,
+    options_that_are_not_legal_are_refused,
+    class_is_importable,
+    validation_is_built_from_training_rows_only,
+    test_problem_holds_all_rows,
+    rows_that_are_scored_are_not_trained_on,
+    folds_hold_out_whole_classes,
+    problems_hold_copies,
+    same_seed_gives_the_same_problems,
+    missing_data_is_refused,
+    scoring_gives_the_primary_metric,
+    a_method_that_works_beats_chance,
+    chance_is_what_guesses_reach,
+    metrics_do_not_depend_on_any_order,
+    drawing_every_unit_once_changes_nothing,
+    unusable_outputs_are_refused,
+)
