@@ -15,7 +15,7 @@ import os
 import shutil
 import tempfile
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -35,8 +35,13 @@ def key_of(*parts: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()[:32]
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
-    """Write an entry atomically; an entry that is already there is left as it is."""
+def write_arrays(
+    folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, apart: Sequence[str] = ()
+) -> None:
+    """Write an entry atomically; an entry that is already there is left as it is.
+
+    ``apart``: what names may begin with, before a ``/``; the files of these arrays lie in a folder of that name.
+    """
     if folder.exists():
         return
     folder.parent.mkdir(parents=True, exist_ok=True)
@@ -44,8 +49,10 @@ def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[s
     try:
         files = {}
         for number, (name, array) in enumerate(arrays.items()):
-            np.save(temporary / f"{number}.npy", np.asarray(array), allow_pickle=False)
-            files[name] = f"{number}.npy"
+            part = name.partition("/")[0]
+            files[name] = f"{part}/{number}.npy" if part in apart else f"{number}.npy"
+            (temporary / files[name]).parent.mkdir(exist_ok=True)
+            np.save(temporary / files[name], np.asarray(array), allow_pickle=False)
         checks = {file: file_check(temporary / file) for file in files.values()}
         content = {"arrays": files, "meta": meta, "checks": checks}
         (temporary / "entry.json").write_text(json.dumps({**content, "whole": key_of(content)}))

@@ -10,7 +10,7 @@ have given the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -48,7 +48,7 @@ class Fold:
         self._trained: list[str] = []
         self._latest_scored: list[str] = []
         self._kept_scored: list[str] = []
-        self._training = task.run(method, problem, statistics)
+        self._training: Iterator[tuple[int, Arrays]] = task.run(method, problem, statistics)
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
         self._kept_outputs: Arrays = {}
@@ -127,7 +127,9 @@ class Fold:
         if job.artifacts is not None:
             several = len(job.problems) > 1
             self._write(job.artifacts / self.problem.name if several else job.artifacts, outcome)
+        # Its method is let go wherever it runs.
         self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
+        self._training = iter(())
         return outcome
 
     def _score(self, outputs: Arrays) -> None:
