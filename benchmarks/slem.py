@@ -229,7 +229,7 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
 
 def _joined(tests: list[Problem]) -> Problem:
     """Return the test problems of several draws, tuned one by one, as one problem."""
-    inputs = {"queries" + _suffix(i): p.inputs["queries"] for i, p in enumerate(tests)}
+    inputs = {"queries" + _suffix(i): p.truth["queries"] for i, p in enumerate(tests)}
     truth = {name + _suffix(i): p.truth[name] for i, p in enumerate(tests) for name in ("y", "row")}
     names = max((p.meta["classes"] for p in tests), key=len)
     return Problem("test", inputs, truth, {**tests[0].meta, "classes": names, "draws": len(tests)})

@@ -31,7 +31,7 @@ from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
 # What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
-ANSWERED = ("numpy", "zslplat.figures", "zslplat.tables", "zslplat.methods.base")
+ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.preprocessing")
 
 
 def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:

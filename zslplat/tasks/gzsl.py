@@ -243,7 +243,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
         metrics = {"AUSUC": resampled_ausuc(counts, scores, y, seen)}
         for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
-            rows = problem.inputs[f"rows:{request}"]
+            rows = problem.truth[f"rows:{request}"]
             correct = np.argmax(outputs[request], axis=1) == _own_labels(problem, request)
             metrics[name] = resampled_means(counts[:, rows], correct, y[rows])
         biases = {"U_to_T S_to_T H": 0.0}
@@ -264,7 +264,7 @@ class GeneralizedZeroShot(ZeroShotTask):
 
 def _own_labels(problem: Problem, request: str) -> np.ndarray:
     """Return the true classes of a request's rows, counted within the request's classes."""
-    y = problem.truth["y_pool"][problem.inputs[f"rows:{request}"]]
+    y = problem.truth["y_pool"][problem.truth[f"rows:{request}"]]
     return np.searchsorted(problem.inputs[f"classes:{request}"], y)
 
 
