@@ -231,8 +231,8 @@ def _print_table(found: dict[str, list[tuple[float, np.ndarray]]], tests: list[P
 def _joined(tests: list[Problem]) -> Problem:
     """Return the test problems of several draws, tuned one by one, as one problem."""
     named = list(zip(suffixes_of(len(tests)), tests, strict=True))
-    inputs = {"queries" + suffix: p.inputs["queries"] for suffix, p in named}
-    truth = {name + suffix: p.truth[name] for suffix, p in named for name in ("y", "row")}
+    inputs = {}
+    truth = {name + suffix: p.truth[name] for suffix, p in named for name in ("y", "row", "queries")}
     names = max((p.meta["classes"] for p in tests), key=len)
     return Problem("test", inputs, truth, {**tests[0].meta, "classes": names, "draws": len(tests)})
 

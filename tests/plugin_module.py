@@ -195,6 +195,14 @@ class Spy(Plain):
 
     def fit(self, X, y, S, *, statistics=None):
         super().fit(X, y, S)
+        self.look()
+        return self
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        self.look()
+        return super().decision_function(X, S)
+
+    def look(self):
         self.found_ = 0
         arrays = [o for o in gc.get_objects() if isinstance(o, np.ndarray)]
         for module in list(sys.modules.values()):
@@ -214,7 +222,6 @@ class Spy(Plain):
                 self.found_ += 1
         if self.found_:
             raise MethodError(f"found {self.found_} arrays with test data")
-        return self
 
 
 class Marked(DataSource):

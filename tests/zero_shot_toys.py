@@ -74,18 +74,26 @@ def assert_no_test_value(problem):
             assert array.size == 0 or np.abs(array).max() < SENTINEL / 2, key
 
 
+class Kept(list):
+    """A list that copies of its owner share."""
+
+    def __deepcopy__(self, memo):
+        return self
+
+
 class Bilinear(ZeroShotMethod):
     """Least squares from rows to signatures; records what it was given."""
 
     def fit(self, X, y, S, *, statistics=None, **signature):
         self.statistics_, self.signature_ = statistics, signature
+        self.calls_, self.score_statistics_ = Kept(), Kept()
         target = S[np.asarray(y)] if not signature else S[np.searchsorted(signature["signature_class"], y)]
         self.W_ = np.linalg.lstsq(X.astype(float), target, rcond=None)[0]
         return self
 
     def decision_function(self, X, S, *, seen=None, statistics=None, **signature):
-        self.calls_ = [*getattr(self, "calls_", []), (X.shape, S.shape, None if seen is None else seen.tolist())]
-        self.score_statistics_ = [*getattr(self, "score_statistics_", []), statistics]
+        self.calls_.append((X.shape, S.shape, None if seen is None else seen.tolist()))
+        self.score_statistics_.append(statistics)
         scores = X @ self.W_ @ S.T
         if signature:
             assert set(signature["signature_class"].tolist()) == set(range(len(seen)))

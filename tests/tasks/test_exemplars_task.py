@@ -72,7 +72,7 @@ def test_metrics_equal_a_loop_over_scikit_learn():
     task, data = ExemplarRetrieval(k=5), faces()
     problem = task.test(data)
     scores = outputs(task, SLEM(), problem, {})[SCORES]
-    y, queries = problem.truth["y"], problem.inputs["queries"]
+    y, queries = problem.truth["y"], problem.truth["queries"]
     precision, recall, nearest = [], [], []
     for s, q in zip(scores, queries, strict=True):
         others = [j for j in range(len(y)) if j != q]
@@ -92,7 +92,7 @@ def test_chance_is_the_mean_over_random_rankings():
     task, data = ExemplarRetrieval(), faces()
     problem = task.test(data)
     rng = np.random.default_rng(0)
-    shape = len(problem.inputs["queries"]), len(problem.inputs["gallery"])
+    shape = len(problem.truth["queries"]), len(problem.inputs["gallery"])
     drawn = [task.score(problem, {SCORES: rng.random(shape)}, {}, full=False).metrics["mAP"] for _ in range(20)]
     # The spread of one draw is about 0.01.
     assert task.chance(problem) == pytest.approx(np.mean(drawn), abs=0.01)
@@ -134,11 +134,11 @@ def test_labels_of_the_gallery_change_nothing_that_a_method_sees():
 def test_queries_are_capped_with_the_seed_and_lone_rows_are_none():
     data = faces()
     task = ExemplarRetrieval(queries=10)
-    assert np.array_equal(task.test(data, seed=1).inputs["queries"], task.test(data, seed=1).inputs["queries"])
-    assert len(task.test(data).inputs["queries"]) == 10
+    assert np.array_equal(task.test(data, seed=1).truth["queries"], task.test(data, seed=1).truth["queries"])
+    assert len(task.test(data).truth["queries"]) == 10
     keep = (data.y != 11) | (np.cumsum(data.y == 11) == 1)
     lone = ExemplarRetrieval(queries=None).test(Dataset("faces", data.X[keep], data.y[keep], data.class_names))
-    labels = [lone.meta["classes"][c] for c in lone.truth["y"][lone.inputs["queries"]]]
+    labels = [lone.meta["classes"][c] for c in lone.truth["y"][lone.truth["queries"]]]
     assert "p11" in lone.meta["classes"]
     assert "p11" not in labels
 
@@ -212,8 +212,8 @@ def test_metrics_of_several_draws_are_the_means_of_single_ones():
     metrics = task.score(problem, whole, {}, full=True).metrics
     single = []
     for suffix in ("", ":2", ":3"):
-        inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery", "queries")}
-        truth = {name: problem.truth[name + suffix] for name in ("y", "row")}
+        inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
+        truth = {name: problem.truth[name + suffix] for name in ("y", "row", "queries")}
         one = Problem("test", inputs, truth, {**problem.meta, "draws": 1})
         single.append(task.score(one, outputs(task, SLEM(), one, {}), {}, full=False).metrics["mAP"])
     assert metrics["mAP"] == pytest.approx(np.mean(single), abs=1e-12)

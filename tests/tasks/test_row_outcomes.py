@@ -53,7 +53,7 @@ def of_pool(task, data, dtype=np.float32, transductive=False):
     for number, request in enumerate(problem.meta["requests"]):
         # A transductive method scores each request by itself.
         scores = rough(y, c, seed=number * transductive, dtype=dtype)
-        outputs[request] = scores[np.ix_(problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"])]
+        outputs[request] = scores[np.ix_(problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"])]
     return task, problem, outputs
 
 
@@ -73,7 +73,7 @@ def generalised_reference(task, problem, outputs, carried, counts):
     y, seen, scores = problem.truth["y_pool"], problem.inputs["seen"], outputs["T"]
     found = {"AUSUC": resampled_ausuc(counts, *rivals(scores, seen), y, seen)}
     for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
-        rows, classes = problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+        rows, classes = problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"]
         correct = classes[outputs[request].argmax(axis=1)] == y[rows]
         found[name] = resampled_means(counts[:, rows], correct, y[rows])
     biases = {"U_to_T S_to_T H": 0.0}
@@ -101,8 +101,7 @@ def coding_reference(task, problem, outputs, carried, counts):
 def exemplar_reference(task, problem, outputs, carried, counts):
     names = suffixes(problem.meta["draws"])
     answers = [
-        rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.inputs[f"queries{s}"], task.k)
-        for s in names
+        rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.truth[f"queries{s}"], task.k) for s in names
     ]
     parts = np.split(counts, np.cumsum([len(a.precision) for a in answers]), axis=1)
     shares = parts[-1] / len(answers)
@@ -130,7 +129,7 @@ def coding_units(problem):
 
 def exemplar_units(problem):
     names, c = suffixes(problem.meta["draws"]), len(problem.meta["classes"])
-    queries = [problem.inputs[f"queries{s}"] for s in names]
+    queries = [problem.truth[f"queries{s}"] for s in names]
     ids = [problem.truth[f"row{s}"][q] for s, q in zip(names, queries, strict=True)]
     strata = [problem.truth[f"y{s}"][q] + i * c for i, (s, q) in enumerate(zip(names, queries, strict=True))]
     draw = np.arange(len(names))
@@ -150,7 +149,7 @@ def exemplar_case(draws_of_classes, data=None):
     problem = task.test(data or plain(12, 8), seed=2)
     outputs = {}
     for i, s in enumerate(suffixes(draws_of_classes)):
-        y, queries = problem.truth[f"y{s}"], problem.inputs[f"queries{s}"]
+        y, queries = problem.truth[f"y{s}"], problem.truth[f"queries{s}"]
         noise = np.random.default_rng(i).normal(size=(len(queries), len(y)))
         outputs[f"similarity{s}"] = (noise + (y[queries][:, None] == y)).round(1)
     return task, problem, outputs

@@ -87,9 +87,9 @@ def test_generalised_problem_holds_its_rows_once_and_names_three_requests(name):
     inputs, y, seen = problem.inputs, problem.truth["y_pool"], problem.inputs["seen"]
     assert problem.meta["requests"] == ["U->U", "S->S", "T"]
     assert np.array_equal(inputs["S_pool"][seen], inputs["S"])
-    assert np.array_equal(inputs["rows:U->U"], np.flatnonzero(~seen[y]))
-    assert np.array_equal(inputs["rows:S->S"], np.flatnonzero(seen[y]))
-    assert np.array_equal(inputs["rows:T"], np.arange(len(y)))
+    assert np.array_equal(problem.truth["rows:U->U"], np.flatnonzero(~seen[y]))
+    assert np.array_equal(problem.truth["rows:S->S"], np.flatnonzero(seen[y]))
+    assert np.array_equal(problem.truth["rows:T"], np.arange(len(y)))
     assert np.array_equal(inputs["classes:U->U"], np.flatnonzero(~seen))
     assert len(np.unique(problem.truth["row_pool"])) == len(y)
     used = {row.tobytes() for row in inputs["X"]}
@@ -194,7 +194,7 @@ def test_inductive_methods_score_once_and_requests_are_slices(method):
     assert len(instance.calls_) == 1
     assert instance.calls_[0][2] == problem.inputs["seen"].tolist()
     for request in ("U->U", "S->S"):
-        rows, classes = problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+        rows, classes = problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"]
         assert np.array_equal(outputs[request], outputs["T"][np.ix_(rows, classes)])
 
 
@@ -206,7 +206,7 @@ def test_transductive_methods_score_every_request_by_itself():
     inputs = problem.inputs
     expected = []
     for request in ("U->U", "S->S", "T"):
-        rows, classes = inputs[f"rows:{request}"], inputs[f"classes:{request}"]
+        rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
         expected.append(((len(rows), 6), (len(classes), 4), inputs["seen"][classes].tolist()))
         assert outputs[request].shape == (len(rows), len(classes))
     assert method.calls_ == expected

@@ -177,7 +177,7 @@ def test_zero_shot_tasks_look_at_their_scores(dataset):
     for task, expected in tasks.items():
         problem = task.test(dataset)
         shapes = {
-            request: (len(problem.inputs[f"rows:{request}"]), len(problem.inputs[f"classes:{request}"]))
+            request: (len(problem.truth[f"rows:{request}"]), len(problem.inputs[f"classes:{request}"]))
             for request in problem.meta["requests"]
         }
         assert warned_by(task, problem, {r: rng.normal(size=shape) for r, shape in shapes.items()}) == []
@@ -198,7 +198,7 @@ def test_other_tasks_look_at_their_scores(dataset):
     assert warned_by(task, problem, {"scores": np.eye(8)[np.full(shape[0], 3)]}) == ["all rows are given one class"]
     exemplars = ExemplarRetrieval()
     problem = exemplars.test(labelled)
-    queries = problem.inputs["queries"]
+    queries = problem.truth["queries"]
     similar = np.zeros((len(queries), len(problem.truth["y"])))
     similar[np.arange(len(queries)), queries] = 1  # each like itself, and like nothing else
     assert warned_by(exemplars, problem, {"similarity": similar}) == ["all scores are equal"]

@@ -62,7 +62,7 @@ def test_a_spying_method_finds_no_test_data(call, tmp_path):
         *("tune", "--method", "spy", "--dataset", "marked(marked=1)"),
         *("--trials", 2, "--repeats", 1, "--workers", 1, "--json"),
     )
-    # The search succeeds, so nothing was found; the refit is allowed to see signatures of unseen classes, and does.
+    # The search succeeds, so nothing was found; the refit is given the test rows to score, and sees them.
     trials = trials_of(tmp_path / "mlruns")
     assert [t[1] for t in trials] == ["COMPLETE", "COMPLETE"], done.stderr
     assert "found" in done.stderr

@@ -13,9 +13,7 @@ app = typer.Typer(no_args_is_help=True, help="The store: check it, make MLflow's
 
 
 @app.command()
-def check(
-    store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False, debug: o.Debug = False
-) -> None:
+def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False) -> None:
     """Read everything that is recorded, outcomes per row included; exit code 1 where something is not as written."""
     from zslplat.cli.reporting import print_json
     from zslplat.errors import StoreError
@@ -60,7 +58,6 @@ def rebuild(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
-    debug: o.Debug = False,
 ) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
     from zslplat.cli.reporting import make_reporter, print_json
@@ -97,7 +94,6 @@ def merge(
     store: o.Store = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Take over the studies, runs and outcomes of another store; nothing that is here is changed."""
     from zslplat.cli.reporting import print_json
@@ -128,7 +124,6 @@ def gc(
     store: o.Store = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
-    debug: o.Debug = False,
 ) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
     from zslplat.cli.reporting import print_json

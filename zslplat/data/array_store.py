@@ -55,10 +55,14 @@ def temporary_folder(parent: Path, prefix: str) -> Path:
 
 @dataclass
 class EntryWriter:
-    """Collects the arrays of one entry in its temporary folder."""
+    """Collects the arrays of one entry in its temporary folder.
+
+    ``apart``: what names may begin with, before a ``/``; the files of these arrays lie in a folder of that name.
+    """
 
     folder: Path
     files: dict[str, str] = field(default_factory=dict)
+    apart: tuple[str, ...] = ()
 
     def save(self, name: str, array: np.ndarray) -> None:
         """Write one array as it lies in memory, the order of its axes included."""
@@ -81,8 +85,11 @@ class EntryWriter:
                 file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
 
     def _file(self, name: str) -> Path:
-        self.files[name] = f"{len(self.files)}.npy"
-        return self.folder / self.files[name]
+        part, number = name.partition("/")[0], len(self.files)
+        self.files[name] = f"{part}/{number}.npy" if part in self.apart else f"{number}.npy"
+        path = self.folder / self.files[name]
+        path.parent.mkdir(exist_ok=True)
+        return path
 
 
 def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:

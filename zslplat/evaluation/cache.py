@@ -6,7 +6,7 @@ Entries are those of :mod:`zslplat.data.array_store`. Readers map the arrays int
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -19,10 +19,16 @@ from zslplat.errors import StoreError
 _FRESH_SECONDS = 6 * 3600
 
 
-def write_arrays(folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> None:
-    """Write an entry atomically; an entry that is already there is left as it is."""
+def write_arrays(
+    folder: Path, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any], *, apart: Sequence[str] = ()
+) -> None:
+    """Write an entry atomically; an entry that is already there is left as it is.
+
+    ``apart``: what names may begin with, before a ``/``; the files of these arrays lie in a folder of that name.
+    """
 
     def fill(writer: EntryWriter) -> Mapping[str, Any]:
+        writer.apart = tuple(apart)
         for name, array in arrays.items():
             writer.save(name, array)
         return meta

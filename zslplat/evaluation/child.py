@@ -1,4 +1,12 @@
-"""The process that evaluates trials: one BLAS thread, one job after another, gone when its parent is gone."""
+"""The process that holds the truth: it opens problems, drives methods that run in a process of their own, and scores.
+
+    leader ── scorer ── method process
+
+One scorer per worker, one method process per scorer. Both have one BLAS thread, serve one job after another and are
+gone when their parent is gone. The method process is forked off a scorer that has imported what jobs need and has not
+seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no second import and holds no label.
+When it ends, its scorer ends after it, and the worker starts both anew: forked now, it would hold what has been scored.
+"""
 
 from __future__ import annotations
 
@@ -7,61 +15,76 @@ import importlib
 import os
 import signal
 import sys
-import threading
-from multiprocessing.connection import Connection, wait
+from multiprocessing.connection import Connection
 from typing import Any
 
-THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+from zslplat.evaluation.processes import ask_for_death_signal, die_with_parent
+
 READY = "ready"
 
 
-def die_with_parent(*, by_signal: bool = False) -> None:
-    """End this process as soon as its parent has ended, however that came about.
-
-    A thread watches the parent. Compiled code that never lets threads run would hold it up, so ``by_signal`` asks the
-    kernel (Linux) as well; it looks at the thread that started this process, which must live as long as the parent.
-    """
-    import multiprocessing
-
-    parent = multiprocessing.parent_process()
-    if parent is None:
-        return
-
-    def watch() -> None:
-        wait([parent.sentinel])
-        os._exit(1)
-
-    if by_signal and sys.platform == "linux":
-        import ctypes
-
-        set_death_signal = 1
-        with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL, 0, 0, 0)
-    threading.Thread(target=watch, daemon=True, name="watch-parent").start()
-
-
 def child_main(connection: Connection, log_path: str | None, by_signal: bool) -> None:
-    """Serve jobs from the connection until it closes; a job's exception is an answer, not an end.
+    """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
 
-    The first message says that the process is ready, so that nobody counts its start as part of a job.
+    The first message says that both processes are ready, so that nobody counts their start as part of a job, and gives
+    the number of the method process and the bytes that it shares with this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent(by_signal=by_signal)
+    if by_signal:
+        ask_for_death_signal()
     _write_to(log_path)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         # Everything that a job needs of the platform is imported before the first one begins.
         importlib.import_module("zslplat.evaluation.components")
-        from zslplat.evaluation import jobs
+        from zslplat.evaluation import jobs, stand_ins
 
-        connection.send((READY, None))
+        methods = _start_methods(connection, log_path)
+        die_with_parent()
+        connection.send((READY, {"methods": methods.process.pid, "shared": methods.shared_bytes}))
         while True:
             try:
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            connection.send(_serve(jobs, job))
+            kind, content = _serve(jobs, stand_ins, job, methods)
+            connection.send((kind, content))
+            if content.get("over"):
+                return
+
+
+def _start_methods(connection: Connection, log_path: str | None) -> Any:
+    import multiprocessing
+
+    import psutil
+
+    from zslplat.evaluation.memory import own_bytes
+    from zslplat.evaluation.stand_ins import MethodProcess
+
+    forked = sys.platform == "linux"
+    context: Any = multiprocessing.get_context("fork" if forked else "spawn")
+    ours, theirs = context.Pipe()
+    closed = (ours, connection) if forked else ()
+    process = context.Process(target=_run_methods, args=(theirs, log_path, closed), daemon=True)
+    process.start()
+    theirs.close()
+    return MethodProcess(process, ours, own_bytes(psutil.Process()) if forked else 0)
+
+
+def _run_methods(connection: Connection, log_path: str | None, closed: tuple[Connection, ...]) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    die_with_parent(by_signal=True)
+    for other in closed:
+        other.close()
+    if not closed:
+        _write_to(log_path)
+    from threadpoolctl import threadpool_limits
+
+    with threadpool_limits(1):
+        from zslplat.evaluation.method_process import serve
+
+        serve(connection)
 
 
 def _write_to(log_path: str | None) -> None:
@@ -80,22 +103,17 @@ def _write_to(log_path: str | None) -> None:
         faulthandler.enable()
 
 
-def _serve(jobs: Any, job: Any) -> tuple[str, Any]:
-    import traceback
-
-    from zslplat.errors import StoreError, ZslplatError
+def _serve(jobs: Any, stand_ins: Any, job: Any, methods: Any) -> tuple[str, dict[str, Any]]:
+    from zslplat.evaluation.method_process import failure
 
     try:
-        return "done", (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job)
-    except StoreError as error:
-        # Not the method's doing: recording it as a failed trial would make the trials depend on the disk.
-        return "failed", {"reason": str(error), "fatal": True}
-    except ZslplatError as error:
-        return "failed", {"reason": str(error)}
-    except MemoryError as error:
-        return "failed", {"reason": f"out of memory: {error}"}
+        result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, methods)
+        # What the job has let go is let go there now, and not held against it.
+        methods.begin()
+        return "done", result
+    except stand_ins.Ended as error:
+        return "failed", {"reason": str(error), "killed": error.killed, "over": True}
+    except stand_ins.Failed as error:
+        return "failed", {"reason": str(error), "fatal": error.fatal}
     except BaseException as error:
-        with contextlib.suppress(OSError, ValueError):
-            traceback.print_exc(file=sys.stderr)
-        text = " ".join(str(error).split())
-        return "failed", {"reason": f"{type(error).__name__}: {text}", "traceback": traceback.format_exc()}
+        return "failed", failure(error)

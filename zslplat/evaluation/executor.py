@@ -1,20 +1,19 @@
-"""Workers behind ``concurrent.futures``: local processes, replaced when one dies, or a Dask cluster."""
+"""Workers behind ``concurrent.futures``: threads of the leader that watch over local processes, or a Dask cluster."""
 
 from __future__ import annotations
 
-import contextlib
-import multiprocessing
+import atexit
+import signal
+import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
-from concurrent.futures.process import BrokenProcessPool
+from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
-from zslplat.evaluation.worker import Answer, Limits, ctrl_c_blocked, initialise_worker, run_job
-
-_MOST_RESTARTS = 3
+from zslplat.evaluation.processes import ctrl_c_blocked
+from zslplat.evaluation.worker import Answer, Limits, Worker, run_job
 
 
 class DeadlineReached(Exception):
@@ -24,9 +23,9 @@ class DeadlineReached(Exception):
 class Workers:
     """Runs jobs and gives their answers in the order of the jobs; a context manager.
 
-    ``count`` local worker processes, or ``cluster`` the address of a Dask scheduler whose workers share the store's
-    file system. A worker that is killed breaks the local pool: the pool is made anew and unfinished jobs run again,
-    with the same result. Jobs run in children of workers, so what ends a worker is never a job's doing.
+    ``count`` local workers, each a thread with a scorer and a method process of its own, or ``cluster`` the address of
+    a Dask scheduler whose workers share the store's file system. The leader itself runs no job and opens no answer
+    but for recording it. Processes that are killed from outside are replaced, and their jobs run again.
     """
 
     def __init__(self, count: int, cluster: str | None = None, log_path: str | None = None) -> None:
@@ -34,6 +33,8 @@ class Workers:
             raise UsageError(f"--workers {count}: at least one worker is needed")
         self.count, self.cluster, self.log_path = count, cluster, log_path
         self._executor: Executor | None = None
+        self._own = threading.local()
+        self._workers: list[Worker] = []
         self._client: Any = None
 
     def __enter__(self) -> Workers:
@@ -57,61 +58,41 @@ class Workers:
         """
         pickled = [bytes(ForkingPickler.dumps(job)) for job in jobs]
         answers: dict[int, Answer] = {}
-        restarts = 0
-        while len(answers) < len(jobs):
-            waiting = [i for i in range(len(jobs)) if i not in answers]
-            futures: dict[Future[Answer], int] = {}
-            try:
-                executor = self._start()
-                # Submitting starts workers.
-                with ctrl_c_blocked():
-                    for i in waiting:
-                        futures[executor.submit(run_job, pickled[i], limits, self.log_path)] = i
-                if while_waiting is not None:
-                    while_waiting()
-                    while_waiting = None
-                pending = set(futures)
-                while pending:
-                    left = None if deadline is None else max(0.0, deadline - time.time())
-                    done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
-                    if not done:
-                        self.stop()
-                        raise DeadlineReached
-                    for future in done:
-                        answer = future.result()
-                        if answer.fatal:
-                            raise StoreError(answer.reason)
-                        answers[futures[future]] = answer
-                        if on_answer is not None:
-                            on_answer(futures[future], answer)
-            except BrokenProcessPool:
+        executor = self._start()
+        run_one = run_job if self.cluster else self._run_here
+        # Submitting starts workers.
+        with ctrl_c_blocked():
+            futures: dict[Future[Answer], int] = {
+                executor.submit(run_one, job, limits, self.log_path): i for i, job in enumerate(pickled)
+            }
+        if while_waiting is not None:
+            while_waiting()
+        pending = set(futures)
+        while pending:
+            left = None if deadline is None else max(0.0, deadline - time.time())
+            done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
+            if not done:
                 self.stop()
-                restarts += 1
-                if restarts > _MOST_RESTARTS:
-                    raise StoreError(
-                        f"worker processes ended {restarts} times from outside (is the machine out of memory?); "
-                        "what was recorded is kept; give the same command again, with fewer --workers if so"
-                    ) from None
+                raise DeadlineReached
+            for future in done:
+                answer = future.result()
+                if answer.fatal:
+                    raise StoreError(answer.reason)
+                answers[futures[future]] = answer
+                if on_answer is not None:
+                    on_answer(futures[future], answer)
         return [answers[i] for i in range(len(jobs))]
 
     def stop(self) -> None:
-        """End all workers and their children at once."""
+        """End all workers and their processes at once."""
         executor, self._executor = self._executor, None
-        if isinstance(executor, ProcessPoolExecutor):
-            processes = list((getattr(executor, "_processes", None) or {}).values())
-            manager = getattr(executor, "_executor_manager_thread", None)
-            for process in processes:
-                with contextlib.suppress(Exception):
-                    process.kill()
-            executor.shutdown(wait=False, cancel_futures=True)
-            for process in processes:
-                with contextlib.suppress(Exception):
-                    process.join(2)
-            # It gives semaphores back, which a program that ends in the middle of that would report as leaked.
-            if manager is not None:
-                manager.join(2)
-        elif executor is not None:
-            executor.shutdown(wait=False, cancel_futures=True)
+        workers, self._workers = self._workers, []
+        for worker in workers:
+            worker.stop()
+        if executor is not None:
+            # A thread ends as soon as its process has.
+            executor.shutdown(wait=bool(workers), cancel_futures=True)
+        atexit.unregister(self.stop)
         if self._client is not None:
             self._client.close()
             self._client = None
@@ -121,10 +102,26 @@ class Workers:
             if self.cluster:
                 self._executor = self._connect(self.cluster)
             else:
-                self._executor = ProcessPoolExecutor(
-                    self.count, mp_context=multiprocessing.get_context("spawn"), initializer=initialise_worker
+                from multiprocessing import resource_tracker
+
+                # It lets Ctrl-C through to whatever the thread that starts it starts next, so that is not a worker.
+                resource_tracker.ensure_running()
+                self._executor = ThreadPoolExecutor(
+                    self.count, thread_name_prefix="worker", initializer=self._begin_thread
                 )
+                # An answer that cannot be recorded ends the program, and the processes must not keep it.
+                atexit.register(self.stop)
         return self._executor
+
+    def _begin_thread(self) -> None:
+        # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        self._own.worker = Worker(by_signal=True)
+        self._workers.append(self._own.worker)
+
+    def _run_here(self, job: bytes, limits: Limits, log_path: str | None) -> Answer:
+        answer: Answer = self._own.worker.run(job, limits, log_path)
+        return answer
 
     def _connect(self, address: str) -> Executor:
         try:

@@ -10,7 +10,7 @@ have given the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -49,7 +49,7 @@ class Fold:
         self._trained: list[str] = []
         self._latest_scored: list[str] = []
         self._kept_scored: list[str] = []
-        self._training = task.run(method, problem, statistics)
+        self._training: Iterator[tuple[int, Arrays]] = task.run(method, problem, statistics)
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
         self._kept_outputs: Arrays = {}
@@ -126,7 +126,9 @@ class Fold:
                 self._resample(outcome, job.replicates)
         if job.artifacts is not None:
             self._write(self._own(job.artifacts), outcome)
+        # Its method is let go wherever it runs.
         self._outputs, self._kept_outputs, self._learned, self.method = {}, {}, _Learned(), None
+        self._training = iter(())
         return outcome
 
     def _score(self, outputs: Arrays) -> None:

@@ -1,7 +1,8 @@
-"""What a child process does: prepare statistics for a problem, or evaluate parameters on problems.
+"""What a scorer does: have statistics prepared for a problem, or parameters evaluated on problems, and score.
 
-A job names files and components, never live objects, so that it runs the same in any process. The child sees the
-problems of the job and nothing else: in a study these are validation problems, which hold no test row.
+A job names files and components, never live objects, so that it runs the same in any process. The scorer sees the
+problems of the job and nothing else: in a study these are validation problems, which hold no test row. Methods run in
+a process of their own, which sees what the task hands to them.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from zslplat.evaluation.components import build_component
 from zslplat.evaluation.folds import Fold, advance_together
 from zslplat.evaluation.memory import peak_bytes, reset_peak
 from zslplat.evaluation.outcomes import REPLICATES as REPLICATES
+from zslplat.evaluation.stand_ins import InProcess, Methods
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
-from zslplat.registry import component
 from zslplat.space import Space
 from zslplat.spec import Spec
 from zslplat.tasks.base import Outcome, Problem, Task
 
-PROBLEM_INPUT, PROBLEM_TRUTH = "input:", "truth:"
+INPUTS, TRUTH = "inputs", "truth"
 
 
 @dataclass(frozen=True)
@@ -72,18 +73,24 @@ class EvaluateJob:
 
 
 def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
-    """Write a problem as a cache entry, with what building it warned of; prefixes tell inputs and truth apart."""
-    arrays = {f"{PROBLEM_INPUT}{k}": v for k, v in problem.inputs.items()}
-    arrays |= {f"{PROBLEM_TRUTH}{k}": v for k, v in problem.truth.items()}
-    write_arrays(folder, arrays, {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned)})
+    """Write a problem as a cache entry, with what building it warned of; ``inputs`` and ``truth`` are folders apart.
+
+    A method is given the paths of those files in ``inputs`` that its task hands to it.
+    """
+    arrays = {f"{INPUTS}/{name}": array for name, array in problem.inputs.items()}
+    arrays |= {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
+    meta = {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned)}
+    write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH))
 
 
 def load_problem(folder: Path) -> Problem:
     """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only."""
     arrays, entry = read_arrays(folder)
-    inputs = {k.removeprefix(PROBLEM_INPUT): v for k, v in arrays.items() if k.startswith(PROBLEM_INPUT)}
-    truth = {k.removeprefix(PROBLEM_TRUTH): v for k, v in arrays.items() if k.startswith(PROBLEM_TRUTH)}
-    return Problem(entry["name"], inputs, truth, entry["meta"])
+    parts: dict[str, dict[str, np.ndarray]] = {INPUTS: {}, TRUTH: {}}
+    for name, array in arrays.items():
+        part, _, own = name.partition("/")
+        parts[part][own] = array
+    return Problem(entry["name"], parts[INPUTS], parts[TRUTH], entry["meta"])
 
 
 def make_task(spec: str) -> Task:
@@ -92,19 +99,13 @@ def make_task(spec: str) -> Task:
     return task
 
 
-def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-    """Build a method; methods with a ``seed`` parameter that was not fixed get the seed of the job."""
-    method_class = component("methods", name)
-    values = dict(parameters)
-    if "seed" in method_class._get_param_names() and "seed" not in values:
-        values["seed"] = seed
-    return method_class.build(values)
+def prepare(job: PrepareJob, methods: Methods | None = None) -> dict[str, Any]:
+    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics.
 
-
-def prepare(job: PrepareJob) -> dict[str, Any]:
-    """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics."""
+    ``methods``: where its method runs; in this process where nothing is said, as for tests.
+    """
     start = time.perf_counter()
-    method = make_method(job.method, job.fixed, seed=0)
+    method = (methods or InProcess()).build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
         arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
@@ -113,21 +114,24 @@ def prepare(job: PrepareJob) -> dict[str, Any]:
     return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
 
 
-def evaluate(job: EvaluateJob) -> dict[str, Any]:
+def evaluate(job: EvaluateJob, methods: Methods | None = None) -> dict[str, Any]:
     """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times).
 
     ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
     numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
+    ``methods``: where its method runs; in this process where nothing is said, as for tests.
     """
+    methods = methods or InProcess()
     wall, cpu = time.perf_counter(), time.process_time()
     reset_peak()
+    methods.begin()
     task = make_task(job.task)
     parameters = dict(job.parameters)
-    step_parameter = component("methods", job.method).step_parameter
+    step_parameter = methods.step_parameter(job.method)
     carried_steps = job.carried.get("best_step") if step_parameter else None
     if carried_steps:
         parameters[step_parameter] = max(1, round(float(carried_steps)))
-    folds = (_fold(task, job, parameters, *paths) for paths in job.problems)
+    folds = (_fold(task, job, methods, parameters, *paths) for paths in job.problems)
     outcomes: list[Outcome] = []
     done: list[Fold] = []
     state, curve = "complete", list[float]()
@@ -141,6 +145,7 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
             fold.complete()
             outcomes.append(fold.finish())
             done.append(fold)
+    method_seconds, method_bytes = methods.usage()
     record = {
         "state": state,
         "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if state == "complete" else None,
@@ -150,8 +155,8 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
         "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
         "steps": {str(number): value for number, value in enumerate(curve, start=1)},
         "seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.process_time() - cpu,
-        "peak_bytes": peak_bytes(),
+        "cpu_seconds": time.process_time() - cpu + method_seconds,
+        "peak_bytes": peak_bytes() + method_bytes,
     }
     if state == "complete":
         step = {"best_step": float(max(fold.step for fold in done))} if step_parameter else {}
@@ -159,9 +164,16 @@ def evaluate(job: EvaluateJob) -> dict[str, Any]:
     return _plain(record)
 
 
-def _fold(task: Task, job: EvaluateJob, parameters: Mapping[str, Any], problem: Path, statistics: Path | None) -> Fold:
+def _fold(
+    task: Task,
+    job: EvaluateJob,
+    methods: Methods,
+    parameters: Mapping[str, Any],
+    problem: Path,
+    statistics: Path | None,
+) -> Fold:
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
-    fold = Fold(task, load_problem(problem), make_method(job.method, parameters, job.seed), arrays, job)
+    fold = Fold(task, load_problem(problem), methods.build(job.method, parameters, job.seed), arrays, job)
     fold.prepared = entry.get("warned", [])
     return fold
 

@@ -1,28 +1,32 @@
-"""The executor side: each worker owns one persistent child, and replaces it when it must be stopped or has died."""
+"""The leader's side of a worker: it owns one persistent scorer, and replaces it when it must be stopped or has died."""
 
 from __future__ import annotations
 
 import atexit
 import contextlib
-import os
-import signal
 import threading
 import time
-from collections.abc import Iterator
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from zslplat.evaluation.child import READY, THREAD_VARIABLES, child_main, die_with_parent
+from zslplat.evaluation.child import READY, child_main
 from zslplat.evaluation.memory import own_bytes
+from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_variables
 
+# How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
 _MOST_ATTEMPTS = 3
+# The environment is one for all threads, and so is the list of children that multiprocessing keeps.
+_starting = threading.Lock()
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What one job may take: seconds from its start, and bytes of its child's own memory (mapped files not counted)."""
+    """What one job may take: seconds from its start, and bytes of its processes' own memory (mapped files not counted).
+
+    The bytes are those of the scorer and of the method process together; what both share counts once.
+    """
 
     seconds: float | None = None
     bytes: int | None = None
@@ -32,8 +36,8 @@ class Limits:
 class Answer:
     """The result of a job: a record, or the reason why there is none.
 
-    ``killed``: somebody else ended its child. ``fatal``: the platform failed (a full disk, say) and not the job, so
-    nothing may be recorded of it.
+    ``killed``: somebody else ended one of its processes. ``fatal``: the platform failed (a full disk, say) and not the
+    job, so nothing may be recorded of it.
     """
 
     result: dict[str, Any] | None
@@ -42,23 +46,10 @@ class Answer:
     fatal: bool = False
 
 
-@contextlib.contextmanager
-def ctrl_c_blocked() -> Iterator[None]:
-    """Start processes that never see Ctrl-C, not even while they start; one that comes meanwhile is handled after.
-
-    A terminal sends Ctrl-C to leader, workers and children alike, but it is for the leader alone.
-    """
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
 class Child:
-    """A spawned process with one BLAS thread, and the pipe to it."""
+    """A scorer with its method process, and the pipe to it."""
 
-    def __init__(self, log_path: str | None) -> None:
+    def __init__(self, log_path: str | None, *, by_signal: bool) -> None:
         import multiprocessing
 
         context = multiprocessing.get_context("spawn")
@@ -66,60 +57,38 @@ class Child:
         self.connection, theirs = context.Pipe()
         self.ready = False
         self.log_path = log_path
-        by_signal = threading.current_thread() is threading.main_thread()
-        saved = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-        os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
-        try:
-            self.process = context.Process(target=child_main, args=(theirs, log_path, by_signal), daemon=True)
-            with ctrl_c_blocked():
-                self.process.start()
-        finally:
-            for name, value in saved.items():
-                if value is None:
-                    os.environ.pop(name, None)
-                else:
-                    os.environ[name] = value
+        self.methods: Any = None
+        self.shared_bytes = 0
+        # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
+        self.process = context.Process(target=child_main, args=(theirs, log_path, by_signal))
+        with _starting, one_thread_variables(), ctrl_c_blocked():
+            self.process.start()
         theirs.close()
 
     def run(self, job: bytes, limits: Limits) -> Answer:
         """Send a pickled job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
 
-        The time that a new child takes to start is nobody's, and comes before the clock.
+        The time that new processes take to start is nobody's, and comes before the clock.
         """
         import psutil
 
         try:
             watched = psutil.Process(self.process.pid)
             if not self.ready:
-                self.ready = self.connection.recv()[0] == READY
+                self._begin(psutil)
             self.connection.send_bytes(job)
-        except (OSError, EOFError, psutil.Error):
-            return self._ended()
-        deadline = time.monotonic() + limits.seconds if limits.seconds else None
-        while not self.connection.poll(_POLL_SECONDS):
-            if deadline is not None and time.monotonic() > deadline:
-                self.kill()
-                return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
-            if limits.bytes is not None:
-                try:
-                    held = own_bytes(watched)
-                except psutil.Error:
-                    continue
-                if held > limits.bytes:
-                    self.kill()
-                    return Answer(None, f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB")
-        try:
+            answered = self._wait(watched, limits, psutil)
+            if answered is not None:
+                return answered
             kind, content = self.connection.recv()
-        except (EOFError, OSError):
+        except (EOFError, OSError, psutil.Error):
             return self._ended()
-        if limits.bytes is not None:
-            # What one job left behind must not be held against the next.
-            with contextlib.suppress(psutil.Error):
-                if own_bytes(watched) > limits.bytes / 2:
-                    self.kill()
+        if content.get("over") or (limits.bytes is not None and self._held(watched, psutil) > limits.bytes / 2):
+            # Its method process is gone, or one job would be charged for what another one left behind.
+            self.kill()
         if kind == "done":
             return Answer(content)
-        return Answer(None, content["reason"], fatal=content.get("fatal", False))
+        return Answer(None, content["reason"], content.get("killed", False), content.get("fatal", False))
 
     @property
     def alive(self) -> bool:
@@ -127,59 +96,114 @@ class Child:
         return self.process.is_alive()
 
     def kill(self) -> None:
-        """End the process now."""
-        self.process.kill()
+        """End the scorer and its method process now."""
+        self.signal_end()
         self.process.join()
-        self.connection.close()
+        with contextlib.suppress(OSError):
+            self.connection.close()
+
+    def signal_end(self) -> None:
+        """Tell the processes to end now, and do not wait for it."""
+        self.process.kill()
+        if self.methods is not None:
+            # Linux does so by itself. A method in compiled code would go on elsewhere.
+            with contextlib.suppress(Exception):
+                self.methods.kill()
+
+    def _begin(self, psutil: Any) -> None:
+        kind, content = self.connection.recv()
+        self.ready = kind == READY
+        self.shared_bytes = content["shared"]
+        # Gone already where somebody kills it at once; the scorer will say so.
+        with contextlib.suppress(psutil.Error):
+            self.methods = psutil.Process(content["methods"])
+
+    def _wait(self, watched: Any, limits: Limits, psutil: Any) -> Answer | None:
+        """Wait until there is an answer to be read; one is made where the job goes beyond its limits."""
+        deadline = time.monotonic() + limits.seconds if limits.seconds else None
+        while True:
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
+            # Without a bound of memory there is nothing to look at before the deadline.
+            pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
+            if self.connection.poll(pause):
+                return None
+            if deadline is not None and time.monotonic() >= deadline:
+                self.kill()
+                return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
+            if limits.bytes is not None and (held := self._held(watched, psutil)) > limits.bytes:
+                self.kill()
+                return Answer(None, f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB")
+
+    def _held(self, watched: Any, psutil: Any) -> int:
+        """Return the bytes that scorer and method process hold for themselves."""
+        held = 0
+        with contextlib.suppress(psutil.Error):
+            held = own_bytes(watched)
+            held += max(0, own_bytes(self.methods) - self.shared_bytes) if self.methods is not None else 0
+        return held
 
     def _ended(self) -> Answer:
         self.process.join(5)
         code = self.process.exitcode
         self.kill()
-        if code is not None and code < 0:
-            try:
-                name = signal.Signals(-code).name
-            except ValueError:
-                name = f"signal {-code}"
-            hint = " (is the machine out of memory?)" if name == "SIGKILL" else ""
-            return Answer(None, f"its process was ended by {name}{hint}", killed=name in ("SIGKILL", "SIGTERM"))
-        if not self.ready:
+        reason, killed = ending(code)
+        if not self.ready and not killed and (code is None or code >= 0):
             log = f"; its last words are in {self.log_path}" if self.log_path else ""
             return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
-        return Answer(None, f"its process ended with exit code {code}")
+        return Answer(None, reason, killed=killed)
 
 
-_child: Child | None = None
+class Worker:
+    """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread.
+
+    ``by_signal``: the thread lives as long as its program, so that the kernel may end the scorer with it.
+    """
+
+    def __init__(self, *, by_signal: bool) -> None:
+        self.by_signal = by_signal
+        self._child: Child | None = None
+        self._stopped = False
+
+    def run(self, job: bytes, limits: Limits, log_path: str | None = None) -> Answer:
+        """Run a pickled job, which the worker never reads.
+
+        A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
+        anybody's: the job runs again, with the same result, and fails when that happens three times.
+        """
+        answer = Answer(None, "stopped", killed=True)
+        for _ in range(_MOST_ATTEMPTS):
+            if self._stopped:
+                break
+            if self._child is None or not self._child.alive:
+                self._child = Child(log_path, by_signal=self.by_signal)
+            if self._stopped:
+                break
+            answer = self._child.run(job, limits)
+            if not self._child.alive:
+                self._child = None
+            if not answer.killed:
+                break
+        if self._stopped:
+            self.stop()
+        return answer
+
+    def stop(self) -> None:
+        """End the processes at once, from whatever thread; a job that runs ends with them, and none begins."""
+        self._stopped = True
+        child = self._child
+        if child is not None:
+            # Whoever reads from its pipe finds it closed.
+            child.signal_end()
 
 
-def initialise_worker() -> None:
-    """Prepare a local executor process: Ctrl-C is the leader's, and no worker outlives its leader."""
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent(by_signal=True)
+_own = threading.local()
 
 
 def run_job(job: bytes, limits: Limits, log_path: str | None = None) -> Answer:
-    """Run a pickled job in this worker's child, starting or replacing the child where needed.
-
-    The worker never reads the job, so it imports nothing that jobs are made of.
-    A child that crashes is its job's doing, and the job's failure. One that is killed from outside may be anybody's:
-    the job runs again, with the same result, and fails when that happens three times.
-    """
-    global _child
-    answer = Answer(None)
-    for _ in range(_MOST_ATTEMPTS):
-        if _child is None or not _child.alive:
-            if _child is None:
-                atexit.register(_stop_child)
-            _child = Child(log_path)
-        answer = _child.run(job, limits)
-        if not _child.alive:
-            _child = None
-        if not answer.killed:
-            break
-    return answer
-
-
-def _stop_child() -> None:
-    if _child is not None and _child.alive:
-        _child.kill()
+    """Run a pickled job in the worker of this thread, as the workers of a cluster do."""
+    if not hasattr(_own, "worker"):
+        main = threading.current_thread() is threading.main_thread()
+        _own.worker = Worker(by_signal=main)
+        atexit.register(_own.worker.stop)
+    worker: Worker = _own.worker
+    return worker.run(job, limits, log_path)

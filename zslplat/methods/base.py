@@ -97,6 +97,11 @@ class Method(Parameterised, BaseEstimator):
             if name in self.parameters:
                 check_value(type(self), name, value, self.parameters)
 
+    def beside(self, name: str, parameters: Mapping[str, Any]) -> Method:
+        """Return another registered method with these parameters, built in the process that this one is in."""
+        other: Method = registry().component("methods", name).build(parameters)
+        return other
+
     def matrices(self) -> Arrays:
         """Return the learned matrices by name; they are logged as artifacts."""
         return {}

@@ -3,6 +3,21 @@
 A task turns a data set into *problems*: one per validation fold, and one for the test split. A problem keeps what a
 method may see (``inputs``) apart from what only scoring may see (``truth``). The core stores problems, prepares
 statistics for them, runs methods on them and scores the outputs, without knowing which task it serves.
+
+Which calls run where:
+
+- the leader of a study, which never runs a method, builds problems: ``validation``, ``test``, the preprocessing, and
+  asks for ``chance``;
+- a *scorer* opens them, truth included, and calls everything else: ``prepare``, ``run``, ``score``, ``units``,
+  ``resampled``, ``maps``, ``export``, ``carry``;
+- methods run in a process of their own, which holds no label that is scored. The ``method`` that a task is handed is a
+  stand-in: what it is called with goes there, arrays that are whole inputs as paths of their files, others through
+  shared memory; what comes back is arrays, numbers, texts and figures. ``copy.deepcopy(method)`` copies it there, and
+  ``method.beside(name, parameters)`` builds another one there.
+
+So a task hands on nothing that tells of the truth: rows in an order that means nothing, no rows of the data set, no
+mask of the rows that are scored apart (it slices what a method returns), and a batch that is scored jointly only to a
+copy of the method that has seen no other batch. A method that is here, as in tests, is driven by the same calls.
 """
 
 from __future__ import annotations
@@ -28,8 +43,8 @@ Arrays = dict[str, np.ndarray]
 class Problem:
     """One fitting and scoring job: a validation fold, or the test split.
 
-    ``inputs`` are the arrays that the method sees, ``truth`` those that only :meth:`Task.score` reads, ``meta`` small
-    JSON values (names of classes, of requests). ``name`` is ``fold-1`` ... or ``test``.
+    ``inputs`` are the arrays that a task may hand to a method, ``truth`` those that never leave the scorer, ``meta``
+    small JSON values (names of classes, of requests), which stay there, too. ``name`` is ``fold-1`` ... or ``test``.
     """
 
     name: str

@@ -12,6 +12,7 @@ Where several splits are scored, the arrays of split r > 1 have the suffix ``:r`
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -112,9 +113,10 @@ class Coding(Task):
         prepared: Arrays = {}
         for suffix in suffixes_of(problem.meta["splits"]):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
+            own = copy.deepcopy(method)
             for prefix, arrays in (
-                ("fit", method.prepare_fit(X, y, space=space)),
-                ("score", method.prepare_score(pool, X, space=space)),
+                ("fit", own.prepare_fit(X, y, space=space)),
+                ("score", own.prepare_score(pool, X, space=space)),
             ):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -129,8 +131,10 @@ class Coding(Task):
         # The last fit is that of the first split, so that its matrices are the ones that are logged.
         for suffix in reversed(suffixes_of(problem.meta["splits"])):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
-            method.fit(X, y, statistics=selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(method.decision_function(pool, statistics=selected(f"score{suffix}/", statistics)))
+            # Rows that are scored in one split have their labels in another.
+            own = copy.deepcopy(method) if suffix else method
+            own.fit(X, y, statistics=selected(f"fit{suffix}/", statistics))
+            scores = np.asarray(own.decision_function(pool, statistics=selected(f"score{suffix}/", statistics)))
             expected = (len(pool), len(problem.meta["classes"]))
             if scores.shape != expected or not np.isfinite(scores).all():
                 raise MethodError(

@@ -4,16 +4,17 @@
 |---|---|---|---|
 | X | ``X`` | (n, d) | negatives, all that a method is fitted on |
 | | ``gallery`` | (g, d) | rows to be searched, in a seeded random order |
-| | ``queries`` | (q,) | which rows of the gallery are queries; a query is left out of its own ranking |
 | y | ``y`` | (g,) | truth: class of each gallery row, an index into ``meta["classes"]`` |
 | | ``row`` | (g,) | truth: data set row of each gallery row |
 | | ``group`` | (g,) | truth: group of each gallery row, where the data set has groups |
+| | ``queries`` | (q,) | truth: the gallery rows that are queries; a query is left out of its own ranking |
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 """
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -122,8 +123,9 @@ class ExemplarRetrieval(Task):
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
         for suffix in suffixes_of(problem.meta["draws"]):
-            fitted = method.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
-            scored = method.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
+            own = copy.deepcopy(method)
+            fitted = own.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
+            scored = own.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -134,10 +136,13 @@ class ExemplarRetrieval(Task):
         outputs: Arrays = {}
         # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
         for suffix in reversed(suffixes_of(problem.meta["draws"])):
-            X, gallery, queries = (problem.inputs[name + suffix] for name in ("X", "gallery", "queries"))
-            method.fit(X, statistics=selected(f"fit{suffix}/", statistics))
-            encoded = method.encode(gallery, statistics=selected(f"score{suffix}/", statistics))
-            scores = np.asarray(method.similarity(encoded.take(queries), encoded))
+            X, gallery = (problem.inputs[name + suffix] for name in ("X", "gallery"))
+            queries = problem.truth[f"queries{suffix}"]
+            # Rows that are searched in one draw may be negatives of another.
+            own = copy.deepcopy(method) if suffix else method
+            own.fit(X, statistics=selected(f"fit{suffix}/", statistics))
+            encoded = own.encode(gallery, statistics=selected(f"score{suffix}/", statistics))
+            scores = np.asarray(own.similarity(encoded.take(queries), encoded))
             who = known_as(type(method))
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
@@ -177,7 +182,7 @@ class ExemplarRetrieval(Task):
         answers, truth = self._answers(problem, outputs), problem.truth
         kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
         for suffix, answer in zip(suffixes_of(len(answers)), answers, strict=True):
-            queries, y = problem.inputs[f"queries{suffix}"], truth[f"y{suffix}"]
+            queries, y = truth[f"queries{suffix}"], truth[f"y{suffix}"]
             kept["row"].append(truth[f"row{suffix}"][queries])
             kept["true"].append(y[queries])
             kept["predicted"].append(y[answer.nearest])
@@ -230,7 +235,7 @@ class ExemplarRetrieval(Task):
         """Return the expected mAP of random rankings."""
         found = []
         for suffix in suffixes_of(problem.meta["draws"]):
-            y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.inputs[f"queries{suffix}"])
+            y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.truth[f"queries{suffix}"])
             expected = {}
             for c in np.unique(y[queries]):
                 relevant = np.arange(len(y) - 1) < (y == c).sum() - 1
@@ -249,7 +254,7 @@ class ExemplarRetrieval(Task):
         """Return the galleries' rows and classes, which of them are queries, and in which draw."""
         parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
         for number, suffix in enumerate(suffixes_of(problem.meta["draws"])):
-            rows, queries = problem.truth[f"row{suffix}"], problem.inputs[f"queries{suffix}"]
+            rows, queries = problem.truth[f"row{suffix}"], problem.truth[f"queries{suffix}"]
             parts["row"].append(rows)
             parts["y"].append(problem.truth[f"y{suffix}"])
             parts["query"].append(np.isin(np.arange(len(rows)), queries))
@@ -264,10 +269,10 @@ class ExemplarRetrieval(Task):
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows, as :func:`zslplat.methods.exemplars.frozen_steps.freeze` returns it.
         """
-        from zslplat.methods.exemplars.index import ExemplarIndex
+        from zslplat.methods.exemplars.index import write_index
 
         truth, names = problem.truth, problem.meta["classes"]
-        ExemplarIndex.write(
+        write_index(
             folder / "index",
             method,
             problem.inputs["gallery"],
@@ -311,7 +316,7 @@ class ExemplarRetrieval(Task):
             asked = self._asked(name, dataset, np.sort(gallery), number)
             gallery = np.random.default_rng([seed, 5]).permutation(gallery)
             inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
-            inputs[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
+            truth[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
             truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
             truth |= groups_of(dataset, gallery, f"group{suffix}")
         names = [dataset.class_names[i] for i in ids]
@@ -333,7 +338,7 @@ class ExemplarRetrieval(Task):
         """Return what the rankings of every draw show; the last outputs' are kept for all who ask."""
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
-                rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.inputs[f"queries{s}"], self.k)
+                rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.truth[f"queries{s}"], self.k)
                 for s in suffixes_of(problem.meta["draws"])
             ]
             self._ranked = outputs, answers
@@ -352,7 +357,7 @@ class ExemplarRetrieval(Task):
         names, several = problem.meta["classes"], len(answers) > 1
         suffixes = suffixes_of(len(answers))
         ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
-        queries = [np.asarray(problem.inputs[f"queries{s}"]) for s in suffixes]
+        queries = [np.asarray(problem.truth[f"queries{s}"]) for s in suffixes]
         rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
         own = np.concatenate([y[q] for y, q in zip(ys, queries, strict=True)])
         predicted = np.concatenate([y[a.nearest] for y, a in zip(ys, answers, strict=True)])

@@ -30,7 +30,6 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
 from zslplat.errors import DataError, OutcomeWarning, UsageError
-from zslplat.methods.base import require_kind
 from zslplat.methods.selection.base import drawn_rows
 from zslplat.methods.selection.kmeans import cluster_by_features
 from zslplat.methods.selection.seen_classes import with_drawn_classes, with_seen_pair
@@ -42,12 +41,12 @@ from zslplat.metrics.clustering import (
 )
 from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
-from zslplat.spec import Spec
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.clusterings import curve_figure, each_clustering, features_table, voted_classes
 from zslplat.tasks.predictions import predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
+from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
@@ -140,7 +139,7 @@ class FeatureSelection(Task):
             raise UsageError(f"task {self.name}: first={first} is above last={last}; give first <= last")
         Preprocessing(features=parse_steps(scaling))  # refuses unknown steps
         if zero_shot:
-            self._zero_shot_method()
+            checked_spec(zero_shot, self.name)
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts.
@@ -208,7 +207,8 @@ class FeatureSelection(Task):
             seed=meta["seed"],
         )
         if self.zero_shot:
-            outputs["zero_shot"] = np.stack([self._recognised(problem, ranking[:count]) for count in meta["counts"]])
+            spec = checked_spec(self.zero_shot, self.name)
+            outputs["zero_shot"] = np.stack([recognised(method, spec, problem, ranking[:n]) for n in meta["counts"]])
         yield 1, outputs
 
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
@@ -226,16 +226,16 @@ class FeatureSelection(Task):
                 "nmi_arithmetic": float(arithmetic.mean()),
             }
         )
-        recognised = [per_class_accuracy(y, predicted) for predicted in outputs.get("zero_shot", ())]
-        if recognised:
-            outcome.metrics["zero_shot_accuracy"] = float(np.mean(recognised))
+        by_count = [per_class_accuracy(y, predicted) for predicted in outputs.get("zero_shot", ())]
+        if by_count:
+            outcome.metrics["zero_shot_accuracy"] = float(np.mean(by_count))
         if full:
             curve = {"features": list(problem.meta["counts"])}
             for name, values in (("accuracy", accuracy), ("nmi", nmi), ("nmi_arithmetic", arithmetic)):
                 curve[name] = values.mean(axis=1).tolist()
                 curve[f"{name}_deviation"] = values.std(axis=1).tolist()
-            if recognised:
-                curve["zero_shot_accuracy"] = recognised
+            if by_count:
+                curve["zero_shot_accuracy"] = by_count
             outcome.tables["curve"] = Table(curve)
             outcome.tables["features"] = features_table(outputs["ranking"], outputs["scores"])
             rows, names = problem.truth["row_unseen"], problem.meta["classes"]
@@ -276,6 +276,10 @@ class FeatureSelection(Task):
         seed: int,
     ) -> Problem:
         repeats, most = limits
+        if self.zero_shot:
+            # Its parameters are checked here, in the leader; what scores rows is built beside the selector.
+            spec = checked_spec(self.zero_shot, self.name)
+            registry.component("methods", spec.name).build(spec.parameters)
         if dataset.X.ndim != 2:
             raise DataError(f"{dataset.name}: features must be vectors, got X of shape {dataset.X.shape}")
         train = self._labelled(dataset, train, seed)
@@ -331,23 +335,6 @@ class FeatureSelection(Task):
             rows = train[y == label]
             chosen.append(generator.permutation(rows)[: max(1, round(self.labelled_ratio * len(rows)))])
         return np.sort(np.concatenate(chosen))
-
-    def _zero_shot_method(self) -> Any:
-        spec = Spec.parse(self.zero_shot)
-        component = registry.component("methods", spec.name)
-        require_kind(component, "zero-shot", f"{self.name}, option zero_shot,")
-        return component.build(spec.parameters)
-
-    def _recognised(self, problem: Problem, selected: np.ndarray) -> np.ndarray:
-        """Return the unseen class (m,) that the zero-shot method gives each row from the selected features alone."""
-        inputs, method = problem.inputs, self._zero_shot_method()
-        steps = method.preprocessing
-        X, X_unseen = apply_steps(steps.features, inputs["raw"][:, selected], inputs["raw_unseen"][:, selected])
-        everything = np.vstack([inputs["S_raw"], inputs["S_unseen"]])
-        S, S_unseen = apply_steps(steps.signatures, inputs["S_raw"], inputs["S_unseen"], every=everything)
-        method.fit(X, inputs["y"], S)
-        scores = method.decision_function(X_unseen, S_unseen, seen=np.zeros(len(S_unseen), dtype=bool))
-        return np.argmax(scores, axis=1)
 
 
 class _Signatures:

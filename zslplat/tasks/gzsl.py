@@ -294,7 +294,7 @@ def _calibrated(scores: np.ndarray, seen: np.ndarray, bias: float | None) -> tup
 
 def _own_labels(problem: Problem, request: str) -> np.ndarray:
     """Return the true classes of a request's rows, counted within the request's classes."""
-    y = problem.truth["y_pool"][problem.inputs[f"rows:{request}"]]
+    y = problem.truth["y_pool"][problem.truth[f"rows:{request}"]]
     return np.searchsorted(problem.inputs[f"classes:{request}"], y)
 
 

@@ -31,7 +31,7 @@ def projection_maps(method: Any, problem: Problem, request: str) -> dict[str, Fi
     from zslplat.tasks.zero_shot import request_batch
 
     X, S = request_batch(method, problem, request)
-    y = problem.truth["y_pool"][problem.inputs[f"rows:{request}"]]
+    y = problem.truth["y_pool"][problem.truth[f"rows:{request}"]]
     rows = _evenly(y, MAPPED_ROWS)
     panels = {}
     for name, projected in embeddings(X, S).items():

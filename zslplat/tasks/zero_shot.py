@@ -7,7 +7,8 @@
 | | ``X_pool`` | (m, d) | rows to be scored, in a seeded random order |
 | | ``S_pool`` | (c, a) | signatures of all candidate classes, in the order of their class ids |
 | | ``seen`` | (c,) | which candidates were trained on |
-| | ``rows:R``, ``classes:R`` | (m_R,), (c_R,) | request R: indices into the pool and into its classes, ascending |
+| | ``classes:R`` | (c_R,) | request R: indices into the candidate classes, ascending |
+| | ``rows:R`` | (m_R,) | truth: the rows of the pool that request R is about, ascending |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: candidate class and data set row of each row of ``X_pool`` |
 | | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
@@ -18,6 +19,7 @@ keyword ``signature_class``; for the others the (preprocessed) rows of a class a
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
@@ -91,14 +93,16 @@ class ZeroShotTask(Task):
         prepared = prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
         for request in _scored_requests(method, problem):
             X, S, signature, _ = _batch(method, problem, request)
-            prepared |= prefixed(_score_prefix(request), method.prepare_score(X, S, space=space, **signature))
+            arrays = copy.deepcopy(method).prepare_score(X, S, space=space, **signature)
+            prepared |= prefixed(_score_prefix(request), arrays)
         return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
         """Fit and score; outputs are {request: scores (rows of the request, its classes)}.
 
         Methods that are not transductive score ``X_pool`` once, and every request is sliced out of that; transductive
-        ones score each request by itself. Raises :class:`MethodError` for scores of wrong shape, NaN or infinity.
+        ones score each request by itself, with a fresh copy of what they learned. Raises :class:`MethodError` for
+        scores of wrong shape, NaN or infinity.
         """
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
@@ -144,11 +148,12 @@ def build_problem(
 
 def with_requests(problem: Problem, requests: Requests) -> Problem:
     """Return the problem with named score requests: rows of ``X_pool`` and classes of ``S_pool`` for each."""
-    inputs = dict(problem.inputs)
+    inputs, truth = dict(problem.inputs), dict(problem.truth)
     for request, (rows, classes) in requests.items():
-        inputs[f"rows:{request}"] = np.asarray(rows, dtype=np.int64)
+        # Which rows a request is about says of each whether its class is seen.
+        truth[f"rows:{request}"] = np.asarray(rows, dtype=np.int64)
         inputs[f"classes:{request}"] = np.asarray(classes, dtype=np.int64)
-    return Problem(problem.name, inputs, problem.truth, {**problem.meta, "requests": list(requests)})
+    return Problem(problem.name, inputs, truth, {**problem.meta, "requests": list(requests)})
 
 
 def seen_mask(problem: Problem) -> np.ndarray:
@@ -158,7 +163,7 @@ def seen_mask(problem: Problem) -> np.ndarray:
 
 def requested(problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows of the pool (m_R,) and the candidate classes (c_R,) of a request."""
-    return problem.inputs[f"rows:{request}"], problem.inputs[f"classes:{request}"]
+    return problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"]
 
 
 def pool_outcomes(
@@ -219,7 +224,7 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.n
     S, signature = _signatures(method, inputs, "_pool")
     if not request:
         return X, S, signature, seen
-    rows, classes = inputs[f"rows:{request}"], inputs[f"classes:{request}"]
+    rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
     X = X if len(rows) == len(X) else X[rows]
     if not signature:
         return X, S[classes], signature, seen[classes]
@@ -236,17 +241,22 @@ def request_batch(method: ZeroShotMethod, problem: Problem, request: str) -> tup
 
 def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Arrays:
     scored = {}
-    for request in _scored_requests(method, problem):
+    requests = _scored_requests(method, problem)
+    for number, request in enumerate(requests, start=1):
         X, S, signature, seen = _batch(method, problem, request)
-        scores = method.decision_function(
+        # What a method remembers of one batch must not tell it about the next. One that learns no further may score
+        # the last batch itself: what it then shows of itself is of that batch.
+        itself = not method.transductive or (number == len(requests) and not method.step_parameter)
+        scorer = method if itself else copy.deepcopy(method)
+        scores = scorer.decision_function(
             X, S, seen=seen, statistics=selected(_score_prefix(request), statistics), **signature
         )
         scored[request] = _checked(method, scores, (len(X), len(seen)))
     if method.transductive:
         return scored
-    whole, inputs = scored[""], problem.inputs
+    whole = scored[""]
     return {
-        request: _sliced(whole, inputs[f"rows:{request}"], inputs[f"classes:{request}"])
+        request: _sliced(whole, problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"])
         for request in problem.meta["requests"]
     }
 

@@ -248,14 +248,15 @@ def metrics_do_not_depend_on_any_order(task: Task) -> None:
 def drawing_every_unit_once_changes_nothing(task: Task) -> None:
     """The bootstrap metrics of a draw that has every unit once are the metrics themselves."""
     _, problem = _data_and_test(task)
-    units = task.units(problem)
-    if units is None:
+    outputs = _outputs(task, problem, player(task, "works"))
+    outcomes = task.outcomes(problem, outputs, {})
+    units = None if outcomes is None else task.units(outcomes)
+    if outcomes is None or units is None:
         return
     ids, strata = units
     assert len(ids) == len(strata), f"{len(ids)} units in {len(strata)} strata"
-    outputs = _outputs(task, problem, player(task, "works"))
     metrics = _scored(task, problem, outputs, {}, full=False).metrics
-    for name, values in task.resampled(problem, outputs, {}, np.ones((1, len(ids)), dtype=np.int64)).items():
+    for name, values in task.resampled(outcomes, np.ones((1, len(ids)), dtype=np.int64)).items():
         assert np.shape(values) == (1,), f"{name} of one draw has shape {np.shape(values)}"
         assert name in metrics, f"{name} is resampled but is no metric"
         assert abs(values[0] - metrics[name]) <= 1e-9, f"{name} is {metrics[name]:.6f}; resampled it is {values[0]:.6f}"

@@ -104,36 +104,7 @@ class ExemplarIndex:
         The folder appears whole or not at all. Raises UsageError where it exists or the method is not registered,
         StoreError where it cannot be written.
         """
-        if folder.exists():
-            raise UsageError(f"{folder} exists; remove it or choose another folder for the index")
-        if len(X) == 0:
-            raise DataError("an index needs at least one row")
-        name = registered_name(method)
-        try:
-            folder.parent.mkdir(parents=True, exist_ok=True)
-            temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
-        except OSError as error:
-            raise StoreError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from error
-        try:
-            numbered = {f"{i:02d}": array for i, (_, array) in enumerate(sorted((steps or {}).items()))}
-            meta = {
-                "format": FORMAT,
-                "method": name,
-                "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
-                "state": _save(temporary / "state", method.state()),
-                "steps": [key.partition(":")[2] for key in sorted(steps or {})],
-                "gallery": _encode_into(temporary / "gallery", method, X),
-                "labels": labels is not None,
-            }
-            _save(temporary / "steps", numbered)
-            named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
-            _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
-            (temporary / "index.json").write_text(json.dumps(meta, indent=1))
-            os.rename(temporary, folder)
-        except OSError as error:
-            raise StoreError(f"cannot write {folder}: {error.strerror or error}; free space and try again") from error
-        finally:
-            shutil.rmtree(temporary, ignore_errors=True)
+        write_index(folder, method, X, rows=rows, labels=labels, steps=steps)
         return cls.load(folder)
 
     @classmethod
@@ -156,9 +127,54 @@ class ExemplarIndex:
         return cls(method, Encoding(**gallery), rows, labels, steps)
 
 
+def write_index(
+    folder: Path,
+    method: ExemplarMethod,
+    X: np.ndarray,
+    *,
+    rows: np.ndarray | None = None,
+    labels: Sequence[str] | None = None,
+    steps: Mapping[str, np.ndarray] | None = None,
+) -> None:
+    """Write an index as :meth:`ExemplarIndex.write` does, and do not open it: the method may be a stand-in."""
+    if folder.exists():
+        raise UsageError(f"{folder} exists; remove it or choose another folder for the index")
+    if len(X) == 0:
+        raise DataError("an index needs at least one row")
+    name = registered_name(method)
+    try:
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+    except OSError as error:
+        raise StoreError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from error
+    try:
+        numbered = {f"{i:02d}": array for i, (_, array) in enumerate(sorted((steps or {}).items()))}
+        meta = {
+            "format": FORMAT,
+            "method": name,
+            "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
+            "state": _save(temporary / "state", method.state()),
+            "steps": [key.partition(":")[2] for key in sorted(steps or {})],
+            "gallery": _encode_into(temporary / "gallery", method, X),
+            "labels": labels is not None,
+        }
+        _save(temporary / "steps", numbered)
+        named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
+        _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
+        (temporary / "index.json").write_text(json.dumps(meta, indent=1))
+        os.rename(temporary, folder)
+    except OSError as error:
+        raise StoreError(f"cannot write {folder}: {error.strerror or error}; free space and try again") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
+
+
 def registered_name(method: ExemplarMethod) -> str:
-    """Return the name under which a method's class is registered; raises UsageError where it is not."""
-    name = registry.registered_name(type(method), "methods")
+    """Return the name under which a method's class is registered; raises UsageError where it is not.
+
+    A stand-in for a method in another process says so itself (``registered_as``).
+    """
+    name = getattr(type(method), "registered_as", None) or registry.registered_name(type(method), "methods")
     if name is None:
         target = f"{type(method).__module__}:{type(method).__qualname__}"
         raise UsageError(f"{target} is no registered method, so that an index of it could not be opened again")

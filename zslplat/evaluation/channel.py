@@ -1,0 +1,169 @@
+"""Messages between two processes, with their arrays in shared memory.
+
+A message is pickled; what its arrays hold goes through memory that both processes have mapped. Arrays up to
+``OWN_BYTES`` share a region, out of which the receiver copies them, so that it is free again at once. A larger array
+gets memory of its own, which the receiver uses as it is: no second copy. The memory has no name in the file system
+and is gone with the processes, however they end.
+
+Nothing reaches the receiver but the elements of the arrays that were sent: no array that they are a part of.
+"""
+
+from __future__ import annotations
+
+import io
+import mmap
+import os
+import pickle
+import socket
+import tempfile
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection
+from multiprocessing.reduction import recvfds, sendfds
+from typing import Any
+
+import numpy as np
+
+IN_BAND_BYTES = 2**14
+OWN_BYTES = 2**23
+MOST_OWN = 100  # a message takes some 250 descriptors
+_ALIGNED = 64
+
+Reduce = Callable[[Any], Any]
+FindClass = Callable[[str, str], Any]
+
+
+@dataclass(frozen=True)
+class Packed:
+    """A message that is ready to be sent: ``body`` pickled, the buffers of its arrays beside."""
+
+    body: bytes
+    buffers: Sequence[memoryview]
+
+
+class _Pickler(pickle.Pickler):
+    def __init__(self, file: io.BytesIO, reduce: Reduce, keep: Callable[[pickle.PickleBuffer], bool]) -> None:
+        super().__init__(file, protocol=5, buffer_callback=keep)
+        self._reduce = reduce
+
+    def reducer_override(self, value: Any) -> Any:
+        reduced = self._reduce(value)
+        if reduced is NotImplemented and type(value) is np.ndarray and not value.flags.forc:
+            # Gaps between elements are no elements; pickle would take the slow way for such an array.
+            return np.ascontiguousarray(value).__reduce_ex__(5)
+        return reduced
+
+
+class _Unpickler(pickle.Unpickler):
+    def __init__(self, body: bytes, buffers: Sequence[Any], find_class: FindClass | None) -> None:
+        super().__init__(io.BytesIO(body), buffers=buffers)
+        self._find_class = find_class
+
+    def find_class(self, module: str, name: str) -> Any:
+        return super().find_class(module, name) if self._find_class is None else self._find_class(module, name)
+
+
+def pack(value: Any, reduce: Reduce = lambda value: NotImplemented) -> Packed:
+    """Pickle a message; ``reduce`` may say how an object is reduced, as ``reducer_override`` of a pickler does."""
+    buffers: list[memoryview] = []
+
+    def keep(buffer: pickle.PickleBuffer) -> bool:
+        raw = buffer.raw()
+        if raw.nbytes < IN_BAND_BYTES:
+            return True
+        buffers.append(raw)
+        return False
+
+    file = io.BytesIO()
+    _Pickler(file, reduce, keep).dump(value)
+    return Packed(file.getvalue(), buffers)
+
+
+class Channel:
+    """One end of a connection; the two ends take turns, so a message is read before the next one is written."""
+
+    def __init__(self, connection: Connection) -> None:
+        self.connection = connection
+        self._socket = socket.socket(fileno=os.dup(connection.fileno()))
+        self._ours: mmap.mmap | None = None
+        self._theirs: mmap.mmap | None = None
+
+    def send(self, packed: Packed) -> None:
+        """Send a message; raises OSError where the other end is gone or memory cannot be had."""
+        places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
+        own: list[int] = []
+        taken = 0
+        for buffer in packed.buffers:
+            if (buffer.nbytes > OWN_BYTES or taken + buffer.nbytes > 2 * OWN_BYTES) and len(own) < MOST_OWN:
+                places.append((-1, buffer.nbytes))
+                own.append(_written(buffer))
+            else:
+                places.append((taken, buffer.nbytes))
+                taken += -(-buffer.nbytes // _ALIGNED) * _ALIGNED
+        region = 0
+        if taken > (len(self._ours) if self._ours is not None else 0):
+            region = max(2**20, 1 << (taken - 1).bit_length())
+            own.insert(0, _memory(region))
+            self._ours = mmap.mmap(own[0], region)
+        for (offset, size), buffer in zip(places, packed.buffers, strict=True):
+            if offset >= 0:
+                assert self._ours is not None
+                _bytes_of(self._ours, offset, size)[:] = np.frombuffer(buffer, dtype=np.uint8)
+        try:
+            self.connection.send_bytes(pickle.dumps((packed.body, places, region, len(own)), protocol=5))
+            if own:
+                sendfds(self._socket, own)
+        finally:
+            for descriptor in own:
+                os.close(descriptor)
+
+    def receive(self, find_class: FindClass | None = None) -> Any:
+        """Return the next message; ``find_class`` looks up what it names.
+
+        Raises EOFError where the other end is gone.
+        """
+        body, places, region, count = pickle.loads(self.connection.recv_bytes())
+        descriptors = recvfds(self._socket, count) if count else []
+        try:
+            waiting = iter(descriptors)
+            if region:
+                self._theirs = mmap.mmap(next(waiting), region)
+            buffers = []
+            for offset, size in places:
+                if offset < 0:
+                    buffers.append(np.frombuffer(mmap.mmap(next(waiting), size), dtype=np.uint8))
+                else:
+                    assert self._theirs is not None
+                    buffers.append(np.array(_bytes_of(self._theirs, offset, size)))
+        finally:
+            for descriptor in descriptors:
+                os.close(descriptor)
+        return _Unpickler(body, buffers, find_class).load()
+
+    def close(self) -> None:
+        """Close this end."""
+        self._socket.close()
+        self.connection.close()
+
+
+def _bytes_of(region: mmap.mmap, offset: int, size: int) -> np.ndarray:
+    return np.frombuffer(region, dtype=np.uint8, count=size, offset=offset)
+
+
+def _memory(size: int) -> int:
+    """Return the descriptor of so many bytes of memory without a name."""
+    if hasattr(os, "memfd_create"):
+        descriptor = os.memfd_create("zslplat", os.MFD_CLOEXEC)
+    else:
+        with tempfile.TemporaryFile() as file:
+            descriptor = os.dup(file.fileno())
+    os.ftruncate(descriptor, size)
+    return descriptor
+
+
+def _written(buffer: memoryview) -> int:
+    """Return the descriptor of memory that holds the buffer."""
+    descriptor, done = _memory(buffer.nbytes), 0
+    while done < buffer.nbytes:
+        done += os.pwrite(descriptor, buffer[done : done + 2**30], done)
+    return descriptor

@@ -1,0 +1,221 @@
+"""The process that runs methods: it is given inputs and returns outputs, and never holds a label that is scored.
+
+It serves one scorer (:mod:`zslplat.evaluation.stand_ins`), whose task calls methods that live here: build one, call
+it, take the next step of its training. Inputs that lie in the cache come as paths of their files, other arrays through
+shared memory. Methods, encodings and running trainings stay here and are known outside by number; what goes back is
+arrays, numbers, texts and figures.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import copy
+import mmap
+import sys
+import time
+import traceback
+from collections.abc import Iterator, Mapping
+from multiprocessing.connection import Connection
+from typing import Any
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from zslplat.errors import MethodError, StoreError, ZslplatError
+from zslplat.evaluation.channel import Channel, pack
+from zslplat.evaluation.memory import peak_bytes, reset_peak
+from zslplat.evaluation.warned import collected
+from zslplat.methods.base import Method
+from zslplat.methods.exemplars.base import Encoding
+from zslplat.registry import component, known_as
+
+METHOD, ENCODING, TRAINING = "method", "encoding", "training"
+# What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
+ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.preprocessing")
+
+
+def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+    """Build a method; methods with a ``seed`` parameter that was not fixed get the seed of the job."""
+    method_class = component("methods", name)
+    values = dict(parameters)
+    if "seed" in method_class._get_param_names() and "seed" not in values:
+        values["seed"] = seed
+    return method_class.build(values)
+
+
+def failure(error: BaseException) -> dict[str, Any]:
+    """Return what is told of an exception: ``reason``, and whether the platform failed and not the job (``fatal``)."""
+    if isinstance(error, StoreError):
+        # Not the method's doing: recording it as a failed trial would make the trials depend on the disk.
+        return {"reason": str(error), "fatal": True}
+    if isinstance(error, ZslplatError):
+        return {"reason": str(error)}
+    if isinstance(error, MemoryError):
+        return {"reason": f"out of memory: {error}"}
+    with contextlib.suppress(OSError, ValueError):
+        traceback.print_exception(error, file=sys.stderr)
+    return {"reason": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+
+
+def serve(connection: Connection) -> None:
+    """Answer requests until the connection closes; the exception of a method is an answer, not an end."""
+    served = _Served()
+    channel = Channel(connection)
+    while True:
+        try:
+            request = channel.receive(served.found)
+        except (EOFError, OSError):
+            return
+        packed = served.answer(*request)
+        # Nothing of a request may be lying about while the next one is served.
+        del request
+        channel.send(packed)
+        del packed
+
+
+class _Served:
+    """The methods, encodings and trainings of this process by number, and what can be asked of them."""
+
+    def __init__(self) -> None:
+        self._objects: dict[int, Any] = {}
+        self._numbers: dict[int, int] = {}
+        self._made = 0
+        # One file, one array, for as long as somebody holds it: a method may recognise its training rows.
+        self._files: WeakValueDictionary[str, np.memmap] = WeakValueDictionary()
+        self._cpu = 0.0
+
+    def answer(self, released: list[int], wish: str, *arguments: Any) -> Any:
+        for number in released:
+            self._numbers.pop(id(self._objects.pop(number)), None)
+        with collected() as warned:
+            try:
+                return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
+            except AttributeError as error:
+                # A task may ask for what only some methods offer.
+                told = {"reason": str(error)} if wish == "value" else failure(error)
+                return pack((False, {**told, "attribute": wish == "value"}, warned))
+            except BaseException as error:
+                return pack((False, failure(error), warned))
+
+    # What may be asked.
+
+    def step_parameter(self, name: str) -> str:
+        return str(component("methods", name).step_parameter)
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        return make_method(name, parameters, seed)
+
+    def call(self, target: Any, name: str, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        return getattr(target, name)(*arguments, **named)
+
+    def value(self, target: Any, name: str) -> Any:
+        return getattr(target, name)
+
+    def assign(self, target: Any, name: str, value: Any) -> None:
+        setattr(target, name, value)
+
+    def advance(self, training: Iterator[Any]) -> tuple[bool, Any]:
+        for found in training:
+            return True, found
+        return False, None
+
+    def length(self, target: Any) -> int:
+        return len(target)
+
+    def duplicate(self, target: Any) -> Any:
+        # Nobody can write into the rows of a file, so copies of a method share them.
+        shared = {id(array): array for array in self._files.values()}
+        try:
+            return copy.deepcopy(target, shared)
+        except Exception as error:
+            raise MethodError(
+                f"{known_as(type(target))} cannot be copied, so that each batch could be scored by a fresh copy of "
+                f"what it learned: {type(error).__name__}: {' '.join(str(error).split())}"
+            ) from error
+
+    def begin(self) -> None:
+        reset_peak()
+        self._cpu = time.process_time()
+
+    def usage(self) -> tuple[float, int]:
+        return time.process_time() - self._cpu, peak_bytes()
+
+    # How things travel.
+
+    def found(self, module: str, name: str) -> Any:
+        if (module, name) == (__name__, "numbered"):
+            return self._objects.__getitem__
+        if (module, name) == (__name__, "opened"):
+            return self._opened
+        __import__(module)
+        target: Any = sys.modules[module]
+        for part in name.split("."):
+            target = getattr(target, part)
+        return target
+
+    def _opened(self, path: str) -> np.ndarray:
+        array = self._files.get(path)
+        if array is None:
+            array = np.load(path, mmap_mode="r")
+            self._files[path] = array
+        return array
+
+    def _reduced(self, value: Any) -> Any:
+        if isinstance(value, Method):
+            return registered, (METHOD, self._number(value), _facts(value))
+        if isinstance(value, Encoding):
+            return registered, (ENCODING, self._number(value), None)
+        if isinstance(value, Iterator):
+            return registered, (TRAINING, self._number(value), None)
+        if isinstance(value, np.ndarray) and type(value) is not np.ndarray:
+            return np.array(value, subok=False).__reduce_ex__(5)
+        for plain in (dict, list, tuple):
+            if isinstance(value, plain):
+                return plain, (plain(value),)
+        if any(value is known for known in _TRAVELS):
+            return NotImplemented
+        module = getattr(value if callable(value) else type(value), "__module__", "") or ""
+        if module.partition(".")[0] == "numpy" or module in ANSWERED:
+            return NotImplemented
+        raise MethodError(f"{value!r} of type {type(value).__name__} is no number, text or list that can be recorded")
+
+    def _number(self, value: Any) -> int:
+        number = self._numbers.get(id(value))
+        if number is None:
+            number = self._made
+            self._made += 1
+            self._objects[number], self._numbers[id(value)] = value, number
+        return number
+
+
+def _facts(method: Any) -> tuple[Any, ...]:
+    """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
+    offered = {name: getattr(type(method), name, None) for name in dir(type(method)) if not name.startswith("_")}
+    called = frozenset(name for name, value in offered.items() if callable(value))
+    declared = (method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter))
+    return (known_as(type(method)), *declared, called)
+
+
+def registered(kind: str, number: int, facts: Any) -> Any:
+    """Stand for an object of a method process in a message; the scorer makes a stand-in of it."""
+    raise TypeError("only a scorer reads this")
+
+
+_TRAVELS = (registered, complex, dict, list, tuple)
+
+
+def numbered(number: int) -> Any:
+    """Stand for an object of the method process in a message to it."""
+    raise TypeError("only a method process reads this")
+
+
+def opened(path: str) -> Any:
+    """Stand for a read-only array in a file, which the method process maps for itself."""
+    raise TypeError("only a method process reads this")
+
+
+def file_of(array: Any) -> str | None:
+    """Return the path of the ``.npy`` file that an array is, as a whole and read-only; None for any other array."""
+    if type(array) is np.memmap and isinstance(array.base, mmap.mmap) and array.filename and not array.flags.writeable:
+        return str(array.filename)
+    return None

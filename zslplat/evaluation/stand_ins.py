@@ -1,0 +1,231 @@
+"""Methods as the scorer has them: stand-ins for methods that live in another process.
+
+A task is handed a stand-in and calls it as it would call the method: arguments go to the method process, results come
+back. So a task reads the same whether the method is here (in tests, in the conformance kit) or there, and the labels
+that it scores with stay with it. Encodings and trainings stay in the method process and have stand-ins, too.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from functools import cache
+from typing import Any, Protocol
+from weakref import WeakValueDictionary
+
+import numpy as np
+
+from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
+from zslplat.evaluation import method_process as there
+from zslplat.evaluation.channel import Channel, pack
+from zslplat.evaluation.processes import ending
+from zslplat.registry import component
+
+_BUILT_IN = frozenset({"complex", "set", "frozenset", "bytearray", "range", "slice", "dict", "list", "tuple"})
+
+
+class Failed(ZslplatError):
+    """A method failed in its process; the text is the reason. ``fatal``: the platform failed and not the method."""
+
+    def __init__(self, reason: str, *, fatal: bool = False) -> None:
+        super().__init__(reason)
+        self.fatal = fatal
+
+
+class Ended(Failed):
+    """The method process has ended. ``killed``: somebody else may have ended it."""
+
+    def __init__(self, reason: str, *, killed: bool) -> None:
+        super().__init__(reason)
+        self.killed = killed
+
+
+class Methods(Protocol):
+    """Where the methods of a job are built and run."""
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Build a method; one with a ``seed`` parameter that was not fixed gets the seed of the job."""
+
+    def begin(self) -> None:
+        """Let :meth:`usage` count from here."""
+
+    def usage(self) -> tuple[float, int]:
+        """Return seconds of processor time and the most bytes that were held, beside those of this process."""
+
+
+class InProcess:
+    """Methods in this very process: for tests, and for measuring what the separation costs."""
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+        return str(component("methods", name).step_parameter)
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Build a method."""
+        return there.make_method(name, parameters, seed)
+
+    def begin(self) -> None:
+        """Count nothing apart."""
+
+    def usage(self) -> tuple[float, int]:
+        """Return nothing beside what this process counts."""
+        return 0.0, 0
+
+
+class MethodProcess:
+    """The scorer's side of a method process; ``shared_bytes`` is what both processes hold of one memory."""
+
+    def __init__(self, process: Any, connection: Any, shared_bytes: int = 0) -> None:
+        self.process, self.shared_bytes = process, shared_bytes
+        self._channel = Channel(connection)
+        self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
+        self._released: list[int] = []
+
+    def step_parameter(self, name: str) -> str:
+        """Return the parameter that bounds the steps of a method's training; empty where there is none."""
+        return str(self.ask("step_parameter", name))
+
+    def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        """Return the stand-in of a method that is built there."""
+        return self.ask("build", name, dict(parameters), seed)
+
+    def begin(self) -> None:
+        """Let :meth:`usage` count from here."""
+        self.ask("begin")
+
+    def usage(self) -> tuple[float, int]:
+        """Return seconds of processor time and the most bytes that were held there, without what both hold."""
+        seconds, peak = self.ask("usage")
+        return seconds, max(0, peak - self.shared_bytes)
+
+    def ask(self, wish: str, *arguments: Any) -> Any:
+        """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
+        released, self._released = self._released, []
+        try:
+            self._channel.send(pack((released, wish, *arguments), _reduced))
+            done, content, warned = self._channel.receive(self._found)
+        except (EOFError, OSError):
+            self.process.join(5)
+            reason, killed = ending(self.process.exitcode)
+            raise Ended(reason, killed=killed) from None
+        for text in warned:
+            warnings.warn(text, OutcomeWarning, stacklevel=3)
+        if done:
+            return content
+        if content.get("attribute"):
+            raise AttributeError(content["reason"])
+        raise Failed(content["reason"], fatal=content.get("fatal", False))
+
+    def release(self, number: int) -> None:
+        """Let an object go with the next request."""
+        self._released.append(number)
+
+    def _found(self, module: str, name: str) -> Any:
+        if (module, name) == (there.__name__, "registered"):
+            return self._stand_in
+        allowed = name in _BUILT_IN if module == "builtins" else module.partition(".")[0] == "numpy"
+        if not allowed and module not in there.ANSWERED:
+            raise MethodError(f"a method's process answered with {module}.{name}, which is no plain data")
+        target: Any = __import__(module, fromlist=[name])
+        for part in name.split("."):
+            target = getattr(target, part)
+        return target
+
+    def _stand_in(self, kind: str, number: int, facts: Any) -> StandIn:
+        known = self._known.get(number)
+        if known is None:
+            kinds = {there.ENCODING: EncodingStandIn, there.TRAINING: TrainingStandIn}
+            known = (_method_class(facts) if kind == there.METHOD else kinds[kind])(self, number)
+            self._known[number] = known
+        return known
+
+
+def _reduced(value: Any) -> Any:
+    if isinstance(value, StandIn):
+        return there.numbered, (value._number,)
+    if isinstance(value, np.memmap):
+        path = there.file_of(value)
+        return np.array(value, subok=False).__reduce_ex__(5) if path is None else (there.opened, (path,))
+    return NotImplemented
+
+
+class StandIn:
+    """An object of a method process, known by its number."""
+
+    def __init__(self, process: MethodProcess, number: int) -> None:
+        object.__setattr__(self, "_process", process)
+        object.__setattr__(self, "_number", number)
+
+    _process: MethodProcess
+    _number: int
+
+    def __del__(self) -> None:
+        """Let the object go there, too."""
+        self._process.release(self._number)
+
+
+class TrainingStandIn(StandIn):
+    """A running training: its steps, one by one."""
+
+    def __iter__(self) -> TrainingStandIn:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Any:
+        """Take the next step there."""
+        found, value = self._process.ask("advance", self)
+        if not found:
+            raise StopIteration
+        return value
+
+
+class EncodingStandIn(StandIn):
+    """An encoding of rows by an exemplar method."""
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return int(self._process.ask("length", self))
+
+    def take(self, rows: np.ndarray | slice) -> EncodingStandIn:
+        """Return the encoding of these rows."""
+        taken: EncodingStandIn = self._process.ask("call", self, "take", (rows,), {})
+        return taken
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return the arrays that are there, by name."""
+        arrays: dict[str, np.ndarray] = self._process.ask("call", self, "arrays", (), {})
+        return arrays
+
+
+class MethodStandIn(StandIn):
+    """A method: what its class declares is known here, everything else is asked for there."""
+
+    registered_as = ""
+    called: frozenset[str] = frozenset()
+
+    def __getattr__(self, name: str) -> Any:
+        """Return a callable that calls the method there, or the value that the method has there under this name."""
+        if name.startswith("_"):
+            raise AttributeError(name)
+        if name in self.called:
+            return lambda *arguments, **named: self._process.ask("call", self, name, arguments, named)
+        return self._process.ask("value", self, name)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        """Set an attribute of the method there."""
+        self._process.ask("assign", self, name, value)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        """Return the stand-in of a deep copy that is made there."""
+        return self._process.ask("duplicate", self)
+
+
+@cache
+def _method_class(facts: tuple[Any, ...]) -> type[MethodStandIn]:
+    """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
+    name, kind, tags, transductive, step_parameter, called = facts
+    declared = {"kind": kind, "tags": tags, "transductive": transductive, "step_parameter": step_parameter}
+    return type(name, (MethodStandIn,), {**declared, "called": called, "registered_as": name})
