@@ -13,20 +13,18 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from zslplat.errors import MethodError, StoreError
 from zslplat.evaluation.outcomes import replicates, resampled, write_outcomes
+from zslplat.evaluation.wanted import EvaluateJob
 from zslplat.evaluation.warned import collected
 from zslplat.figures import Curve, Figure
 from zslplat.metrics.resampling import rows_digest
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
-
-if TYPE_CHECKING:
-    from zslplat.evaluation.jobs import EvaluateJob
 
 
 class Fold:

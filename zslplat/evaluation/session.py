@@ -18,10 +18,10 @@ import numpy as np
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.executor import Workers
-from zslplat.evaluation.jobs import EvaluateJob
 from zslplat.evaluation.outcomes import REPLICATES
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.wanted import EvaluateJob
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of

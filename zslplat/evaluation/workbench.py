@@ -18,8 +18,9 @@ from zslplat.data.preprocessing import Preprocessing, apply_steps
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
-from zslplat.evaluation.jobs import PrepareJob, load_problem, save_problem
+from zslplat.evaluation.jobs import load_problem, save_problem
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
+from zslplat.evaluation.wanted import PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, Entries, collected, entries_of
 from zslplat.keys import key_of
 from zslplat.methods.base import Method, require_kind
