@@ -8,11 +8,13 @@ hold no study yet, copied from one that is made once.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import multiprocessing
 import os
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import time
@@ -58,6 +60,8 @@ def store_template(tmp_path_factory):
     projection.close()
     records.close()
     assert sorted(path.name for path in settings.store.glob("*.db*")) == ["mlflow.db", "optuna.db"]
+    with contextlib.closing(sqlite3.connect(settings.store / "optuna.db")) as connection, connection:
+        connection.execute("delete from zslplat_store")  # every copy gets an identity of its own
     return settings.store
 
 
