@@ -157,7 +157,8 @@ def test_a_kernel_that_leaves_is_no_candidate_and_hides_no_other(talk):
 
 
 def test_a_component_of_a_clash_is_used_by_its_full_name(talk):
-    done = talk("run", "--method", "zslplat:eszsl", "--dataset", DATA, "--workers", "1", "--json")
+    names = ("--method", "zslplat:eszsl", "--dataset", f"zslplat:{DATA}", "--task", "zslplat:zsl")
+    done = talk("run", *names, "--workers", "1", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
 

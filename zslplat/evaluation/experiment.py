@@ -11,7 +11,7 @@ import importlib.util
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache, partial
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -61,9 +61,9 @@ def open_dataset(spec: Spec, settings: Settings) -> Dataset:
         raise DataError(f"data set {spec} cannot be loaded: {type(error).__name__}: {text}") from error
 
 
-def registered_sources() -> dict[str, Callable[[], Any]]:
+def registered_sources() -> Mapping[str, Callable[[], Any]]:
     """Return the registered data sets, each imported when it is called for."""
-    return {name: partial(registry.component, "datasets", name) for name in registry.names("datasets")}
+    return registry.ByName("datasets")
 
 
 @dataclass(frozen=True)
