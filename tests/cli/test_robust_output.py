@@ -181,4 +181,5 @@ def test_every_command_takes_debug_and_declares_it_nowhere_else():
 
     for command in commands(typer.main.get_command(app)):
         assert sum("--debug" in parameter.opts for parameter in command.params) == 1, command.name
+        assert len({parameter.name for parameter in command.params}) == len(command.params), command.name
         assert "debug" not in command.callback.__code__.co_varnames

@@ -124,4 +124,7 @@ def _made(name: str, text: str, callback: Any) -> Any:
 
     single = typer.Typer(add_completion=False)
     single.command()(declared)
-    return next(p for p in typer.main.get_command(single).params if name in p.opts)
+    option = next(p for p in typer.main.get_command(single).params if name in p.opts)
+    # Two parameters of one name would be one to the parser.
+    option.name = name.removeprefix("--")
+    return option
