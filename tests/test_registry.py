@@ -11,7 +11,7 @@ import pytest
 
 from zslplat.api import API_VERSION
 from zslplat.errors import PluginError, UnknownNameError
-from zslplat.registry import KINDS, build_registry, component, describe_broken
+from zslplat.registry import KINDS, ByName, build_registry, component, describe_broken
 
 ESZSL, SAE = (component("methods", name) for name in ("eszsl", "sae"))
 FIRST, SECOND = "'zslplat.methods.zero_shot.eszsl:ESZSL'", "'zslplat.methods.zero_shot.sae:SAE'"
@@ -198,6 +198,18 @@ def test_a_name_claimed_twice_is_an_error_that_names_both_and_both_can_be_asked_
     assert len(list(registry.clashes())) == 1
     with pytest.raises(UnknownNameError, match=r"unknown method 'third:x'; did you mean .*first:x"):
         registry.component("methods", "third:x")
+
+
+def test_components_by_name_hold_full_names_and_clashing_ones_and_list_what_can_be_asked_for(entry_point, monkeypatch):
+    points = [entry_point("first", f"{{'x': {FIRST}, 'y': {FIRST}}}"), entry_point("second", f"{{'x': {SECOND}}}")]
+    made = build_registry(points)
+    monkeypatch.setattr("zslplat.registry.registry", lambda: made)
+    known = ByName("methods")
+    assert list(known) == ["first:x", "second:x", "y"]
+    assert (known["second:x"](), known["first:y"]()) == (SAE, ESZSL)
+    assert "z" not in known
+    with pytest.raises(PluginError, match="is claimed by"):
+        known["x"]()
 
 
 def test_the_same_entry_point_twice_on_the_path_is_no_clash(entry_point):

@@ -12,9 +12,9 @@ import importlib
 import inspect
 import re
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
@@ -303,6 +303,28 @@ def component(kind: str, name: str) -> Any:
 def names(kind: str) -> list[str]:
     """Return the names by which components of a kind can be asked for."""
     return registry().spellings(kind)
+
+
+class ByName(Mapping[str, Callable[[], Any]]):
+    """The components of a kind by name, each imported when its value is called.
+
+    It lists the names that can be asked for, and holds all that are understood: ``distribution:name`` of any, and a
+    name that two claim, whose value raises.
+    """
+
+    def __init__(self, kind: str) -> None:
+        self.kind = kind
+
+    def __getitem__(self, name: str) -> Callable[[], Any]:
+        if not registry().claims(self.kind, name):
+            raise KeyError(name)
+        return partial(component, self.kind, name)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(names(self.kind))
+
+    def __len__(self) -> int:
+        return len(names(self.kind))
 
 
 def registered_name(component: type, kind: str | None = None) -> str | None:

@@ -157,7 +157,8 @@ def test_a_kernel_that_leaves_is_no_candidate_and_hides_no_other(talk):
 
 
 def test_a_component_of_a_clash_is_used_by_its_full_name(talk):
-    done = talk("run", "--method", "zslplat:eszsl", "--dataset", DATA, "--workers", "1", "--json")
+    names = ("--method", "zslplat:eszsl", "--dataset", f"zslplat:{DATA}", "--task", "zslplat:zsl")
+    done = talk("run", *names, "--workers", "1", "--json")
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)
 
@@ -180,4 +181,5 @@ def test_every_command_takes_debug_and_declares_it_nowhere_else():
 
     for command in commands(typer.main.get_command(app)):
         assert sum("--debug" in parameter.opts for parameter in command.params) == 1, command.name
+        assert len({parameter.name for parameter in command.params}) == len(command.params), command.name
         assert "debug" not in command.callback.__code__.co_varnames

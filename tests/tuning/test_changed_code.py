@@ -44,7 +44,6 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     path = os.pathsep.join([str(folder), str(plugin_path)])
 
     def tune(trials, *more):
-        path = os.pathsep.join([str(folder)])
         return program(
             "tune", "-m", "drafted", "-d", "marked", "--workers", 1, "--json", "-n", trials, *more, PYTHONPATH=path
         )

@@ -14,7 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import catalogue, compare, data, experiments, interface, plugins, query, store
 from zslplat.cli.interrupts import CONTINUE
-from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, write_failure
+from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
 from zslplat.errors import ZslplatError
 from zslplat.registry import COMMAND_GROUP
 from zslplat.settings import masked_url
@@ -35,7 +35,7 @@ class PluginGroup(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        with_debug(self)
+        with_version(with_debug(self))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""

@@ -5,8 +5,6 @@ plugins, libraries or worker processes, goes to standard error. Both options are
 :func:`with_debug` gives ``--debug`` to every command, :data:`zslplat.cli.options.Json` calls :func:`json_callback`.
 """
 
-from __future__ import annotations
-
 import contextlib
 import json
 import os
@@ -92,33 +90,41 @@ def _debug_callback(ctx: typer.Context, value: bool) -> None:
         ctx.find_root().obj.debug = True
 
 
+def _version_callback(value: bool) -> None:
+    if value:
+        from zslplat import __version__
+
+        typer.echo(f"zslplat {__version__}")
+        raise typer.Exit()
+
+
 def with_debug(command: Any) -> Any:
     """Return the command, group or all commands of a group with the option ``--debug``, unless it has one."""
     if not any("--debug" in parameter.opts for parameter in command.params):
-        command.params.append(_debug_option())
+        command.params.append(_made("--debug", "Show tracebacks.", _debug_callback))
     for below in getattr(command, "commands", {}).values():
         with_debug(below)
     return command
 
 
-def _debug_option() -> Any:
-    """Return the option as Typer makes it of a declaration, whose own classes differ from version to version."""
+def with_version(group: Any) -> Any:
+    """Return the group with the option ``--version``."""
+    group.params.append(_made("--version", "Print the version and exit.", _version_callback))
+    return group
 
-    def declared(
-        debug: Annotated[
-            bool,
-            typer.Option(
-                "--debug",
-                help="Show tracebacks.",
-                rich_help_panel="Output",
-                callback=_debug_callback,
-                is_eager=True,
-                expose_value=False,
-            ),
-        ] = False,
-    ) -> None:
+
+def _made(name: str, text: str, callback: Any) -> Any:
+    """Return an option as Typer makes it of a declaration, whose own classes differ from version to version."""
+    declaration = typer.Option(
+        name, help=text, rich_help_panel="Output", callback=callback, is_eager=True, expose_value=False
+    )
+
+    def declared(value: Annotated[bool, declaration] = False) -> None:
         return
 
     single = typer.Typer(add_completion=False)
     single.command()(declared)
-    return next(p for p in typer.main.get_command(single).params if "--debug" in p.opts)
+    option = next(p for p in typer.main.get_command(single).params if name in p.opts)
+    # Two parameters of one name would be one to the parser.
+    option.name = name.removeprefix("--")
+    return option

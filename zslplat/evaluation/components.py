@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -49,9 +48,9 @@ def open_dataset(spec: Spec, settings: Settings) -> Dataset:
         raise DataError(f"data set {spec} cannot be loaded: {type(error).__name__}: {text}") from error
 
 
-def registered_sources() -> dict[str, Callable[[], Any]]:
+def registered_sources() -> Mapping[str, Callable[[], Any]]:
     """Return the registered data sets, each imported when it is called for."""
-    return {name: partial(registry.component, "datasets", name) for name in registry.names("datasets")}
+    return registry.ByName("datasets")
 
 
 def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[str, str]) -> Space:

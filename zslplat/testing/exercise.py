@@ -9,6 +9,7 @@ from __future__ import annotations
 import copy
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any
 
@@ -169,7 +170,7 @@ def exercise_of(method: Method) -> Exercise:
 
 def fitted(method: Any) -> Any:
     """Return a copy of the method, fitted on the small problem; it is fitted once for all checks of one instance."""
-    return copied("copy", copy.deepcopy, _fitted(method))
+    return copied("copy", copy.deepcopy, first_fit(method).learned)
 
 
 def copied(what: str, make: Callable[[Any], Any], learned: Any) -> Any:
@@ -182,11 +183,21 @@ def copied(what: str, make: Callable[[Any], Any], learned: Any) -> Any:
         ) from error
 
 
+@dataclass(frozen=True)
+class FirstFit:
+    """A fitted instance, what its ``fit`` returned, and the parameters that it had before."""
+
+    learned: Any
+    returned: Any
+    parameters: dict[str, Any]
+
+
 @lru_cache(maxsize=2)
-def _fitted(method: Any) -> Any:
+def first_fit(method: Any) -> FirstFit:
+    """Return the fit of a new instance on the small problem; whoever uses it further takes a copy (:func:`fitted`)."""
     fresh, exercise = clone(method), exercise_of(method)
-    exercise.fit(fresh, exercise.arrays(method), {})
-    return fresh
+    before = fresh.get_params(deep=False)
+    return FirstFit(fresh, exercise.fit(fresh, exercise.arrays(method), {}), before)
 
 
 def direct_outputs(method: Any) -> Arrays:

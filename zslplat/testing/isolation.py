@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
@@ -19,17 +20,8 @@ from zslplat.testing.surroundings import Traces, watched
 
 def inputs_are_not_changed(method: Method) -> None:
     """Neither inputs nor prepared statistics are changed, by preparation, fit or scoring."""
-    exercise = exercise_of(method)
-    arrays = exercise.arrays(method)
-    before = {name: values.copy() for name, values in arrays.items()}
-    statistics = exercise.prepare(clone(method), arrays, method.space)
-    prepared = {name: np.array(values) for name, values in statistics.items()}
-    exercise.apply(clone(method), arrays)
-    exercise.apply(clone(method), arrays, statistics)
-    for name, values in arrays.items():
-        assert np.array_equal(values, before[name]), f"{name} was changed"
-    for name, values in prepared.items():
-        assert np.array_equal(statistics[name], values), f"the prepared statistic {name} was changed"
+    changed = _watched(method).changed
+    assert not changed, f"{changed[0]} was changed"
 
 
 def read_only_memory_maps_are_accepted(method: Method) -> None:
@@ -68,32 +60,27 @@ def earlier_fits_are_forgotten(method: Method) -> None:
 
 def other_instances_do_not_interfere(method: Method) -> None:
     """What one instance has learned does not change when another one is fitted, and scoring twice is scoring once."""
-    exercise = exercise_of(method)
-    arrays, others = exercise.arrays(method), exercise.arrays(method, seed=5)
-    first = clone(method)
-    direct = exercise.apply(first, arrays)
-    exercise.apply(clone(method), others)
-    _assert_equal(exercise.outputs(first, arrays, {}), direct, "after another instance was fitted")
-    _assert_equal(exercise.outputs(first, arrays, {}), direct, "the next time they are asked for")
-    _assert_equal(exercise.apply(clone(method), arrays), direct, "of a new instance after other data were seen")
+    met = _met_others(method)
+    _assert_equal(met.after, met.direct, "after another instance was fitted")
+    _assert_equal(met.again, met.direct, "the next time they are asked for")
 
 
 def same_seed_gives_the_same_result(method: Method) -> None:
     """Two fits with the same parameters agree to the last bit, whatever NumPy's global random state."""
-    _, found = _watched_outputs(method)
+    found = _watched(method).outputs
     for name, values in direct_outputs(method).items():
         assert np.array_equal(values, found[name]), f"{name} differ between two fits with the same seed"
 
 
 def shared_settings_are_left_alone(method: Method) -> None:
     """Prepare, fit and score leave folder, environment, np.seterr, global random states and the like as they are."""
-    traces, _ = _watched_outputs(method)
+    traces = _watched(method).traces
     assert not traces.changed, f"changed: {', '.join(traces.changed)}; restore it, or pass the value along"
 
 
 def nothing_is_printed(method: Method) -> None:
     """Neither standard output nor standard error gets a line, of Python or of compiled code; warnings are no prints."""
-    printed = " ".join(_watched_outputs(method)[0].printed.split())
+    printed = " ".join(_watched(method).traces.printed.split())
     assert not printed, f"prints {printed[:80]!r}; report numbers in diagnostics_, oddities as OutcomeWarning"
 
 
@@ -101,7 +88,7 @@ def fitted_state_can_be_copied(method: Method) -> None:
     """A fitted method that is deep-copied, or pickled and read back, gives the same results."""
     exercise = exercise_of(method)
     # These outputs are those of an instance that was never copied.
-    arrays, direct, learned = exercise.arrays(method), _watched_outputs(method)[1], fitted(method)
+    arrays, direct, learned = exercise.arrays(method), _watched(method).outputs, fitted(method)
     _assert_equal(exercise.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
     again = copied("pickle", lambda one: pickle.loads(pickle.dumps(one)), learned)
     _assert_equal(exercise.outputs(again, arrays, {}), direct, "of a pickled method")
@@ -109,23 +96,57 @@ def fitted_state_can_be_copied(method: Method) -> None:
 
 def results_do_not_depend_on_data_seen_before(method: Method) -> None:
     """After other data of the same shape, a fit gives what it gives in a process that saw no other data."""
-    exercise = exercise_of(method)
-    direct_outputs(method)
-    others = exercise.arrays(method, seed=5)
-    found, alone = exercise.apply(clone(method), others), outputs_elsewhere(method, others)
+    found = _met_others(method).others
+    alone = outputs_elsewhere(method, exercise_of(method).arrays(method, seed=5))
     assert_close(method, found, alone, "after a fit on other data of the same shape", at_least=SAME)
 
 
+@dataclass(frozen=True)
+class _Watched:
+    """What a method leaves behind when it prepares, fits and scores: traces, changed inputs, and its outputs."""
+
+    traces: Traces
+    changed: list[str]
+    outputs: Arrays
+
+
 @lru_cache(maxsize=2)
-def _watched_outputs(method: Method) -> tuple[Traces, Arrays]:
-    """Return what the method leaves behind when it prepares, fits and scores, and the outputs."""
+def _watched(method: Method) -> _Watched:
     exercise = exercise_of(method)
     arrays = exercise.arrays(method)
+    before = {name: values.copy() for name, values in arrays.items()}
     direct_outputs(method)
     with watched() as traces:
-        exercise.prepare(clone(method), arrays, method.space)
+        statistics = exercise.prepare(clone(method), arrays, method.space)
+        prepared = {name: np.array(values) for name, values in statistics.items()}
         found = exercise.apply(clone(method), arrays)
-    return traces, found
+        exercise.apply(clone(method), arrays, statistics)
+    changed = [name for name, values in before.items() if not np.array_equal(arrays[name], values)]
+    changed += [
+        f"the prepared statistic {name}" for name, v in prepared.items() if not np.array_equal(statistics[name], v)
+    ]
+    return _Watched(traces, changed, found)
+
+
+@dataclass(frozen=True)
+class _Met:
+    """Outputs of an instance before and after another one met other data of the same shape, and those of the other."""
+
+    direct: Arrays
+    others: Arrays
+    after: Arrays
+    again: Arrays
+
+
+@lru_cache(maxsize=2)
+def _met_others(method: Method) -> _Met:
+    exercise = exercise_of(method)
+    arrays = exercise.arrays(method)
+    first = clone(method)
+    direct = exercise.apply(first, arrays)
+    others = exercise.apply(clone(method), exercise.arrays(method, seed=5))
+    after, again = (exercise.outputs(first, arrays, {}) for _ in range(2))
+    return _Met(direct, others, after, again)
 
 
 def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:

@@ -15,7 +15,7 @@ from sklearn.base import clone
 from zslplat.errors import MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter, is_active
-from zslplat.testing.exercise import exercise_of, fitted
+from zslplat.testing.exercise import exercise_of, first_fit, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
@@ -108,10 +108,9 @@ def class_is_importable(method: Method) -> None:
 
 def fit_returns_self_and_keeps_parameters(method: Method) -> None:
     """fit returns the instance, changes no parameter, and what it learned ends in an underscore."""
-    fresh, exercise = clone(method), exercise_of(method)
-    before = fresh.get_params(deep=False)
-    returned = exercise.fit(fresh, exercise.arrays(method), {})
-    assert returned is fresh, f"fit returns {type(returned).__name__}, expected the instance itself"
+    fit = first_fit(method)
+    fresh, before = fit.learned, fit.parameters
+    assert fit.returned is fresh, f"fit returns {type(fit.returned).__name__}, expected the instance itself"
     changed = [name for name, value in fresh.get_params(deep=False).items() if value is not before[name]]
     assert not changed, f"fit changed the parameters {', '.join(changed)}"
     odd = [name for name in vars(fresh) if name not in before and not name.endswith("_") and not name.startswith("_")]
