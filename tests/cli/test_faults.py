@@ -318,7 +318,7 @@ def test_a_tracking_server_that_is_away_is_caught_up_with(call, tmp_path, store_
     other = Path(shutil.copy(store_template / "mlflow.db", tmp_path / "server"))
     assert call(*SMALL, "--tracking-uri", f"sqlite:///{other}").returncode == 0
     runs = runs_of(tmp_path / "server")
-    assert set(runs) == {"study", "trial-0", "trial-1", "final-0-0", "repeat-0"} or "final-1-0" in runs
+    assert set(runs) == {"study", "trial-0", "trial-1", "trial-0/repeat-0", "repeat-0"} or "trial-1/repeat-0" in runs
     assert {status for status, _ in runs.values()} == {"FINISHED"}
     matrices = sorted((tmp_path / "mlruns" / "artifacts").glob("*/artifacts/**/W.npy"))
     assert len(matrices) == 3 + 3 + 1 + 3
@@ -392,6 +392,6 @@ def test_a_hook_that_fails_on_a_finished_run_is_a_warning(call, with_plugin, tmp
     assert done.returncode == 0
     assert re.search(r"warning: plugin \S*zslplat_hook failed on a finished run: ValueError: not this one", done.stderr)
     told = (tmp_path / "told").read_text().split("\n")[:-1]
-    assert told == ["trial trial-0", "trial trial-1", "final final-0-0", "study study"] or "final" in told[2]
+    assert told == ["trial trial-0", "trial trial-1", "final trial-0/repeat-0", "study study"] or "final" in told[2]
     call(*SMALL, "--json")
     assert (tmp_path / "told").read_text().split("\n")[:-1] == [*told, "study study"]

@@ -200,7 +200,7 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert empty.returncode == 1
     assert "tune it first" in empty.stderr
     # Whatever is printed of an entry is a name of it, for NAME and --against alike.
-    printed = re.search(r"runs: ([0-9a-f]{32}) in", done.stdout).group(1)
+    printed = re.search(r"runs: ([0-9a-f]{16}) in", done.stdout).group(1)
     study = next(row["study"] for row in rows if row["study"].startswith("eszsl@"))
     labels = [row["method"] for row in rows]
     for name in (*labels, *(row["study"] for row in rows), printed, "eszsl(gamma=1,alpha=1000)"):
@@ -217,8 +217,8 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert "seconds has no intervals" in seconds.stdout
     assert "has no intervals" not in table.stdout
     # A database elsewhere, by its address.
-    copy = shutil.copy(tmp_path / "mlruns" / "mlflow.db", tmp_path / "copy.db")
-    assert call("compare", "--tracking-uri", f"sqlite:///{copy}").stdout == call("compare").stdout
+    copy = shutil.copy(tmp_path / "mlruns" / "optuna.db", tmp_path / "copy.db")
+    assert call("compare", "--storage-url", f"sqlite:///{copy}").stdout == call("compare").stdout
 
 
 def test_runs_on_other_test_rows_are_marked(call, tmp_path):
@@ -236,9 +236,13 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
     table = call("compare", *task, "--against", "llc(atoms=10)").stdout
     assert table.count("other rows: scored on other test rows than llc(atoms=10); ") == 1
     assert "or recorded" not in table
-    # Records of before the rows were tagged agree among themselves alone.
-    connection = sqlite3.connect(tmp_path / "mlruns" / "mlflow.db")
-    connection.execute("delete from tags where key = 'zslplat.rows'")
+    # Records of before the rows were recorded agree among themselves alone.
+    connection = sqlite3.connect(tmp_path / "mlruns" / "optuna.db")
+    for number, text in connection.execute("select id, content from zslplat_evaluations").fetchall():
+        record = json.loads(text)
+        for fold in record["folds"]:
+            fold.pop("rows")
+        connection.execute("update zslplat_evaluations set content = ? where id = ?", (json.dumps(record), number))
     connection.commit()
     connection.close()
     rows = json.loads(call("compare", *task, "--json").stdout)["rows"]
@@ -286,7 +290,7 @@ def test_a_data_set_of_the_data_root_is_known(call, tmp_path, monkeypatch):
 @pytest.mark.parametrize("command", [("compare",), ("rerun", "abc")])
 def test_reading_makes_no_database_and_tells_what_is_none(call, tmp_path, command):
     def told(path, words):
-        done = call(*command, "--tracking-uri", f"sqlite:///{path}")
+        done = call(*command, "--storage-url", f"sqlite:///{path}")
         assert done.returncode == 1, done.stderr
         assert len(done.stderr.splitlines()) == 1, done.stderr
         assert words in done.stderr, done.stderr
@@ -297,8 +301,8 @@ def test_reading_makes_no_database_and_tells_what_is_none(call, tmp_path, comman
     (tmp_path / "text.db").write_text("this is no database" * 100)
     told(tmp_path / "text.db", "cannot be read: file is not a database")
     (tmp_path / "empty.db").write_text("")
-    told(tmp_path / "empty.db", "no database of MLflow's")
+    told(tmp_path / "empty.db", "holds no records")
     assert (tmp_path / "empty.db").stat().st_size == 0
-    (tmp_path / "mlruns" / "mlflow.db").write_text("this is no database" * 100)
+    (tmp_path / "mlruns" / "optuna.db").write_text("this is no database" * 100)
     done = call(*command)
     assert (done.returncode, "file is not a database" in done.stderr) == (1, True), done.stderr

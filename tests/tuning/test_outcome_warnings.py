@@ -54,7 +54,7 @@ def test_a_search_at_chance_with_empty_codes_is_said_everywhere(call, tmp_path):
     texts = {entry["text"].partition(":")[0]: entry["where"] for entry in record["warnings"]}
     assert texts == {"all codes are empty": ["fold-1", "fold-2"], "all scores are equal": ["fold-1", "fold-2"]}
     tags = tags_of(tmp_path / "mlruns")
-    assert set(tags) == {"study", "trial-0", "final-0-0"}
+    assert set(tags) == {"study", "trial-0", "trial-0/repeat-0"}
     assert "at chance" in tags["study"]
     assert all("all codes are empty" in text for text in tags.values())
     stored = sqlite3.connect(tmp_path / "mlruns" / "optuna.db").execute(

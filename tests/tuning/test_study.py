@@ -19,7 +19,7 @@ def test_the_result_is_above_chance_and_its_runs_are_nested(reference):
     assert set(runs) == {
         "study",
         *(f"trial-{i}" for i in range(12)),
-        *(f"final-{result['winner']}-{r}" for r in range(5)),
+        *(f"trial-{result['winner']}/repeat-{r}" for r in range(5)),
     }
     assert {status for status, _ in runs.values()} == {"FINISHED"}
     connection = sqlite3.connect(store / "mlflow.db")

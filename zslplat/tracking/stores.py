@@ -6,12 +6,16 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import sqlalchemy as sa
+
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.records.database import SCHEMA, Records
+from zslplat.records.faults import shown_address
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.tracking.migration import migrate
+from zslplat.tracking.projection import check_sqlite
 from zslplat.tracking.shown import show_run, show_study
 
 Warn = Callable[[str], None]
@@ -31,10 +35,23 @@ def open_records(settings: Settings, warn: Warn) -> Records:
 
 
 def existing_records(settings: Settings, warn: Warn) -> Records:
-    """Open the records of a store that is only read; raises :class:`StoreError` where there is none."""
-    path = settings.store / "optuna.db"
-    if settings.storage_url == f"sqlite:///{path}" and not path.exists():
-        raise StoreError(f"no runs in {settings.store}; give --store, or tune something first")
+    """Open the records of a store that is only read; raises :class:`StoreError` where there are none.
+
+    Nothing is made where there is nothing.
+    """
+    shown_address(settings.storage_url)  # one that can be read
+    if settings.storage_url.startswith("sqlite"):
+        path = Path(sa.engine.make_url(settings.storage_url).database or "").absolute()
+        own = path == settings.store / "optuna.db"
+        if not path.is_file():
+            place = settings.store if own else path
+            raise StoreError(f"no runs in {place}; give --store or --storage-url, or tune something first")
+        try:
+            tables = check_sqlite(path)
+        except OSError as error:
+            raise StoreError(f"the records in {path} cannot be read: {error}") from error
+        if "studies" not in tables:
+            raise StoreError(f"{path} holds no records; give --store or --storage-url of a store that has some")
     return open_records(settings, warn)
 
 
