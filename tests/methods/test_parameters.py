@@ -102,7 +102,10 @@ def test_kernel_that_declares_its_parameters_has_its_constructor_and_checks():
         Scaled(faktor=1)
 
 
-@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in ("methods", "kernels") for name in names(kind)])
+KINDS = ("methods", "kernels", "tasks")
+
+
+@pytest.mark.parametrize(("kind", "name"), [(kind, name) for kind in KINDS for name in names(kind)])
 def test_every_component_declares_each_parameter_once(kind, name):
     cls = component(kind, name)
     if not cls.__module__.startswith("zslplat."):
@@ -116,5 +119,6 @@ def test_every_component_declares_each_parameter_once(kind, name):
         assert parameter.default is not NO_DEFAULT, parameter_name
         assert accepted[parameter_name].default is parameter.default
         assert parameter.legal.contains(parameter.default), parameter_name
-    attributes = cls().get_params() if kind == "methods" else cls().values
+    built = cls()
+    attributes = built.values if kind == "kernels" else {n: getattr(built, n) for n in cls.parameters}
     assert attributes == {n: p.default for n, p in cls.parameters.items()}

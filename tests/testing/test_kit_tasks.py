@@ -181,8 +181,8 @@ class FirstRowsOnly(ZeroShot):
 class ResamplesSomethingElse(ZeroShot):
     """Intervals around another number."""
 
-    def resampled(self, problem, outputs, carried, counts):
-        found = super().resampled(problem, outputs, carried, counts)
+    def resampled(self, outcomes, counts):
+        found = super().resampled(outcomes, counts)
         return {name: values * 0.9 for name, values in found.items()}
 
 

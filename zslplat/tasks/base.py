@@ -32,7 +32,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.figures import Figure
-from zslplat.space import Parameter, Space
+from zslplat.space import Parameterised, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.row_outcomes import RowOutcomes
 
@@ -71,9 +71,11 @@ class Outcome:
     carry: dict[str, Any] = field(default_factory=dict)
 
 
-class Task(ABC):
-    """Base class of task plugins: options in the constructor, described by ``parameters``.
+class Task(Parameterised, ABC):
+    """Base class of task plugins.
 
+    ``parameters`` declares the options, from which the constructor follows (:class:`~zslplat.space.Parameterised`),
+    unless a class writes its own; values are checked as they are taken.
     ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,
     ``exemplar``); a method says in its own ``kind`` which it is. ``preprocessed`` maps each role of preprocessing
     (``features``, ``signatures``) to the names of the input arrays it applies to, the first of which is the one whose
@@ -85,8 +87,13 @@ class Task(ABC):
     citation: ClassVar[str] = ""
     kind: ClassVar[str]
     primary: ClassVar[Metric]
-    parameters: ClassVar[Mapping[str, Parameter]] = {}
     preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
+
+    def take_parameters(self, values: Mapping[str, Any]) -> None:
+        """Store the values of all options; raises :class:`UsageError` for one outside its legal domain."""
+        for name, value in values.items():
+            check_value(f"task {self.name}", name, value, self.parameters)
+        super().take_parameters(values)
 
     @abstractmethod
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:

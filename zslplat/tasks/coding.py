@@ -27,7 +27,7 @@ from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, check_value
+from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
@@ -54,34 +54,23 @@ class Coding(Task):
     kind = "coding"
     primary = Metric("accuracy")
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "folds": Parameter("validation folds inside the training rows, each row held out once", Integer(2)),
+        "folds": Parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3),
         "train_share": Parameter(
-            "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True)
+            "share of every class that trains, where splits are drawn", Real(0.0, 0.99, open_low=True), default=0.5
         ),
-        "train_per_class": Parameter("rows of every class that train; none takes train_share", Optional(Integer(1))),
-        "split": Parameter("which of the drawn splits", Integer(1)),
-        "splits": Parameter("number of drawn splits that the test problem holds, from split on", Integer(1)),
-        "ranking": Parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN),
+        "train_per_class": Parameter(
+            "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
+        ),
+        "split": Parameter("which of the drawn splits", Integer(1), default=1),
+        "splits": Parameter("number of drawn splits that the test problem holds, from split on", Integer(1), default=1),
+        "ranking": Parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False),
     }
-
-    def __init__(
-        self,
-        *,
-        folds: int = 3,
-        train_share: float = 0.5,
-        train_per_class: int | None = None,
-        split: int = 1,
-        splits: int = 1,
-        ranking: bool = False,
-    ) -> None:
-        self.folds = folds
-        self.train_share = train_share
-        self.train_per_class = train_per_class
-        self.split = split
-        self.splits = splits
-        self.ranking = ranking
-        for name in self.parameters:
-            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
+    folds: int
+    train_share: float
+    train_per_class: int | None
+    split: int
+    splits: int
+    ranking: bool
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every split, each with its own training rows."""

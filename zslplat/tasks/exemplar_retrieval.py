@@ -29,7 +29,7 @@ from zslplat.methods.exemplars.frozen_steps import freeze
 from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
-from zslplat.space import Integer, Optional, Parameter, Real, Space, check_value
+from zslplat.space import Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
@@ -67,38 +67,29 @@ class ExemplarRetrieval(Task):
         "negative_share": Parameter(
             "share of the classes that gives the negatives, where the data has no unseen classes",
             Real(0.0, 0.95, open_low=True),
+            default=0.5,
         ),
-        "draws": Parameter("number of draws of these classes that the test is the mean of", Integer(1)),
-        "split_seed": Parameter("draws these classes, and the queries where there are more than wanted", Integer(0)),
-        "folds": Parameter("validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1))),
+        "draws": Parameter("number of draws of these classes that the test is the mean of", Integer(1), default=1),
+        "split_seed": Parameter(
+            "draws these classes, and the queries where there are more than wanted", Integer(0), default=0
+        ),
+        "folds": Parameter(
+            "validation folds; none: all of the data set's own, or 3 drawn ones", Optional(Integer(1)), default=None
+        ),
         "validation_classes": Parameter(
-            "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True)
+            "share of the negatives' classes that a drawn fold searches", Real(0.0, 0.9, open_low=True), default=0.3
         ),
-        "queries": Parameter("draw at most so many queries; none: every row", Optional(Integer(1))),
-        "k": Parameter("report recall and precision among the first k rows", Integer(1)),
+        "queries": Parameter("draw at most so many queries; none: every row", Optional(Integer(1)), default=2000),
+        "k": Parameter("report recall and precision among the first k rows", Integer(1), default=10),
     }
-
-    def __init__(
-        self,
-        *,
-        negative_share: float = 0.5,
-        draws: int = 1,
-        split_seed: int = 0,
-        folds: int | None = None,
-        validation_classes: float = 0.3,
-        queries: int | None = 2000,
-        k: int = 10,
-    ) -> None:
-        self.negative_share = negative_share
-        self.draws = draws
-        self.split_seed = split_seed
-        self.folds = folds
-        self.validation_classes = validation_classes
-        self.queries = queries
-        self.k = k
-        self._ranked: tuple[Arrays, list[Answers]] | None = None
-        for name in self.parameters:
-            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
+    negative_share: float
+    draws: int
+    split_seed: int
+    folds: int | None
+    validation_classes: float
+    queries: int | None
+    k: int
+    _ranked: tuple[Arrays, list[Answers]] | None = None
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every draw, each with its own negatives."""

@@ -40,7 +40,7 @@ from zslplat.metrics.clustering import (
     normalised_mutual_information,
 )
 from zslplat.metrics.degenerate import look_at_ranked_features
-from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text, check_value
+from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.clusterings import curve_figure, each_clustering, features_table, voted_classes
@@ -66,80 +66,66 @@ class FeatureSelection(Task):
     primary = Metric("clustering_accuracy")
     preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
-        "folds": COMMON_PARAMETERS["folds"],
-        "validation_classes": COMMON_PARAMETERS["validation_classes"],
+        **COMMON_PARAMETERS,
         "seen": Parameter(
             "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
             Choice(("files", "random", "pairs")),
+            default="files",
         ),
-        "draw": Parameter("number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1)),
-        "seen_share": Parameter("seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1))),
+        "draw": Parameter(
+            "number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1), default=1
+        ),
+        "seen_share": Parameter(
+            "seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1)), default=None
+        ),
         "labelled_ratio": Parameter(
-            "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True)
+            "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True), default=1.0
         ),
-        "labelled_by": Parameter("what labelled_ratio is a share of", Choice(("rows", "classes"))),
+        "labelled_by": Parameter("what labelled_ratio is a share of", Choice(("rows", "classes")), default="rows"),
         "scaling": Parameter(
             "steps applied to the clustered rows, with statistics of the seen rows; none for features as they are",
             Text(),
+            default="none",
         ),
-        "first": Parameter("smallest number of features", Integer(1)),
-        "last": Parameter("largest number of features", Integer(1)),
-        "step": Parameter("step between the numbers of features", Integer(1)),
-        "repeats": Parameter("random starts of k-means on the test split", Integer(1)),
-        "validation_repeats": Parameter("random starts of k-means on validation folds", Integer(1)),
-        "rows": Parameter("unseen rows clustered at most, even over classes; none for all", Optional(Integer(2))),
-        "validation_rows": Parameter("the same on validation folds", Optional(Integer(2))),
+        "first": Parameter("smallest number of features", Integer(1), default=5),
+        "last": Parameter("largest number of features", Integer(1), default=50),
+        "step": Parameter("step between the numbers of features", Integer(1), default=5),
+        "repeats": Parameter("random starts of k-means on the test split", Integer(1), default=20),
+        "validation_repeats": Parameter("random starts of k-means on validation folds", Integer(1), default=5),
+        "rows": Parameter(
+            "unseen rows clustered at most, even over classes; none for all", Optional(Integer(2)), default=None
+        ),
+        "validation_rows": Parameter("the same on validation folds", Optional(Integer(2)), default=2000),
         "zero_shot": Parameter(
-            "zero-shot method to run on the selected features, for example eszsl; empty for none", Text()
+            "zero-shot method to run on the selected features, for example eszsl; empty for none", Text(), default=""
         ),
     }
+    signatures: str
+    folds: int | None
+    validation_classes: float | None
+    seen: str
+    draw: int
+    seen_share: float | None
+    labelled_ratio: float
+    labelled_by: str
+    scaling: str
+    first: int
+    last: int
+    step: int
+    repeats: int
+    validation_repeats: int
+    rows: int | None
+    validation_rows: int | None
+    zero_shot: str
 
-    def __init__(
-        self,
-        *,
-        signatures: str = "",
-        folds: int | None = None,
-        validation_classes: float | None = None,
-        seen: str = "files",
-        draw: int = 1,
-        seen_share: float | None = None,
-        labelled_ratio: float = 1.0,
-        labelled_by: str = "rows",
-        scaling: str = "none",
-        first: int = 5,
-        last: int = 50,
-        step: int = 5,
-        repeats: int = 20,
-        validation_repeats: int = 5,
-        rows: int | None = None,
-        validation_rows: int | None = 2000,
-        zero_shot: str = "",
-    ) -> None:
-        self.signatures = signatures
-        self.folds = folds
-        self.validation_classes = validation_classes
-        self.seen = seen
-        self.draw = draw
-        self.seen_share = seen_share
-        self.labelled_ratio = labelled_ratio
-        self.labelled_by = labelled_by
-        self.scaling = scaling
-        self.first = first
-        self.last = last
-        self.step = step
-        self.repeats = repeats
-        self.validation_repeats = validation_repeats
-        self.rows = rows
-        self.validation_rows = validation_rows
-        self.zero_shot = zero_shot
-        for name in self.parameters:
-            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
-        if first > last:
-            raise UsageError(f"task {self.name}: first={first} is above last={last}; give first <= last")
-        Preprocessing(features=parse_steps(scaling))  # refuses unknown steps
-        if zero_shot:
-            checked_spec(zero_shot, self.name)
+    def take_parameters(self, values: Mapping[str, Any]) -> None:
+        """Store the options; raises :class:`UsageError` where they contradict each other or name what is unknown."""
+        super().take_parameters(values)
+        if self.first > self.last:
+            raise UsageError(f"task {self.name}: first={self.first} is above last={self.last}; give first <= last")
+        Preprocessing(features=parse_steps(self.scaling))  # refuses unknown steps
+        if self.zero_shot:
+            checked_spec(self.zero_shot, self.name)
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold of the training rows; the seed draws folds, rows and starts.

@@ -72,29 +72,18 @@ class GeneralizedZeroShot(ZeroShotTask):
         "held_out": Parameter(
             "share of the rows of each training class that validation holds out as seen samples",
             Real(0.0, 0.9, open_low=True),
+            default=0.2,
         ),
         "protocol": Parameter(
             "where seen test rows come from: the data set's own split 'test_seen', or a fifth of 'train' (paper)",
             Choice(("given", "paper")),
+            default="given",
         ),
-        "split_seed": Parameter("seed of the seen test rows that protocol=paper draws", Integer(0)),
+        "split_seed": Parameter("seed of the seen test rows that protocol=paper draws", Integer(0), default=0),
     }
-
-    def __init__(
-        self,
-        *,
-        signatures: str = "",
-        folds: int | None = None,
-        validation_classes: float | None = None,
-        held_out: float = 0.2,
-        protocol: str = "given",
-        split_seed: int = 0,
-    ) -> None:
-        super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
-        self.held_out = held_out
-        self.protocol = protocol
-        self.split_seed = split_seed
-        self._check_options("held_out", "protocol", "split_seed")
+    held_out: float
+    protocol: str
+    split_seed: int
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.

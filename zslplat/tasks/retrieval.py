@@ -36,15 +36,9 @@ class Retrieval(UnseenTask):
     primary = Metric("mAP")
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **COMMON_PARAMETERS,
-        "k": Parameter("also report the precision among the first k rows", Integer(1)),
+        "k": Parameter("also report the precision among the first k rows", Integer(1), default=10),
     }
-
-    def __init__(
-        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None, k: int = 10
-    ) -> None:
-        super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
-        self.k = k
-        self._check_options("k")
+    k: int
 
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""

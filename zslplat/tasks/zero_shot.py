@@ -30,7 +30,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
-from zslplat.space import Integer, Optional, Parameter, Real, Space, Text, check_value
+from zslplat.space import Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, Problem, Task
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
@@ -39,15 +39,17 @@ SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
 COMMON_PARAMETERS: dict[str, Parameter] = {
-    "signatures": Parameter("name of the signature set; empty for the data set's default", Text()),
+    "signatures": Parameter("name of the signature set; empty for the data set's default", Text(), default=""),
     "folds": Parameter(
         "number of validation folds; none for all of the data set's own, or 3 to 10 drawn ones, more of smaller ones",
         Optional(Integer(1)),
+        default=None,
     ),
     "validation_classes": Parameter(
         "share of the training classes that a drawn fold holds out; none for as many classes as the test has, "
         "up to 0.4 of the training classes",
         Optional(Real(0.0, 0.9, open_low=True)),
+        default=None,
     ),
 }
 
@@ -58,18 +60,9 @@ class ZeroShotTask(Task):
     kind = "zero-shot"
     parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
-
-    def __init__(
-        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None
-    ) -> None:
-        self.signatures = signatures
-        self.folds = folds
-        self.validation_classes = validation_classes
-        self._check_options("signatures", "folds", "validation_classes")
-
-    def _check_options(self, *names: str) -> None:
-        for name in names:
-            check_value(f"task {self.name}", name, getattr(self, name), self.parameters)
+    signatures: str
+    folds: int | None
+    validation_classes: float | None
 
     def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
         """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""

@@ -28,15 +28,11 @@ class ZeroShot(UnseenTask):
     primary = Metric("per_class_accuracy")
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **COMMON_PARAMETERS,
-        "top_k": Parameter("also report accuracy among the k best classes, where there are more than k", Integer(1)),
+        "top_k": Parameter(
+            "also report accuracy among the k best classes, where there are more than k", Integer(1), default=5
+        ),
     }
-
-    def __init__(
-        self, *, signatures: str = "", folds: int | None = None, validation_classes: float | None = None, top_k: int = 5
-    ) -> None:
-        super().__init__(signatures=signatures, folds=folds, validation_classes=validation_classes)
-        self.top_k = top_k
-        self._check_options("top_k")
+    top_k: int
 
     def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return per-class and per-sample accuracy and per-class top-k; nothing is carried."""
