@@ -28,6 +28,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.feature_metric import unit_rows
 from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
 
 
@@ -89,17 +90,12 @@ class SAE(ZeroShotMethod):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
-        W = _unit_rows(self.W_)
+        W = unit_rows(self.W_)
         S = np.asarray(S, dtype=np.float64)
         if self.direction == "s->f":
-            return np.asarray(_unit_rows(X) @ _unit_rows(_unit_rows(S) @ W).astype(X.dtype).T)
-        return np.asarray(_unit_rows(X @ W.T.astype(X.dtype)) @ _unit_rows(S).astype(X.dtype).T)
+            return np.asarray(unit_rows(X) @ unit_rows(unit_rows(S) @ W).astype(X.dtype).T)
+        return np.asarray(unit_rows(X @ W.T.astype(X.dtype)) @ unit_rows(S).astype(X.dtype).T)
 
     def matrices(self) -> Arrays:
         """Return W (a, d)."""
         return {"W": self.W_}
-
-
-def _unit_rows(M: np.ndarray) -> np.ndarray:
-    length = np.linalg.norm(M, axis=1, keepdims=True)
-    return np.asarray(M / np.where(length > 0, length, 1))

@@ -1,4 +1,4 @@
-"""MFMR: learn a non-negative projection by tri-factorisation, and compare rows with what it promises.
+"""MFMR: learn a non-negative projection by tri-factorisation, and compare rows with the class prototypes that it gives.
 
 Xu, Shen, Yang, Zhang, Shen and Song, "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
 Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
@@ -8,7 +8,7 @@ Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
 | X_s'   | X    | (n, d) | features of seen classes, non-negative, rows of unit length     |
 | A_s'   | S    | (c, a) | signatures of seen classes, non-negative                        |
 | Y_s    | Y    | (n, c) | labels, one-hot; enters only through class sums and counts      |
-| U      | U    | (d, a) | projection: U s is the feature vector that signature s promises |
+| U      | U    | (d, a) | projection: U s is the prototype of the class of signature s    |
 | W^F    | W    | (d, d) | graph of the features (columns of X), k nearest by cosine       |
 | lambda | lam  | scalar | weight of the feature graph                                     |
 
@@ -66,7 +66,7 @@ class MFMR(ZeroShotMethod):
     ``labels="free"`` goes on from Eq. 7's solution to Eq. 6, whose V_s is free: ``gamma_fit`` weighs the graph of the
     training rows, ``label_anchor`` holds V_s to the labels. It keeps ``V_seen_`` (n, c).
 
-    Learned: ``U_`` (d, a), ``mean_`` (d,), ``promised_mean_`` (d,); ``diagnostics_`` holds the objective by update.
+    Learned: ``U_`` (d, a), ``mean_`` (d,), ``prototype_mean_`` (d,); ``diagnostics_`` holds the objective by update.
     Raises :class:`MethodError` for negative features or signatures.
     """
 
@@ -187,7 +187,7 @@ class MFMR(ZeroShotMethod):
         self.U_ = solution.factor
         weights = statistics["class_counts"] / statistics["class_counts"].sum()
         self.mean_ = statistics["class_sums"].sum(axis=0) / statistics["class_counts"].sum()
-        self.promised_mean_ = (weights @ S) @ self.U_.T
+        self.prototype_mean_ = (weights @ S) @ self.U_.T
         self.metric_ = ResidualMetric(statistics, self.shrinkage) if self._uses_residual else EuclideanMetric()
         self.diagnostics_ = Diagnostics(
             series={"objective": solution.objective},
@@ -266,15 +266,15 @@ class MFMR(ZeroShotMethod):
     def _common_scores(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
         if self._form.compare == "inverse":
             return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(X.dtype))
-        rows, promised = self._placed(X, S)
-        return self.metric_.cosines(rows, promised)
+        rows, prototypes = self._placed(X, S)
+        return self.metric_.cosines(rows, prototypes)
 
     def _placed(self, X: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows (n, d) and promised vectors S U' (c, d), centred where the residual metric is used."""
-        promised = S @ self.U_.T
+        """Return rows (n, d) and class prototypes S U' (c, d), centred where the residual metric is used."""
+        prototypes = S @ self.U_.T
         if self._uses_residual:
-            return X - self.mean_.astype(X.dtype), promised - self.promised_mean_
-        return X, promised
+            return X - self.mean_.astype(X.dtype), prototypes - self.prototype_mean_
+        return X, prototypes
 
     def _most_neighbours(self, space: Space, own: str) -> int:
         """Return the largest k that trials can ask of one graph: of its own parameter, else of ``k``."""

@@ -15,9 +15,9 @@ The form used by default minimises over V >= 0, by Eq. 13 in its form for signed
 
     (1 - anchor) [ |X/scale - V B|^2 + |V 1 - 1|^2 ] + anchor |V - P|^2 + gamma tr(V'(Q - W)V) / mean degree
 
-* X and B (the promised vectors U A_u) are centred and scaled to unit length in the metric of the residual, so that
-  neither drowns the other; ``scale`` says how long rows are against promised vectors. A row that should be one class
-  rather than a mixture of several wants short promises, hence ``scale`` < 1.
+* X and B (the class prototypes U A_u) are centred and scaled to unit length in the metric of the residual, so that
+  neither drowns the other; ``scale`` says how long rows are against prototypes. A row that should be one class
+  rather than a mixture of several wants short prototypes, hence ``scale`` < 1.
 * Rows of V tend to sum 1, instead of Algorithm 2's columns after each update, which would void the guarantee that the
   objective never rises. Columns are balanced once, at the end: divided by their sums to the power ``balance``
   (1: every class gets the same mass, the constraint of Eq. 11, which is to know that the classes of the batch are
@@ -56,7 +56,7 @@ def label_batch(
 ) -> Factorisation:
     """Minimise the objective at the head of this module over V (n, c), by Eq. 13 without its root.
 
-    ``cosines`` (n, c) of rows with promised vectors and ``between`` (c, c) of these with each other, P (n, c) the
+    ``cosines`` (n, c) of rows with the class prototypes and ``between`` (c, c) of these with each other, P (n, c) the
     common scheme's probabilities, W (n, n) the graph of the rows.
     """
     own = 1 - anchor
@@ -85,7 +85,7 @@ def label_batch_as_printed(
 ) -> Factorisation:
     """Algorithm 2: random positive start, Eq. 13, columns of V (n, c) scaled to sum 1 after each update.
 
-    X (n, d) the batch, B (c, d) the promised vectors (U A_u)', one row per class; ``constant`` is |X|^2.
+    X (n, d) the batch, B (c, d) the class prototypes (U A_u)', one row per class; ``constant`` is |X|^2.
     """
     return factorise(
         np.random.default_rng([seed, 1]).uniform(0.1, 1.0, (len(X), len(B))),
@@ -118,7 +118,7 @@ class MFMRJoint(MFMR):
         "anchor": Parameter(
             "weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75
         ),
-        "scale": Parameter("length of promised vectors against rows", POSITIVE, default=0.3),
+        "scale": Parameter("length of class prototypes against rows", POSITIVE, default=0.3),
         "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
     gamma: float
