@@ -12,6 +12,7 @@ from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, Radial
 from zslplat.methods.base import Diagnostics, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
+from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import (
@@ -52,6 +53,7 @@ __all__ = [
     "InnerProductKernel",
     "Integer",
     "Kernel",
+    "KernelMethod",
     "MatrixFigure",
     "Method",
     "MethodError",

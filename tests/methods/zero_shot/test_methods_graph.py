@@ -81,7 +81,7 @@ def test_indefinite_system_is_an_error():
         solve(rotation, np.ones((6, 1)))
 
 
-def test_gfhf_is_the_harmonic_extension_of_its_promises():
+def test_gfhf_is_the_harmonic_extension_of_its_prototypes():
     X, y, S, Xu, _, Su = problem()
     method = GFHF(alpha=0.1, k=4, anchors=6, balance=0.0).fit(X, y, S)
     Y = np.eye(len(S))[y]
@@ -89,8 +89,8 @@ def test_gfhf_is_the_harmonic_extension_of_its_promises():
     gram = (Y @ S).T @ (Y @ S)
     M = np.linalg.solve(gram + 0.1 * np.trace(gram) / len(gram) * np.eye(len(gram)), (Y @ S).T @ centred)
     np.testing.assert_allclose(method.M_, M, atol=1e-10)
-    rows, promised = Xu - X.mean(axis=0), Su @ M
-    cosine = rows @ promised.T / np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(promised, axis=1))
+    rows, prototypes = Xu - X.mean(axis=0), Su @ M
+    cosine = rows @ prototypes.T / np.outer(np.linalg.norm(rows, axis=1), np.linalg.norm(prototypes, axis=1))
     W = graph(Xu, 4).toarray()
     joined = np.zeros_like(cosine)
     for j in range(len(Su)):

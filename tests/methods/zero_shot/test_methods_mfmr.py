@@ -246,7 +246,7 @@ def test_joint_scheme_minimises_its_stated_objective():
     P = np.exp(cosines / method.temperature)
     P /= P.sum(axis=1, keepdims=True)
     W, Q = dense_graph(Xu, 4)
-    between = method.metric_.cosines(*[Su @ method.U_.T - method.promised_mean_] * 2)
+    between = method.metric_.cosines(*[Su @ method.U_.T - method.prototype_mean_] * 2)
 
     def objective(V):
         # |X/scale - V B|^2 with rows of X and B of length 1 in the metric, by their inner products alone.

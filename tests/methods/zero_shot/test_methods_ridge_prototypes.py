@@ -41,9 +41,9 @@ def test_scores_are_cosines_in_the_metric_of_the_residual():
     C = within.T @ within
     precision = np.linalg.inv(C + 0.7 * np.trace(C) / len(C) * np.eye(len(C)))
     M, offset = regression_over_rows(X, y, S, 0.1)
-    rows, promised = X - X.mean(axis=0), unseen @ M + offset - X.mean(axis=0)
-    lengths = [np.sqrt(np.einsum("ij,jk,ik->i", v, precision, v)) for v in (rows, promised)]
-    expected = rows @ precision @ promised.T / np.outer(*lengths)
+    rows, prototypes = X - X.mean(axis=0), unseen @ M + offset - X.mean(axis=0)
+    lengths = [np.sqrt(np.einsum("ij,jk,ik->i", v, precision, v)) for v in (rows, prototypes)]
+    expected = rows @ precision @ prototypes.T / np.outer(*lengths)
     np.testing.assert_allclose(method.decision_function(X, unseen), expected, atol=1e-9)
 
 
@@ -57,7 +57,7 @@ def test_temperature_moves_rows_and_no_class_inside_a_row():
     assert np.ptp(moved[:, 0]) > 1e-3
 
 
-def test_signatures_that_are_all_the_same_promise_the_mean():
+def test_signatures_that_are_all_the_same_have_the_mean_as_prototype():
     X, y, S = problem()
     method = RidgePrototypes().fit(X, y, np.ones_like(S))
     np.testing.assert_array_equal(method.M_, 0)

@@ -1,8 +1,9 @@
 """The metric of the residual: distances in feature space weighed by how rows scatter around their class.
 
-A projection promises one feature vector per class; rows differ from it by noise that is anything but spherical. With
-C the pooled within-class scatter of the training rows, the likelihood of the residual asks for the inner product
-u'(C + s I)^-1 v instead of u'v, with s a multiple of the mean variance (shrinkage, because d variances are estimated).
+A projection gives one feature vector per class, its prototype; rows differ from it by noise that is anything but
+spherical. With C the pooled within-class scatter of the training rows, the likelihood of the residual asks for the
+inner product u'(C + s I)^-1 v instead of u'v, with s a multiple of the mean variance (shrinkage, because d variances
+are estimated).
 
 | here              | shape  | meaning                                                   |
 |-------------------|--------|-----------------------------------------------------------|
@@ -40,7 +41,7 @@ def prepare(X: np.ndarray, y: np.ndarray, class_sums: np.ndarray, class_counts: 
 
 
 class ResidualMetric:
-    """The inner product u'(C + s I)^-1 v, for rows of features and for promised vectors."""
+    """The inner product u'(C + s I)^-1 v, for rows of features and for class prototypes."""
 
     def __init__(self, statistics: Mapping[str, np.ndarray], shrinkage: float) -> None:
         self.Q = np.asarray(statistics["within_directions"])

@@ -7,7 +7,7 @@ labelled nodes are the classes themselves: each is placed in feature space by ri
 |-------|--------|--------|----------------------------------------------------------------------|
 |       | M      | (a, d) | ridge regression from signatures to (centred) features               |
 | W_uu  | W      | (n, n) | cosine graph of the batch, k nearest                                 |
-| W_ul  | joined | (n, c) | cosine of each class's promised vector with its nearest rows         |
+| W_ul  | joined | (n, c) | cosine of each class's prototype with its nearest rows               |
 | f_u   | scores | (n, c) | (D_uu - W_uu)^-1 W_ul Y_l, with Y_l the identity: one node per class |
 """
 
@@ -31,7 +31,7 @@ FLOOR = 1e-3
 
 
 class GFHF(ZeroShotMethod):
-    """Label propagation from promised class vectors through the graph of the batch (Zhu et al., 2003).
+    """Label propagation from class prototypes through the graph of the batch (Zhu et al., 2003).
 
     ``alpha`` is the ridge of the regression in units of the mean curvature; ``k`` the neighbours in the graph of the
     rows, the same graph as MFMR's; ``anchors`` the number of rows that each class's vector is joined to; ``balance``
@@ -107,8 +107,8 @@ class GFHF(ZeroShotMethod):
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
-        promised = np.asarray(S, dtype=np.float64) @ self.M_
-        cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(promised).T.astype(X.dtype)
+        prototypes = np.asarray(S, dtype=np.float64) @ self.M_
+        cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(prototypes).T.astype(X.dtype)
         F = balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
         return log_shares(F)
 

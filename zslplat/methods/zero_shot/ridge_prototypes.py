@@ -1,4 +1,4 @@
-"""Ridge prototypes: regress features on signatures, and compare rows with what the regression promises.
+"""Ridge prototypes: regress features on signatures, and compare rows with the class prototypes that it gives.
 
 The control for projections from signatures to features: no constraint of sign, no graph, one closed form. Rows are
 samples here.

@@ -2,7 +2,8 @@
 
 | of the paper | where |
 |---|---|
-| Eq. 7 and 10, Algorithm 1: U learned, rows compared (``mfmr``) | ``common_scheme`` |
+| the common scheme: U learned, rows compared with classes (``mfmr``) | ``common_scheme`` |
+| Eq. 7, 9 and 10, Algorithm 1: as printed, and as improved | ``forms`` |
 | Eq. 11 to 14, Algorithm 2: labels of a batch (``mfmr-joint``) | ``joint_scheme`` |
 | Eq. 6: the labels of the training rows free as well | ``free_labels`` |
 | Eq. 9 and 13: the updates; Eq. 8 and 12: their constraint | ``multiplicative_updates`` |

@@ -1,4 +1,4 @@
-"""MFMR: learn a non-negative projection by tri-factorisation, and compare rows with what it promises.
+"""MFMR: learn a non-negative projection by tri-factorisation, and compare rows with the class prototypes that it gives.
 
 Xu, Shen, Yang, Zhang, Shen and Song, "Matrix Tri-Factorization with Manifold Regularizations for Zero-shot
 Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
@@ -8,7 +8,7 @@ Learning", CVPR 2017: Eqs. 6, 7, 9, 10 and Algorithm 1. Rows are samples here.
 | X_s'   | X    | (n, d) | features of seen classes, non-negative, rows of unit length     |
 | A_s'   | S    | (c, a) | signatures of seen classes, non-negative                        |
 | Y_s    | Y    | (n, c) | labels, one-hot; enters only through class sums and counts      |
-| U      | U    | (d, a) | projection: U s is the feature vector that signature s promises |
+| U      | U    | (d, a) | projection: U s is the prototype of the class of signature s    |
 | W^F    | W    | (d, d) | graph of the features (columns of X), k nearest by cosine       |
 | lambda | lam  | scalar | weight of the feature graph                                     |
 
@@ -35,80 +35,22 @@ error; the others are additions, whose worth without the factorisation
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.neighbours import affinity, degrees, largest_k, nearest
+from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import EuclideanMetric, ResidualMetric
+from zslplat.methods.zero_shot.mfmr.forms import Form, Improved, Printed
 from zslplat.methods.zero_shot.mfmr.free_labels import learn_both
-from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space
-
-
-def learn_projection(
-    statistics: Mapping[str, np.ndarray],
-    S: np.ndarray,
-    *,
-    lam: float,
-    ridge: float,
-    k: int,
-    iterations: int,
-    tolerance: float,
-) -> Factorisation:
-    """Minimise Eq. 7 plus a ridge over U (d, a), with Eq. 9 without its root; objective never rises.
-
-    ``statistics`` as :meth:`MFMR.prepare_fit` gives them; ``lam`` and ``ridge`` in units of the mean curvature.
-    """
-    linear = statistics["class_sums"].T @ S  # X'Y S
-    gram = (S.T * statistics["class_counts"]) @ S  # S'Y'Y S
-    curvature = np.trace(gram) / len(gram)
-    gram[np.diag_indices_from(gram)] += ridge * curvature
-    W = affinity(statistics["feature_neighbours"], statistics["feature_cosines"], k)
-    start = np.repeat(statistics["class_sums"].sum(axis=0)[:, None], S.shape[1], axis=1)
-    start += 1e-3 * start.mean() + np.finfo(float).tiny
-    start *= np.vdot(linear, start) / max(float(np.vdot(start @ gram, start)), np.finfo(float).tiny)
-    return factorise(
-        start,
-        linear,
-        gram,
-        W,
-        lam * curvature / max(float(degrees(W).mean()), np.finfo(float).tiny),
-        float(statistics["squared_length"]),
-        iterations=iterations,
-        tolerance=tolerance,
-    )
-
-
-def learn_projection_as_printed(
-    statistics: Mapping[str, np.ndarray],
-    S: np.ndarray,
-    *,
-    lam: float,
-    k: int,
-    seed: int,
-    iterations: int,
-    tolerance: float,
-) -> Factorisation:
-    """Algorithm 1: random positive start, Eq. 9, columns of U (d, a) scaled to sum 1 after each update."""
-    class_sums = statistics["class_sums"]
-    return factorise(
-        np.random.default_rng([seed, 0]).uniform(0.1, 1.0, (class_sums.shape[1], S.shape[1])),
-        class_sums.T @ S,
-        (S.T * statistics["class_counts"]) @ S,
-        affinity(statistics["feature_neighbours"], statistics["feature_cosines"], k),
-        lam,
-        float(statistics["squared_length"]),
-        iterations=iterations,
-        tolerance=tolerance,
-        normalise=True,
-    )
+from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation
+from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, check_value
 
 
 class MFMR(ZeroShotMethod):
@@ -125,7 +67,7 @@ class MFMR(ZeroShotMethod):
     ``labels="free"`` goes on from Eq. 7's solution to Eq. 6, whose V_s is free: ``gamma_fit`` weighs the graph of the
     training rows, ``label_anchor`` holds V_s to the labels. It keeps ``V_seen_`` (n, c).
 
-    Learned: ``U_`` (d, a), ``mean_`` (d,), ``promised_mean_`` (d,); ``diagnostics_`` holds the objective by update.
+    Learned: ``U_`` (d, a), ``mean_`` (d,), ``prototype_mean_`` (d,); ``diagnostics_`` holds the objective by update.
     Raises :class:`MethodError` for negative features or signatures.
     """
 
@@ -137,6 +79,7 @@ class MFMR(ZeroShotMethod):
     tags = ("inductive", "linear", "non-negative", "graph", "monotone")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
     random = True
+    objective_may_rise = "with variant=paper, whose columns are scaled after each update; never in the default form"
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
     parameters = {
@@ -191,25 +134,25 @@ class MFMR(ZeroShotMethod):
     @property
     def is_random(self) -> bool:
         """Only the printed form draws its start."""
-        return self.variant == "paper"
+        return self._form.random
 
     @property
     def wanted_preprocessing(self) -> Preprocessing:
-        """The printed form takes signatures as they are; columns with negative values are lifted to 0."""
-        return Preprocessing(("split", "l2"), ("lift",)) if self.variant == "paper" else self.preprocessing
+        """The printed form has its own."""
+        return self._form.preprocessing or self.preprocessing
 
     @property
     def space(self) -> Space:
         """The ranges to search; those of the improvements only where they are used."""
-        space = super().space
-        if self.variant == "paper":
-            for name in self._improvements:
-                space.pop(name, None)
-            for name in {"lam", "gamma"} & set(space):
-                space[name] = Real(1e-3, 1e3, log=True)  # in the data's own units, which nobody knows beforehand
-        return space
+        return self._form.space(super().space, self._improvements)
 
+    _forms: ClassVar[Mapping[str, type[Form]]] = {"best": Improved, "paper": Printed}
     _improvements: tuple[str, ...] = ("ridge", "shrinkage")
+
+    @property
+    def _form(self) -> Form:
+        check_value(type(self), "variant", self.variant, self.parameters)
+        return self._forms[self.variant](self)
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums, the residual metric, and every feature's nearest for the largest k that is searched."""
@@ -239,21 +182,13 @@ class MFMR(ZeroShotMethod):
         if statistics is None:
             statistics = self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
-        k, (steps, tolerance) = self.k_features or self.k, self._stopping
-        if self.variant == "paper":
-            solution = learn_projection_as_printed(
-                statistics, S, lam=self.lam, k=k, seed=self.seed, iterations=steps, tolerance=tolerance
-            )
-        else:
-            solution = learn_projection(
-                statistics, S, lam=self.lam, ridge=self.ridge, k=k, iterations=steps, tolerance=tolerance
-            )
+        solution = self._form.learn(statistics, S, self.k_features or self.k)
         if self.labels == "free":
             solution = self._free_labels(X, y, S, solution, statistics)
         self.U_ = solution.factor
         weights = statistics["class_counts"] / statistics["class_counts"].sum()
         self.mean_ = statistics["class_sums"].sum(axis=0) / statistics["class_counts"].sum()
-        self.promised_mean_ = (weights @ S) @ self.U_.T
+        self.prototype_mean_ = (weights @ S) @ self.U_.T
         self.metric_ = ResidualMetric(statistics, self.shrinkage) if self._uses_residual else EuclideanMetric()
         self.diagnostics_ = Diagnostics(
             series={"objective": solution.objective},
@@ -274,17 +209,11 @@ class MFMR(ZeroShotMethod):
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
         cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
-        return cosines if self.variant == "paper" else feature_metric.relative(cosines, self.temperature)
+        return feature_metric.relative(cosines, self._form.temperature)
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""
-        if self.variant == "paper":
-            inverse = np.linalg.pinv(self.U_)
-        else:
-            gram = self.U_.T @ self.U_
-            gram[np.diag_indices_from(gram)] += self.shrinkage * np.trace(gram) / len(gram)
-            inverse = np.linalg.solve(gram, self.U_.T)
-        return np.asarray(X @ inverse.T.astype(X.dtype))
+        return np.asarray(X @ self._form.inverse(self.U_).T.astype(X.dtype))
 
     def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
         """Return the rows of X (n, d) in signature space (n, a), for maps."""
@@ -307,17 +236,13 @@ class MFMR(ZeroShotMethod):
         statistics: Mapping[str, np.ndarray],
     ) -> Factorisation:
         """Go on from Eq. 7's solution to Eq. 6 with V_s free; keeps V_s as ``V_seen_``."""
-        printed = self.variant == "paper"
+        form = self._form
         W_features = affinity(
             statistics["feature_neighbours"], statistics["feature_cosines"], self.k_features or self.k
         )
         W_rows = affinity(statistics["training_neighbours"], statistics["training_cosines"], self.k_instances or self.k)
         curvature_U = float(np.einsum("c,ca,ca->", statistics["class_counts"], S, S)) / S.shape[1]
         curvature_V = float(np.mean(np.sum((S @ start.factor.T) ** 2, axis=1)))
-        per_degree = [
-            1.0 if printed else unit / max(float(degrees(W).mean()), np.finfo(float).tiny)
-            for unit, W in ((curvature_U, W_features), (curvature_V, W_rows))
-        ]
         solution, self.V_seen_ = learn_both(
             X,
             y,
@@ -325,42 +250,32 @@ class MFMR(ZeroShotMethod):
             start.factor,
             W_features,
             W_rows,
-            lam=self.lam * per_degree[0],
-            ridge=0.0 if printed else self.ridge * curvature_U,
-            gamma=self.gamma_fit * per_degree[1],
+            lam=self.lam * form.graph_weight(curvature_U, W_features),
+            ridge=form.ridge_weight(curvature_U),
+            gamma=self.gamma_fit * form.graph_weight(curvature_V, W_rows),
             anchor=self.label_anchor * curvature_V,
             rounds=self.rounds,
-            updates=max(1, self._stopping[0] // 10),
-            normalise=printed,
+            updates=max(1, form.stopping[0] // 10),
+            normalise=form.normalise,
         )
         return solution
 
     @property
-    def _stopping(self) -> tuple[int, float]:
-        """Return the largest number of updates, and the relative change of the objective that ends them.
-
-        The printed form starts from random numbers and scales its columns after each update: its objective does not
-        settle, and accuracy still rises after hundreds of updates.
-        """
-        iterations, converged_at = (1000, 0.0) if self.variant == "paper" else (100, 3e-4)
-        return self.iterations or iterations, converged_at if self.converged_at is None else self.converged_at
-
-    @property
     def _uses_residual(self) -> bool:
-        return self.variant != "paper" and self.compare == "residual"
+        return self._form.compare == "residual"
 
     def _common_scores(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
-        if self.variant == "paper" or self.compare == "inverse":
+        if self._form.compare == "inverse":
             return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(X.dtype))
-        rows, promised = self._placed(X, S)
-        return self.metric_.cosines(rows, promised)
+        rows, prototypes = self._placed(X, S)
+        return self.metric_.cosines(rows, prototypes)
 
     def _placed(self, X: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows (n, d) and promised vectors S U' (c, d), centred where the residual metric is used."""
-        promised = S @ self.U_.T
+        """Return rows (n, d) and class prototypes S U' (c, d), centred where the residual metric is used."""
+        prototypes = S @ self.U_.T
         if self._uses_residual:
-            return X - self.mean_.astype(X.dtype), promised - self.promised_mean_
-        return X, promised
+            return X - self.mean_.astype(X.dtype), prototypes - self.prototype_mean_
+        return X, prototypes
 
     def _most_neighbours(self, space: Space, own: str) -> int:
         """Return the largest k that trials can ask of one graph: of its own parameter, else of ``k``."""

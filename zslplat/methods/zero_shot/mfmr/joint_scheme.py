@@ -15,9 +15,9 @@ The form used by default minimises over V >= 0, by Eq. 13 in its form for signed
 
     (1 - anchor) [ |X/scale - V B|^2 + |V 1 - 1|^2 ] + anchor |V - P|^2 + gamma tr(V'(Q - W)V) / mean degree
 
-* X and B (the promised vectors U A_u) are centred and scaled to unit length in the metric of the residual, so that
-  neither drowns the other; ``scale`` says how long rows are against promised vectors. A row that should be one class
-  rather than a mixture of several wants short promises, hence ``scale`` < 1.
+* X and B (the class prototypes U A_u) are centred and scaled to unit length in the metric of the residual, so that
+  neither drowns the other; ``scale`` says how long rows are against prototypes. A row that should be one class
+  rather than a mixture of several wants short prototypes, hence ``scale`` < 1.
 * Rows of V tend to sum 1, instead of Algorithm 2's columns after each update, which would void the guarantee that the
   objective never rises. Columns are balanced once, at the end: divided by their sums to the power ``balance``
   (1: every class gets the same mass, the constraint of Eq. 11, which is to know that the classes of the batch are
@@ -42,6 +42,64 @@ from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factoris
 from zslplat.space import NON_NEGATIVE, POSITIVE, Parameter, Real, Space
 
 
+def label_batch(
+    cosines: np.ndarray,
+    between: np.ndarray,
+    P: np.ndarray,
+    W: sparse.csr_array,
+    *,
+    gamma: float,
+    anchor: float,
+    scale: float,
+    iterations: int,
+    tolerance: float,
+) -> Factorisation:
+    """Minimise the objective at the head of this module over V (n, c), by Eq. 13 without its root.
+
+    ``cosines`` (n, c) of rows with the class prototypes and ``between`` (c, c) of these with each other, P (n, c) the
+    common scheme's probabilities, W (n, n) the graph of the rows.
+    """
+    own = 1 - anchor
+    return factorise(
+        P + 1e-3,  # an entry that starts at 0 would stay there
+        own * (cosines / scale + 1) + anchor * P,
+        own * (between + 1) + anchor * np.eye(len(between)),
+        W,
+        gamma / max(float(degrees(W).mean()), TINY),
+        own * len(cosines) * (1 / scale**2 + 1) + anchor * float(np.vdot(P, P)),
+        iterations=iterations,
+        tolerance=tolerance,
+    )
+
+
+def label_batch_as_printed(
+    X: np.ndarray,
+    B: np.ndarray,
+    W: sparse.csr_array,
+    *,
+    gamma: float,
+    constant: float,
+    seed: int,
+    iterations: int,
+    tolerance: float,
+) -> Factorisation:
+    """Algorithm 2: random positive start, Eq. 13, columns of V (n, c) scaled to sum 1 after each update.
+
+    X (n, d) the batch, B (c, d) the class prototypes (U A_u)', one row per class; ``constant`` is |X|^2.
+    """
+    return factorise(
+        np.random.default_rng([seed, 1]).uniform(0.1, 1.0, (len(X), len(B))),
+        X @ B.T.astype(X.dtype),
+        B @ B.T,
+        W,
+        gamma,
+        constant,
+        iterations=iterations,
+        tolerance=tolerance,
+        normalise=True,
+    )
+
+
 class MFMRJoint(MFMR):
     """Matrix tri-factorisation with manifold regularisation, joint prediction scheme (Xu et al., 2017).
 
@@ -60,7 +118,7 @@ class MFMRJoint(MFMR):
         "anchor": Parameter(
             "weight of the common scheme's scores against the data", Real(0, 1), Real(0, 1), default=0.75
         ),
-        "scale": Parameter("length of promised vectors against rows", POSITIVE, default=0.3),
+        "scale": Parameter("length of class prototypes against rows", POSITIVE, default=0.3),
         "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
     }
     gamma: float
@@ -75,8 +133,7 @@ class MFMRJoint(MFMR):
 
         The printed form scales every class's column to sum 1 after each update, which is to know it, too.
         """
-        knows_balance = self.variant == "paper" or self.balance > 0
-        return (*super().knows_of_batch, *((CLASS_BALANCE,) if knows_balance else ()))
+        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self._form.normalise or self.balance > 0 else ()))
 
     def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
@@ -104,13 +161,8 @@ class MFMRJoint(MFMR):
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
         S = np.asarray(S, dtype=np.float64)
-        if self.variant == "paper":
-            solution = self._factorise_as_printed(X, S, W, float(statistics["squared_length"]))
-            self.V_ = scores = solution.factor
-        else:
-            solution = self._factorise_batch(X, S, W)
-            self.V_ = balanced(solution.factor, self.balance)
-            scores = log_shares(self.V_)
+        label = {"best": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
+        solution, self.V_, scores = label(X, S, W, float(statistics["squared_length"]))
         self.diagnostics_.series["objective_joint"] = solution.objective
         self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
         return scores
@@ -128,40 +180,28 @@ class MFMRJoint(MFMR):
         """Return U (d, a) and, after scoring, V (n, c) of the last batch."""
         return {**super().matrices(), **({"V": self.V_} if hasattr(self, "V_") else {})}
 
-    def _factorise_batch(self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array) -> Factorisation:
+    def _label_as_improved(
+        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, _: float
+    ) -> tuple[Factorisation, np.ndarray, np.ndarray]:
+        """Return the factorisation, V with its columns balanced, and log-probabilities."""
         rows, B = self._placed(X, S)
         cosines = self.metric_.cosines(rows, B).astype(np.float64)
         between = np.clip(self.metric_.cosines(B, B), -1, 1)
         P = cosines if self.compare != "inverse" else self._common_scores(X, S).astype(np.float64)
         P = probabilities(P, self.temperature)
-        own = 1 - self.anchor
-        linear = own * (cosines / self.scale + 1) + self.anchor * P
-        gram = own * (between + 1) + self.anchor * np.eye(len(B))
-        constant = own * len(X) * (1 / self.scale**2 + 1) + self.anchor * float(np.vdot(P, P))
-        return factorise(
-            P + 1e-3,  # an entry that starts at 0 would stay there
-            linear,
-            gram,
-            W,
-            self.gamma / max(float(degrees(W).mean()), TINY),
-            constant,
-            iterations=self._stopping[0],
-            tolerance=self._stopping[1],
-        )
+        steps, tolerance = self._form.stopping
+        weights = {"gamma": self.gamma, "anchor": self.anchor, "scale": self.scale}
+        solution = label_batch(cosines, between, P, W, **weights, iterations=steps, tolerance=tolerance)
+        V = balanced(solution.factor, self.balance)
+        return solution, V, log_shares(V)
 
-    def _factorise_as_printed(
-        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, constant: float
-    ) -> Factorisation:
-        """Algorithm 2: random positive start, Eq. 13, columns of V (n, c) scaled to sum 1 after each update."""
-        B = S @ self.U_.T  # (U A_u)', one row per class
-        return factorise(
-            np.random.default_rng([self.seed, 1]).uniform(0.1, 1.0, (len(X), len(S))),
-            X @ B.T.astype(X.dtype),
-            B @ B.T,
-            W,
-            self.gamma,
-            constant,
-            iterations=self._stopping[0],
-            tolerance=self._stopping[1],
-            normalise=True,
+    def _label_as_printed(
+        self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, squared_length: float
+    ) -> tuple[Factorisation, np.ndarray, np.ndarray]:
+        """Return the factorisation, and its V as V and as scores."""
+        steps, tolerance = self._form.stopping
+        weights = {"gamma": self.gamma, "constant": squared_length}
+        solution = label_batch_as_printed(
+            X, S @ self.U_.T, W, **weights, seed=self.seed, iterations=steps, tolerance=tolerance
         )
+        return solution, solution.factor, solution.factor
