@@ -8,6 +8,7 @@ import json
 import numpy as np
 import pytest
 
+from zslplat.evaluation.jobs import EvaluateJob, evaluate, make_task, save_problem
 from zslplat.testing.truth_seekers import (
     INFORMATION_BOUND,
     attack_outcomes,
@@ -69,3 +70,21 @@ def test_tuning_and_the_test_show_chance(call, method, task, dataset):
         assert ran.returncode == 0, ran.stderr
         for metrics in (*study["test"], *json.loads(ran.stdout)["metrics"]):
             assert metrics[primary] <= study["test_chance"] + 0.1
+
+
+@pytest.mark.parametrize("walk", ["memory", "callers"])
+@pytest.mark.parametrize(
+    ("task", "zero_shot"),
+    [
+        *[(task, True) for task in ("zsl", "gzsl", "retrieval", "feature-selection(first=1,last=1,repeats=3)")],
+        # As many rows to train on as to be scored would leave open which labels are which.
+        *[(task, False) for task in ("coding(train_share=0.6)", "exemplar-retrieval")],
+    ],
+)
+def test_where_the_truth_is_in_the_same_process_the_attacks_find_it(task, zero_shot, walk, tmp_path):
+    kind = make_task(task).kind
+    with registered_seekers():
+        save_problem(tmp_path / "test", make_task(task).test(telling_nothing(zero_shot=zero_shot)))
+        job = EvaluateJob("", f"seeker-{kind}-{walk}", {}, 0, task, ((tmp_path / "test", None),), test=True)
+        # Random starts of k-means may merge classes that one feature tells apart.
+        assert evaluate(job)["value"] > 0.85
