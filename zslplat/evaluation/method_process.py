@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 from weakref import WeakValueDictionary
@@ -190,10 +191,15 @@ class _Served:
 
 def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
-    offered = {name: getattr(type(method), name, None) for name in dir(type(method)) if not name.startswith("_")}
-    called = frozenset(name for name, value in offered.items() if callable(value))
-    declared = (method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter))
-    return (known_as(type(method)), *declared, called)
+    method_class: Any = type(method)
+    name, called = _class_facts(method_class)
+    return (name, method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter), called)
+
+
+@cache
+def _class_facts(method_class: type) -> tuple[str, frozenset[str]]:
+    offered = [name for name in dir(method_class) if not name.startswith("_")]
+    return known_as(method_class), frozenset(name for name in offered if callable(getattr(method_class, name, None)))
 
 
 def registered(kind: str, number: int, facts: Any) -> Any:
