@@ -105,7 +105,7 @@ def test_inputs_lie_apart_from_the_truth(tmp_path):
     save_problem(tmp_path / "problem", GeneralizedZeroShot().test(telling_nothing()))
     problem = load_problem(tmp_path / "problem")
     folders = {
-        kind: {os.path.dirname(file_of(a)) for a in getattr(problem, kind).values()} for kind in ("inputs", "truth")
+        kind: {os.path.dirname(file_of(a)[0]) for a in getattr(problem, kind).values()} for kind in ("inputs", "truth")
     }
     assert folders == {kind: {str(tmp_path / "problem" / kind)} for kind in folders}
     assert not [name for name in problem.inputs if name.startswith(("rows", "row", "y_"))]

@@ -150,8 +150,8 @@ def _reduced(value: Any) -> Any:
     if isinstance(value, StandIn):
         return there.numbered, (value._number,)
     if isinstance(value, np.memmap):
-        path = there.file_of(value)
-        return np.array(value, subok=False).__reduce_ex__(5) if path is None else (there.opened, (path,))
+        place = there.file_of(value)
+        return np.array(value, subok=False).__reduce_ex__(5) if place is None else (there.opened, place)
     return NotImplemented
 
 

@@ -212,7 +212,9 @@ class SeekingSelector(_Seeker, FeatureSelector):
             self.labellings_ += own
             for labels in own:
                 means = [rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
-                scores = np.maximum(scores, np.var(means, axis=0) / (rows.var(axis=0) + 1e-12))
+                share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
+                # What other labels of other rows (training rows of a fold, say) show of noise is no finding.
+                scores = np.maximum(scores, np.where(share > 0.5, share, 0.0))
         self._rank(scores)
         return self
 
