@@ -174,7 +174,8 @@ class Fold:
 
         try:
             share = self.job.matrices_bytes // len(self.job.problems)
-            write_artifacts(folder, self._learned.matrices, self.method.diagnostics.series, outcome, share)
+            series = self._learned.series if self._learned.ended else self.method.diagnostics.series
+            write_artifacts(folder, self._learned.matrices, series, outcome, share)
             if self.job.full:
                 self.task.export(self.method, self.problem, folder)
         except OSError as error:
@@ -214,6 +215,8 @@ class _Learned:
     matrices: Arrays = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
     numbers: dict[str, float] = field(default_factory=dict)
+    series: dict[str, list[float]] = field(default_factory=dict)
+    ended: bool = False
 
     @classmethod
     def of(cls, method: Any, job: EvaluateJob, *, copy: bool) -> _Learned:
@@ -221,4 +224,6 @@ class _Learned:
         matrices = method.matrices() if job.artifacts is not None else {}
         if copy:
             matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
-        return cls(matrices, method.figures() if job.full else {}, dict(method.diagnostics.numbers))
+        diagnostics = method.diagnostics
+        figures = method.figures() if job.full else {}
+        return cls(matrices, figures, dict(diagnostics.numbers), diagnostics.series, ended=not copy)

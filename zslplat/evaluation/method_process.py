@@ -15,6 +15,7 @@ import sys
 import time
 import traceback
 from collections.abc import Iterator, Mapping
+from functools import cache
 from multiprocessing.connection import Connection
 from typing import Any
 from weakref import WeakValueDictionary
@@ -153,10 +154,11 @@ class _Served:
             target = getattr(target, part)
         return target
 
-    def _opened(self, path: str) -> np.ndarray:
+    def _opened(self, path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
         array = self._files.get(path)
         if array is None:
-            array = np.load(path, mmap_mode="r")
+            # The scorer has read the header of the file already.
+            array = np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape, order=order)
             self._files[path] = array
         return array
 
@@ -190,10 +192,15 @@ class _Served:
 
 def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
-    offered = {name: getattr(type(method), name, None) for name in dir(type(method)) if not name.startswith("_")}
-    called = frozenset(name for name, value in offered.items() if callable(value))
-    declared = (method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter))
-    return (known_as(type(method)), *declared, called)
+    method_class: Any = type(method)
+    name, called = _class_facts(method_class)
+    return (name, method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter), called)
+
+
+@cache
+def _class_facts(method_class: type) -> tuple[str, frozenset[str]]:
+    offered = [name for name in dir(method_class) if not name.startswith("_")]
+    return known_as(method_class), frozenset(name for name in offered if callable(getattr(method_class, name, None)))
 
 
 def registered(kind: str, number: int, facts: Any) -> Any:
@@ -209,13 +216,14 @@ def numbered(number: int) -> Any:
     raise TypeError("only a method process reads this")
 
 
-def opened(path: str) -> Any:
+def opened(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: str) -> Any:
     """Stand for a read-only array in a file, which the method process maps for itself."""
     raise TypeError("only a method process reads this")
 
 
-def file_of(array: Any) -> str | None:
-    """Return the path of the ``.npy`` file that an array is, as a whole and read-only; None for any other array."""
+def file_of(array: Any) -> tuple[str, str, tuple[int, ...], int, str] | None:
+    """Return where an array lies that is a file as a whole, read-only: what :func:`opened` takes; None for others."""
     if type(array) is np.memmap and isinstance(array.base, mmap.mmap) and array.filename and not array.flags.writeable:
-        return str(array.filename)
+        order = "C" if array.flags.c_contiguous else "F"
+        return str(array.filename), array.dtype.str, array.shape, int(array.offset), order
     return None

@@ -83,10 +83,13 @@ class MethodProcess:
         self._channel = Channel(connection)
         self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
         self._released: list[int] = []
+        self._step_parameters: dict[str, str] = {}
 
     def step_parameter(self, name: str) -> str:
         """Return the parameter that bounds the steps of a method's training; empty where there is none."""
-        return str(self.ask("step_parameter", name))
+        if name not in self._step_parameters:
+            self._step_parameters[name] = str(self.ask("step_parameter", name))
+        return self._step_parameters[name]
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
         """Return the stand-in of a method that is built there."""
@@ -147,8 +150,8 @@ def _reduced(value: Any) -> Any:
     if isinstance(value, StandIn):
         return there.numbered, (value._number,)
     if isinstance(value, np.memmap):
-        path = there.file_of(value)
-        return np.array(value, subok=False).__reduce_ex__(5) if path is None else (there.opened, (path,))
+        place = there.file_of(value)
+        return np.array(value, subok=False).__reduce_ex__(5) if place is None else (there.opened, place)
     return NotImplemented
 
 

@@ -29,7 +29,6 @@ from zslplat.methods.base import Arrays
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
-from zslplat.methods.zero_shot.feature_metric import unit_rows
 from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
 
 

@@ -1,0 +1,79 @@
+"""Messages between scorer and method process: what arrives is what was sent, and nothing around it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+
+import numpy as np
+import pytest
+
+from zslplat.evaluation.channel import IN_BAND_BYTES, OWN_BYTES, Channel, pack
+
+
+@pytest.fixture
+def ends():
+    ours, theirs = (Channel(connection) for connection in multiprocessing.Pipe())
+    yield ours, theirs
+    ours.close()
+    theirs.close()
+
+
+def through(ends, value):
+    ours, theirs = ends
+    ours.send(pack(value))
+    return theirs.receive()
+
+
+def whole(array):
+    """Return the largest array or buffer that an array is a part of, in bytes."""
+    size = array.nbytes
+    while isinstance(array, np.ndarray) and array.base is not None:
+        array = array.base
+        size = max(size, memoryview(array).nbytes)
+    return size
+
+
+@pytest.mark.parametrize("size", [0, 10, IN_BAND_BYTES, 100_000, OWN_BYTES // 8 + 1])
+def test_arrays_arrive_as_they_were(ends, size):
+    values = np.random.default_rng(0).random(size)
+    for array in (values, values.astype(np.float32), values > 0.5, np.broadcast_to(1.5, (size, 2)), values[::-2]):
+        found = through(ends, {"array": array})["array"]
+        assert found.dtype == array.dtype
+        np.testing.assert_array_equal(found, array)
+
+
+def test_the_order_of_elements_in_memory_is_kept(ends):
+    array = np.asfortranarray(np.random.default_rng(0).random((300, 200)))
+    assert through(ends, array).flags.f_contiguous
+
+
+def test_rows_of_a_larger_array_arrive_alone(ends):
+    table = np.random.default_rng(0).random((40_000, 40))
+    for rows in (slice(100, 130), slice(100, 9000), slice(0, 39_000), np.arange(0, 40_000, 3)):
+        found = through(ends, table[rows])
+        np.testing.assert_array_equal(found, table[rows])
+        assert whole(found) <= table[rows].nbytes
+
+
+def test_a_message_is_not_changed_by_later_ones(ends):
+    messages = [np.full(size, number, dtype=float) for number, size in enumerate((50_000, 2_000_000, 30_000, 70_000))]
+    found = [through(ends, [message, message + 0.5]) for message in messages]
+    for (one, other), message in zip(found, messages, strict=True):
+        np.testing.assert_array_equal(one, message)
+        np.testing.assert_array_equal(other, message + 0.5)
+
+
+def test_no_descriptor_is_left_open(ends):
+    array = np.zeros(2 * OWN_BYTES)
+    through(ends, [np.zeros(10_000), array])
+    before = len(os.listdir("/proc/self/fd"))
+    for _ in range(20):
+        through(ends, [np.zeros(10_000), array])
+    assert len(os.listdir("/proc/self/fd")) <= before + 1
+
+
+def test_many_large_arrays_go_in_one_message(ends):
+    arrays = [np.full(OWN_BYTES // 8 + 1, float(number)) for number in range(4)] + [np.zeros(300_000)] * 2
+    for found, array in zip(through(ends, arrays), arrays, strict=True):
+        np.testing.assert_array_equal(found, array)

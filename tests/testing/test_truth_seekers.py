@@ -1,0 +1,90 @@
+"""Methods that look for the labels that are scored find none, whatever the task; and they would know what to do."""
+
+from __future__ import annotations
+
+import gc
+import json
+
+import numpy as np
+import pytest
+
+from zslplat.evaluation.jobs import EvaluateJob, evaluate, make_task, save_problem
+from zslplat.testing.truth_seekers import (
+    INFORMATION_BOUND,
+    attack_outcomes,
+    in_memory,
+    labellings,
+    of_callers,
+    registered_seekers,
+    telling_nothing,
+)
+
+TASKS = ("zsl(folds=2)", "gzsl(folds=2)", "retrieval(folds=2)", "feature-selection(folds=2,last=10,repeats=3)")
+ROWS = ("coding(folds=2,splits=2)", "exemplar-retrieval(folds=2,draws=2)")
+
+
+@pytest.mark.parametrize("task", [*TASKS, *ROWS])
+def test_no_attack_does_better_than_chance(task):
+    outcomes = attack_outcomes(task, telling_nothing(zero_shot=task in TASKS))
+    assert {outcome.problem for outcome in outcomes} == {"fold-1", "fold-2", "test"}
+    assert len(outcomes) == 3 * (4 if task in TASKS[:3] else 2)
+    for outcome in outcomes:
+        assert outcome.value <= outcome.chance + 0.05, outcome
+        assert outcome.information <= INFORMATION_BOUND, outcome
+
+
+@pytest.mark.parametrize("walk", [in_memory, of_callers])
+def test_labels_that_are_within_reach_are_found(walk):
+    y = np.random.default_rng(0).integers(0, 7, 331)
+    holder = {"problem": {"truth": {"y_pool": y}}}
+
+    def method():
+        return labellings(walk(), 331)
+
+    assert any(np.array_equal(labels, y) for labels in method())
+    del holder["problem"]
+    gc.collect()
+
+
+def test_masks_of_rows_and_columns_of_indicators_are_labellings():
+    rows = np.arange(0, 90, 3)
+    (mask,) = labellings([rows], 100)
+    assert np.array_equal(np.flatnonzero(mask), rows)
+    assert len(labellings([np.eye(4, dtype=int)[np.arange(100) % 4]], 100)) == 4
+    assert labellings([np.random.default_rng(0).normal(size=100), list(range(100)), [1, 2]], 100) == []
+
+
+@pytest.mark.parametrize(
+    ("method", "task", "dataset"),
+    [("seeker-zero-shot-memory", "zsl", "marked"), ("seeker-coding-callers", "coding", "rows")],
+)
+def test_tuning_and_the_test_show_chance(call, method, task, dataset):
+    with registered_seekers():
+        tuned = call("tune", "-m", method, "-d", dataset, "-t", task, "--workers", 1, "--json")
+        assert tuned.returncode == 0, tuned.stderr
+        study = json.loads(tuned.stdout)
+        primary = study["primary"]
+        # Folds differ in size, and so in chance.
+        assert study["validation"][primary] <= study["chance"] + 0.1
+        ran = call("run", "-m", method, "-d", dataset, "-t", task, "--test", "--workers", 1, "--json")
+        assert ran.returncode == 0, ran.stderr
+        for metrics in (*study["test"], *json.loads(ran.stdout)["metrics"]):
+            assert metrics[primary] <= study["test_chance"] + 0.1
+
+
+@pytest.mark.parametrize("walk", ["memory", "callers"])
+@pytest.mark.parametrize(
+    ("task", "zero_shot"),
+    [
+        *[(task, True) for task in ("zsl", "gzsl", "retrieval", "feature-selection(first=1,last=1,repeats=3)")],
+        # As many rows to train on as to be scored would leave open which labels are which.
+        *[(task, False) for task in ("coding(train_share=0.6)", "exemplar-retrieval")],
+    ],
+)
+def test_where_the_truth_is_in_the_same_process_the_attacks_find_it(task, zero_shot, walk, tmp_path):
+    kind = make_task(task).kind
+    with registered_seekers():
+        save_problem(tmp_path / "test", make_task(task).test(telling_nothing(zero_shot=zero_shot)))
+        job = EvaluateJob("", f"seeker-{kind}-{walk}", {}, 0, task, ((tmp_path / "test", None),), test=True)
+        # Random starts of k-means may merge classes that one feature tells apart.
+        assert evaluate(job)["value"] > 0.85

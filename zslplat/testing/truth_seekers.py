@@ -1,0 +1,380 @@
+"""Methods that look for the labels that are scored, and what they reach: proof that a task keeps the truth apart.
+
+A method that merely looks around must find nothing. There are two attacks for every kind of method: ``memory`` goes
+through all objects that the garbage collector knows and what they refer to, ``callers`` through the frames of its
+callers, their locals and globals, and what these hold. Whatever has one entry per scored row (an array, a list, a mask
+made from row numbers) is tried as labels. An attack that finds labels scores 1; one that finds nothing gives the same
+score to everything, which is chance.
+
+:func:`attack_outcomes` lets all attacks of a task's kind loose on a data set, in the processes in which trials and
+final evaluations run. Data that tell most are those whose features say nothing of the classes: :func:`telling_nothing`.
+"""
+
+from __future__ import annotations
+
+import gc
+import pickle
+import sys
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat import registry
+from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.jobs import EvaluateJob, make_task, save_problem
+from zslplat.evaluation.worker import Limits, Worker
+from zslplat.hookspecs import hookimpl
+from zslplat.methods.base import Diagnostics, Method
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
+from zslplat.methods.selection.base import FeatureSelector
+from zslplat.methods.zero_shot.base import ZeroShotMethod
+from zslplat.tasks.base import Problem
+
+INFORMATION_BOUND = 0.05  # of adjusted mutual information: two random labellings of some hundred rows stay below
+_MOST_KEPT = 200
+
+
+# Where an attack looks.
+
+
+def in_memory() -> Iterator[Any]:
+    """Yield every object that the garbage collector knows, and what it refers to."""
+    for thing in gc.get_objects():
+        yield thing
+        yield from gc.get_referents(thing)
+
+
+def of_callers() -> Iterator[Any]:
+    """Yield what the locals and globals of all calling frames hold, four levels deep."""
+    frame: Any = sys._getframe(1)
+    known: set[int] = set()
+    while frame is not None:
+        waiting = [(frame.f_locals, 0), (frame.f_globals, 1)]
+        while waiting:
+            thing, depth = waiting.pop()
+            if id(thing) in known:
+                continue
+            known.add(id(thing))
+            yield thing
+            if depth < 4:
+                waiting += [(held, depth + 1) for held in _held(thing)]
+        frame = frame.f_back
+
+
+def _held(thing: Any) -> list[Any]:
+    if isinstance(thing, Mapping):
+        return list(thing.values())
+    if isinstance(thing, list | tuple):
+        return list(thing[:1000])
+    try:
+        return list(vars(thing).values()) if not isinstance(thing, type) else []
+    except TypeError:
+        return []
+
+
+WALKS: dict[str, Callable[[], Iterator[Any]]] = {"memory": in_memory, "callers": of_callers}
+
+
+# What it takes for labels.
+
+
+def labellings(things: Iterable[Any], rows: int) -> list[np.ndarray]:
+    """Return whatever tells ``rows`` rows apart, as numbers 0, 1, ... (rows,); each labelling once."""
+    found: dict[bytes, np.ndarray] = {}
+    known: set[int] = set()
+    for thing in things:
+        if not isinstance(thing, np.ndarray | list | tuple) or id(thing) in known:
+            continue
+        known.add(id(thing))
+        for values in _columns(thing, rows):
+            labels = np.unique(values, return_inverse=True)[1].reshape(-1)
+            if 1 <= labels.max() < rows // 2 and len(found) < _MOST_KEPT:
+                found.setdefault(labels.astype(np.int64).tobytes(), labels)
+    return list(found.values())
+
+
+def _columns(thing: Any, rows: int) -> Iterator[np.ndarray]:
+    if isinstance(thing, list | tuple):
+        if len(thing) != rows or type(thing[0]) not in (int, str, bool):
+            return
+        thing = np.array(thing) if len({type(value) for value in thing}) == 1 else np.zeros(0)
+    if thing.dtype.kind not in "iubUS" or not 1 <= thing.ndim <= 2 or not thing.size:
+        return
+    if len(thing) == rows:
+        yield from (thing if thing.ndim == 2 else thing[:, None])[:, :64].T
+    elif thing.ndim == 1 and rows // 10 <= len(thing) < rows and _are_rows(thing, rows):
+        # Numbers of rows, as a mask of a request has them.
+        yield np.isin(np.arange(rows), thing)
+
+
+def _are_rows(values: np.ndarray, rows: int) -> bool:
+    if values.dtype.kind not in "iu" or values.min() < 0 or values.max() >= rows:
+        return False
+    return len(np.unique(values)) == len(values)
+
+
+class _Seeker(Method):
+    """What the attacks share: ``walk`` says where to look, ``matrices`` shows what was found."""
+
+    walk = "memory"
+    summary = "looks for the labels that are scored"
+
+    def seek(self, rows: int, classes: int | None = None) -> np.ndarray:
+        """Return labels (rows,) if there are any that fit, all zero otherwise."""
+        self.labellings_ = labellings(WALKS[self.walk](), rows)
+        self.diagnostics_ = Diagnostics(numbers={"labellings": float(len(self.labellings_))})
+        fitting = [labels for labels in self.labellings_ if classes is None or labels.max() == classes - 1]
+        # Of several, those that tell most classes apart.
+        return max(fitting, key=lambda labels: labels.max(), default=np.zeros(rows, dtype=np.int64))
+
+    def matrices(self) -> dict[str, np.ndarray]:
+        """Return every labelling that was found."""
+        return {f"labelling-{i}": labels for i, labels in enumerate(getattr(self, "labellings_", []))}
+
+
+class SeekingZeroShot(_Seeker, ZeroShotMethod):
+    """Scores rows by the labels that it finds."""
+
+    def fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Any = None) -> SeekingZeroShot:
+        """Learn nothing."""
+        return self
+
+    def decision_function(
+        self, X: np.ndarray, S: np.ndarray, *, seen: np.ndarray | None = None, statistics: Any = None
+    ) -> np.ndarray:
+        """Return 1 for the class (n, c) that was found, 0 everywhere where none was."""
+        return _indicators(self.seek(len(X), len(S)), len(S))
+
+
+class SeekingCoder(_Seeker):
+    """Classifies rows by the labels that it finds."""
+
+    kind = "coding"
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
+        """Prepare nothing."""
+        return {}
+
+    def prepare_score(self, pool: np.ndarray, X: np.ndarray, *, space: Any) -> dict[str, np.ndarray]:
+        """Prepare nothing."""
+        return {}
+
+    def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Any = None) -> SeekingCoder:
+        """Learn how many classes there are."""
+        self.classes_ = int(y.max()) + 1
+        return self
+
+    def transform(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
+        """Return what was found (n, c)."""
+        return _indicators(self.seek(len(X), self.classes_), self.classes_)
+
+    def decision_function(self, X: np.ndarray, *, statistics: Any = None) -> np.ndarray:
+        """Return 1 for the class (n, c) that was found."""
+        return self.transform(X)
+
+
+class SeekingExemplars(_Seeker, ExemplarMethod):
+    """Takes rows for alike that have the same label among those that it finds."""
+
+    def fit(self, negatives: Any, *, statistics: Any = None) -> SeekingExemplars:
+        """Learn nothing."""
+        return self
+
+    def encode(self, X: np.ndarray, *, statistics: Any = None) -> Encoding:
+        """Return the labels that were found as indicators."""
+        labels = self.seek(len(X))
+        return Encoding(_indicators(labels, int(labels.max()) + 2))
+
+    def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
+        """Return 1 for rows of one label (n_a, n_b)."""
+        return np.asarray(A.vectors @ B.vectors.T)
+
+
+class SeekingSelector(_Seeker, FeatureSelector):
+    """Prefers features that tell the classes of unseen rows apart, if it finds those rows and their classes."""
+
+    def fit(
+        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, row_signatures: Any = None, statistics: Any = None
+    ) -> SeekingSelector:
+        """Score every feature by the variance between classes."""
+        scores = np.zeros(X.shape[1])
+        things = list(WALKS[self.walk]())
+        others = {len(t): t for t in things if _rows_of_width(t, X.shape[1]) and len(t) != len(X)}
+        self.labellings_ = []
+        for count, rows in others.items():
+            own = labellings(things, count)
+            self.labellings_ += own
+            for labels in own:
+                means = [rows[labels == label].mean(axis=0) for label in range(labels.max() + 1)]
+                share = np.var(means, axis=0) / (rows.var(axis=0) + 1e-12)
+                # What other labels of other rows (training rows of a fold, say) show of noise is no finding.
+                scores = np.maximum(scores, np.where(share > 0.5, share, 0.0))
+        self._rank(scores)
+        return self
+
+    def matrices(self) -> dict[str, np.ndarray]:
+        """Return every labelling that was found."""
+        return _Seeker.matrices(self)
+
+
+def _rows_of_width(thing: Any, width: int) -> bool:
+    return isinstance(thing, np.ndarray) and thing.ndim == 2 and thing.dtype.kind == "f" and thing.shape[1] == width
+
+
+def _indicators(labels: np.ndarray, classes: int) -> np.ndarray:
+    return np.eye(classes)[labels] if labels.any() else np.zeros((len(labels), classes))
+
+
+def seekers() -> dict[str, type[Method]]:
+    """Return all attacks by name: ``seeker-<kind>-<walk>``, zero-shot ones also ``seeker-transductive-<walk>``."""
+    found: dict[str, type[Method]] = {}
+    for walk in WALKS:
+        for base in (SeekingZeroShot, SeekingCoder, SeekingExemplars, SeekingSelector):
+            found[f"seeker-{base.kind}-{walk}"] = type(base.__name__, (base,), {"walk": walk})
+        joint = {"walk": walk, "transductive": True}
+        found[f"seeker-transductive-{walk}"] = type("SeekingJointly", (SeekingZeroShot,), joint)
+    return found
+
+
+_SEEKERS = seekers()
+
+
+@hookimpl
+def zslplat_methods() -> dict[str, type[Method]]:
+    """Return the attacks, for whoever registers this module as a plugin (see :func:`registered_seekers`)."""
+    return dict(_SEEKERS)
+
+
+@contextmanager
+def registered_seekers() -> Iterator[Path]:
+    """Register the attacks as methods, here and in processes that start meanwhile; yields the folder that does it."""
+    with tempfile.TemporaryDirectory(prefix="zslplat-seekers-") as name:
+        folder = Path(name)
+        info = folder / "zslplat_truth_seekers-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zslplat-truth-seekers\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[zslplat]\ntruth_seekers = {__name__}\n")
+        sys.path.insert(0, name)
+        registry.registry.cache_clear()
+        try:
+            yield folder
+        finally:
+            sys.path.remove(name)
+            registry.registry.cache_clear()
+
+
+# How far it gets.
+
+
+@dataclass(frozen=True)
+class AttackOutcome:
+    """What an attack reached on a problem: the primary metric, what guessing reaches, and what it got hold of.
+
+    ``information`` is the largest adjusted mutual information of anything that it found, or of the order of the rows,
+    with the classes of the scored rows or with which of them are seen.
+    """
+
+    attack: str
+    problem: str
+    value: float
+    chance: float
+    information: float
+
+
+def attack_outcomes(task: str, dataset: Dataset, *, seed: int = 0) -> list[AttackOutcome]:
+    """Let all attacks of the task's kind loose on its validation problems and on its test problem.
+
+    ``task`` is a spec, for example ``gzsl(folds=3)``. Each attack runs as a trial and a final evaluation do, in a
+    method process that a scorer owns. Raises :class:`ZslplatError` where an evaluation fails.
+    """
+    protocol = make_task(task)
+    problems = [*protocol.validation(dataset, seed=seed), protocol.test(dataset, seed=seed)]
+    kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
+    outcomes = []
+    with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers():
+        for problem in problems:
+            save_problem(Path(name) / problem.name, problem)
+        worker = Worker(by_signal=False)
+        try:
+            for attack in (f"seeker-{kind}-{walk}" for kind in kinds for walk in WALKS):
+                for problem in problems:
+                    artifacts = Path(name) / f"{attack}-{problem.name}"
+                    job = EvaluateJob(
+                        label=attack,
+                        method=attack,
+                        parameters={},
+                        seed=seed,
+                        task=task,
+                        problems=((Path(name) / problem.name, None),),
+                        artifacts=artifacts,
+                        matrices_bytes=2**30,
+                        test=problem is problems[-1],
+                    )
+                    answer = worker.run(pickle.dumps(job), Limits())
+                    if answer.result is None:
+                        raise ZslplatError(f"{attack} on {problem.name} failed: {answer.reason}")
+                    found = [np.load(path) for path in sorted((artifacts / "matrices").glob("labelling-*.npy"))]
+                    value, chance = answer.result["value"], protocol.chance(problem)
+                    outcomes.append(AttackOutcome(attack, problem.name, value, chance, information(problem, found)))
+        finally:
+            worker.stop()
+    return outcomes
+
+
+def information(problem: Problem, found: Sequence[np.ndarray]) -> float:
+    """Return the largest adjusted mutual information of labellings, or of the rows' order, with a problem's truth.
+
+    The truth is every array of truth whose name begins with ``y``, and where the problem has a mask of seen classes
+    (``seen``), which rows belong to one.
+    """
+    from sklearn.metrics import adjusted_mutual_info_score
+
+    largest = 0.0
+    for name, values in problem.truth.items():
+        if not name.startswith("y"):
+            continue
+        y = np.asarray(values)
+        seen = problem.inputs.get("seen")
+        truths = [y] if seen is None or seen.all() or not seen.any() else [y, seen[y]]
+        # The selector is shown no unseen row, so their order tells it nothing.
+        order = [] if name == "y_unseen" else [np.arange(len(y)) * len(np.unique(y)) // len(y)]
+        for labels in [*found, *order]:
+            if len(labels) == len(y):
+                largest = max(largest, *(float(adjusted_mutual_info_score(truth, labels)) for truth in truths))
+    return largest
+
+
+def telling_nothing(*, zero_shot: bool = True, seed: int = 0) -> Dataset:
+    """Return a small data set whose features say nothing of the classes.
+
+    With ``zero_shot`` there are 10 seen and 5 unseen classes with signatures; without, 8 classes and no splits.
+    The last of 60 features does say which unseen class a row is of, and nothing of the seen ones, so that a feature
+    selector could profit from what it must not know.
+    """
+    rng = np.random.default_rng([seed, 31])
+    classes, seen, per_class = (15, 10, 60) if zero_shot else (8, 8, 60)
+    y = np.repeat(np.arange(classes), per_class)
+    X = rng.normal(size=(len(y), 60))
+    names = tuple(f"class {label}" for label in range(classes))
+    if not zero_shot:
+        return Dataset("telling nothing", X, y, names)
+    unseen = y >= seen
+    X[unseen, -1] += 10 * y[unseen]
+    return Dataset(
+        "telling nothing",
+        X,
+        y,
+        names,
+        signatures={"random": SignatureSet(rng.normal(size=(classes, 12)))},
+        splits={
+            "train": np.flatnonzero(~unseen & (np.arange(len(y)) % per_class < 40)),
+            "test_seen": np.flatnonzero(~unseen & (np.arange(len(y)) % per_class >= 40)),
+            "test_unseen": np.flatnonzero(unseen),
+        },
+    )
