@@ -19,15 +19,15 @@ from zslplat.testing.truth_seekers import (
     telling_nothing,
 )
 
-TASKS = ("zsl(folds=2)", "gzsl(folds=2)", "retrieval(folds=2)", "feature-selection(folds=2,last=10,repeats=3)")
-ROWS = ("coding(folds=2,splits=2)", "exemplar-retrieval(folds=2,draws=2)")
+# The kit tries every task as it is; here are the ones of several splits and draws.
+SEVERAL = ("coding(folds=2,splits=2)", "exemplar-retrieval(folds=2,draws=2)")
 
 
-@pytest.mark.parametrize("task", [*TASKS, *ROWS])
+@pytest.mark.parametrize("task", SEVERAL)
 def test_no_attack_does_better_than_chance(task):
-    outcomes = attack_outcomes(task, telling_nothing(zero_shot=task in TASKS))
+    outcomes = attack_outcomes(task, telling_nothing(zero_shot=False))
     assert {outcome.problem for outcome in outcomes} == {"fold-1", "fold-2", "test"}
-    assert len(outcomes) == 3 * (4 if task in TASKS[:3] else 2)
+    assert len(outcomes) == 3 * 2
     for outcome in outcomes:
         assert outcome.value <= outcome.chance + 0.05, outcome
         assert outcome.information <= INFORMATION_BOUND, outcome

@@ -17,17 +17,21 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
+from zslplat.registry import registered_name
 from zslplat.space import Parameter
+from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import illegal_values, undocumented
 from zslplat.testing.task_samples import data_for, noise, player, reordered
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, attack_outcomes, telling_nothing
 
 GUESSES = 30
 # Kinds of methods that are judged on classes which they were not fitted on.
 NEW_CLASSES = ("zero-shot", "feature-selection", "exemplar")
 # Clusters start at rows that are drawn by their place; means over some starts differ by so much.
+FEW = {"folds": 2, "last": 10, "repeats": 3, "validation_repeats": 3}
 DRAWN = {"feature-selection": 0.15}
 
 
@@ -345,6 +349,28 @@ def _assert_same_problems(found: list[Problem], expected: list[Problem], when: s
         assert dict(one.meta) == dict(other.meta), f"{one.name}: other meta {when}"
 
 
+def truth_is_out_of_reach(task: Task) -> None:
+    """Methods that go through their memory, or their callers' frames, are at chance: they find no scored label."""
+    name = registered_name(type(task), "tasks")
+    if name is None:
+        raise Skipped("methods run in another process, which knows registered tasks alone; register it as a plugin")
+    # As many folds and clusterings as show it.
+    few = {option: value for option, value in FEW.items() if option in type(task).parameters}
+    data = telling_nothing(zero_shot=task.kind in ("zero-shot", "feature-selection"))
+    try:
+        outcomes = attack_outcomes(str(Spec(name, few)), data)
+    except DataError as error:
+        raise Skipped(f"takes no data whose features say nothing: {error}") from error
+    for outcome in outcomes:
+        gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
+        who = f"{outcome.attack} on {outcome.problem}"
+        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
+        assert outcome.information <= INFORMATION_BOUND, (
+            f"{who} holds an array that tells of the truth, by adjusted mutual information {outcome.information:.3f}; "
+            "leave it out of the problem's inputs"
+        )
+
+
 TASK_CHECKS: tuple[Check, ...] = (
     declarations_are_complete,
     options_that_are_not_legal_are_refused,
@@ -362,4 +388,5 @@ TASK_CHECKS: tuple[Check, ...] = (
     metrics_do_not_depend_on_any_order,
     drawing_every_unit_once_changes_nothing,
     unusable_outputs_are_refused,
+    truth_is_out_of_reach,
 )
