@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import numba
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dposv
 from threadpoolctl import threadpool_limits
 
 from zslplat.errors import MethodError, UsageError
+from zslplat.methods.compiled import compiled
 
 # Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
 COMPILED_WIDTH = 64
@@ -152,7 +152,7 @@ def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.n
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None:
     """Put the upper triangle of K_B + ridge I into ``out``: indexing took several times as long as the solution."""
     for p in range(len(B)):
@@ -162,7 +162,7 @@ def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None
         target[p] += ridge
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
+@compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
 def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
     """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along."""
     width = nearest.shape[1]

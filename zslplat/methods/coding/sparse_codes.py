@@ -108,7 +108,7 @@ def optimality_gap(K: np.ndarray, k: np.ndarray, codes: np.ndarray, gamma: float
 
 def sparse_objective(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray, gamma: float) -> np.ndarray:
     """Return k(x,x) - 2 y'k + y'K y + gamma |y|_1 (n,), equations (3) and (7); ``kappa`` (n,) holds k(x, x)."""
-    return reconstruction(K, k, kappa, codes) + gamma * np.abs(codes).sum(axis=1)
+    return np.asarray(reconstruction(K, k, kappa, codes) + gamma * np.abs(codes).sum(axis=1))
 
 
 def reconstruction(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:

@@ -63,7 +63,7 @@ class ResidualMetric:
         inner = X @ self.Q.astype(X.dtype)
         inner *= inner
         squared = self.outside * np.einsum("ij,ij->i", X, X, dtype=np.float64) + inner @ self.inside
-        return np.sqrt(np.maximum(squared, 0))
+        return np.asarray(np.sqrt(np.maximum(squared, 0)))
 
     def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the cosine (n, c) of every row of X with every row of B in this metric, in the precision of X."""
