@@ -67,25 +67,6 @@ def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
     return np.take_along_axis(index, order, axis=1)
 
 
-def local_codes(
-    K: np.ndarray,
-    k: np.ndarray,
-    kappa: np.ndarray,
-    neighbours: int,
-    *,
-    own: np.ndarray | None = None,
-    epsilon: float = EPSILON,
-) -> np.ndarray:
-    """Return the approximate codes (n, N) on the ``neighbours`` nearest atoms, (11), in float64.
-
-    ``own`` (n,): an atom that each query must do without, -1 for none; ``epsilon``: see :func:`local_ridges`. Raises
-    :class:`UsageError` for a number of neighbours below 1, :class:`MethodError` when a local Gram matrix is not
-    positive definite at that ridge.
-    """
-    nearest = neighbourhoods(K, k, kappa, neighbours, own)
-    return codes_on(K, k, nearest, local_ridges(K, k, kappa, nearest, epsilon))
-
-
 def neighbourhoods(
     K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, own: np.ndarray | None = None
 ) -> np.ndarray:
@@ -114,9 +95,9 @@ def local_ridges(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, nearest: np.nd
 
 
 def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray) -> np.ndarray:
-    """Return the codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at given ``ridges`` (n,).
+    """Return the float64 codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at ``ridges`` (n,).
 
-    Otherwise as :func:`local_codes`.
+    Raises :class:`MethodError` when a local Gram matrix is not positive definite at its ridge.
     """
     K = np.require(K, np.float64, ["C", "W"])
     k = np.require(k, np.float64, ["C", "W"])

@@ -26,11 +26,9 @@ from scipy.special import log_softmax
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 
-NAMES = ("within_directions", "within_values", "within_scale")
-
 
 def prepare(X: np.ndarray, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by the names above."""
+    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name."""
     means = (class_sums / class_counts[:, None]).astype(X.dtype)
     Q, values = spectral.row_space(X - means[y])
     return {
