@@ -127,7 +127,7 @@ EXEMPLARS = {
     "order_of_negatives_does_not_matter": (FirstNegatives, "with negatives in another order"),
     "a_row_is_most_like_itself": (Unlike, "only 0%"),
     "state_restores_the_method": (HidesItsState, "restored"),
-    "unusable_data_are_refused": (TakesAnything, "accepted"),
+    "unusable_data_are_refused": (TakesAnything, "is accepted"),
 }
 
 

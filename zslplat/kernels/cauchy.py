@@ -35,7 +35,7 @@ class Cauchy(RadialKernel):
     def slope(self, d: np.ndarray) -> np.ndarray:
         """Return -sigma k^2."""
         k = self.g(d)
-        return k * k * -self.sigma
+        return np.asarray(k * k * -self.sigma)
 
     def g_and_slope(self, d: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         """Return k and its slope from one division."""

@@ -35,7 +35,7 @@ class ChiSquared(Kernel):
         A, B = np.require(A, requirements="W"), np.require(B, requirements="W")
         K = additive_chi2_kernel(A, B)  # minus the distance
         K *= self.sigma
-        return np.exp(K, out=K).astype(A.dtype, copy=False)
+        return np.asarray(np.exp(K, out=K).astype(A.dtype, copy=False))
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return ones."""

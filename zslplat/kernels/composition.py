@@ -219,7 +219,7 @@ class GramNormalised(GramComposite, Normalised):
         """Return K divided by the roots of both diagonals."""
         left = _inverse_root(self.parts[0].diag(X))
         right = left if Y is None else _inverse_root(self.parts[0].diag(Y))
-        K = grams[0] * (left[:, None] * right[None, :])
+        K: np.ndarray = grams[0] * (left[:, None] * right[None, :])
         if Y is None:
             np.fill_diagonal(K, self.diag(X))
         return K

@@ -25,9 +25,9 @@ class HistogramIntersection(Kernel):
         K += A.sum(axis=1, dtype=np.float64)[:, None]
         K += B.sum(axis=1, dtype=np.float64)[None, :]
         K *= 0.5
-        return K.astype(A.dtype, copy=False)
+        return np.asarray(K.astype(A.dtype, copy=False))
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return the sums of the rows."""
         X = self._checked(X)
-        return X.sum(axis=1, dtype=np.float64).astype(X.dtype, copy=False)
+        return np.asarray(X.sum(axis=1, dtype=np.float64).astype(X.dtype, copy=False))

@@ -175,7 +175,7 @@ def squared_distances(t: np.ndarray, u: np.ndarray, v: np.ndarray) -> np.ndarray
     d = t * -2
     d = d + u
     d = d + v
-    return np.maximum(d, 0, out=d) if isinstance(d, np.ndarray) else np.maximum(d, 0)
+    return np.maximum(d, 0, out=d) if isinstance(d, np.ndarray) else np.asarray(np.maximum(d, 0))
 
 
 def require_inner_product(kernel: Kernel, owner: str) -> InnerProductKernel:

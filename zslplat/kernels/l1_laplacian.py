@@ -29,7 +29,7 @@ class L1Laplacian(Kernel):
         """Return exp(-sigma |a - b|_1); distances in float64."""
         K = cdist(A, B, metric="cityblock")
         K *= -self.sigma
-        return np.exp(K, out=K).astype(A.dtype, copy=False)
+        return np.asarray(np.exp(K, out=K).astype(A.dtype, copy=False))
 
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return ones."""

@@ -22,10 +22,10 @@ class L2Laplacian(RadialKernel):
 
     def g(self, d: np.ndarray) -> np.ndarray:
         """Return exp(-sigma sqrt(d))."""
-        return np.exp(np.sqrt(d) * -self.sigma)
+        return np.asarray(np.exp(np.sqrt(d) * -self.sigma))
 
     def slope(self, d: np.ndarray) -> np.ndarray:
         """Return -sigma k / (2 sqrt(d)), and 0 at d = 0, where the kernel has a kink."""
         root = np.sqrt(d)
         inverse = np.where(root > 0, 1 / np.where(root > 0, root, 1), 0).astype(d.dtype)
-        return self.g(d) * inverse * (-0.5 * self.sigma)
+        return np.asarray(self.g(d) * inverse * (-0.5 * self.sigma))

@@ -68,4 +68,4 @@ def log_vectors(X: np.ndarray) -> np.ndarray:
         raise DataError(f"matrix {int(np.argmax(bad))} is not symmetric positive definite; add a multiple of I to it")
     logarithm = (vectors * np.log(values)[:, None, :]) @ vectors.transpose(0, 2, 1)
     row, column = np.triu_indices(X.shape[1])
-    return logarithm[:, row, column] * np.where(row == column, 1.0, np.sqrt(2.0))
+    return np.asarray(logarithm[:, row, column] * np.where(row == column, 1.0, np.sqrt(2.0)))

@@ -55,4 +55,4 @@ def _euclidean(X: np.ndarray) -> np.ndarray:
     # Centred rows: what all rows have in common would cost digits of the differences.
     X = X - X.mean(axis=0)
     squares = np.einsum("ij,ij->i", X, X)
-    return np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2 * (X @ X.T), 0))
+    return np.asarray(np.sqrt(np.maximum(squares[:, None] + squares[None, :] - 2 * (X @ X.T), 0)))

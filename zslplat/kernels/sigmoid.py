@@ -33,4 +33,4 @@ class Sigmoid(DotProductKernel):
     def slope(self, t: np.ndarray) -> np.ndarray:
         """Return scale (1 - k^2)."""
         k = self.g(t)
-        return (1 - k * k) * self.scale
+        return np.asarray((1 - k * k) * self.scale)

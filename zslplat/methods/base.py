@@ -5,16 +5,26 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError, PluginError, UnknownNameError, UsageError
 from zslplat.figures import Figure
 from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
+
+if TYPE_CHECKING:
+    # scikit-learn carries no types: a base of unknown type would let any attribute of a method pass.
+    class BaseEstimator:
+        @classmethod
+        def _get_param_names(cls) -> list[str]: ...
+        def get_params(self, deep: bool = True) -> dict[str, Any]: ...
+        def set_params(self, **parameters: Any) -> Self: ...
+
+else:
+    from sklearn.base import BaseEstimator
 
 Arrays = dict[str, np.ndarray]
 

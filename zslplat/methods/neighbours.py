@@ -16,9 +16,9 @@ first k columns of the lists for any larger k.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from zslplat.methods.compiled import compiled
 from zslplat.space import Choice, Space
 
 BLOCK = 1024
@@ -79,7 +79,7 @@ def largest_k(space: Space, name: str, own: int | None) -> int | None:
     return int(dimension.high)
 
 
-@njit(cache=True)
+@compiled()
 def _offer(block: np.ndarray, row: int, column: int, index: np.ndarray, similarity: np.ndarray) -> None:
     """Offer block[i, j], the cosine of vectors row + i and column + j, to the lists of both.
 
@@ -105,7 +105,7 @@ def _offer(block: np.ndarray, row: int, column: int, index: np.ndarray, similari
                     floor[j] = similarity[column + j, last]
 
 
-@njit(cache=True)
+@compiled()
 def _insert(index: np.ndarray, similarity: np.ndarray, candidate: int, value: float) -> None:
     position = len(index) - 1
     while position > 0 and similarity[position - 1] < value:

@@ -159,9 +159,10 @@ class FeatureSelection(Task):
         """Return the selector's sufficient statistics."""
         inputs = problem.inputs
         method.features_taken = max(problem.meta["counts"])
-        return method.prepare_fit(
+        statistics: Arrays = method.prepare_fit(
             inputs["X"], inputs["y"], inputs["S"], row_signatures=inputs.get("row_signatures"), space=space
         )
+        return statistics
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
         """Rank the features and cluster the unseen rows; yield scores, ranking and clusters."""

@@ -284,7 +284,7 @@ def _calibrated(scores: np.ndarray, seen: np.ndarray, bias: float | None) -> tup
 def _own_labels(problem: Problem, request: str) -> np.ndarray:
     """Return the true classes of a request's rows, counted within the request's classes."""
     y = problem.truth["y_pool"][problem.truth[f"rows:{request}"]]
-    return np.searchsorted(problem.inputs[f"classes:{request}"], y)
+    return np.asarray(np.searchsorted(problem.inputs[f"classes:{request}"], y))
 
 
 def _own_accuracy(problem: Problem, request: str, predicted: np.ndarray) -> float:

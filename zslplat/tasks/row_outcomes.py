@@ -33,11 +33,6 @@ class RowOutcomes:
         """Return the number of rows."""
         return len(self.columns["row"])
 
-    @property
-    def row_bytes(self) -> int:
-        """Bytes that a row takes in all columns together."""
-        return sum(column.dtype.itemsize * int(np.prod(column.shape[1:])) for column in self.columns.values())
-
 
 def common_columns(
     row: np.ndarray, true: np.ndarray, predicted: np.ndarray, score: np.ndarray, group: np.ndarray | None

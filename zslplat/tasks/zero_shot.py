@@ -258,9 +258,9 @@ def _sliced(scores: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.nda
     return scores if scores.shape == (len(rows), len(classes)) else scores[np.ix_(rows, classes)]
 
 
-def _checked(method: ZeroShotMethod, scores: Any, shape: tuple[int, int]) -> np.ndarray:
+def _checked(method: ZeroShotMethod, returned: Any, shape: tuple[int, int]) -> np.ndarray:
     who = known_as(type(method))
-    scores = np.asarray(scores)
+    scores = np.asarray(returned)
     if scores.shape != shape:
         raise MethodError(f"{who} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")
     bad = int(scores.size - np.count_nonzero(np.isfinite(scores)))

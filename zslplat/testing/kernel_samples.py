@@ -27,7 +27,7 @@ def general(kernel: Kernel, rows: int = ROWS, *, seed: int = 0, dimensions: int 
     centres = rng.normal(size=(4, dimensions)) / np.sqrt(dimensions)
     spread = rng.choice([0.02, 0.2, 1.0], size=(rows, 1))
     X = centres[rng.integers(4, size=rows)] + spread * rng.normal(size=(rows, dimensions)) / np.sqrt(dimensions)
-    return np.abs(X) if kernel.non_negative else X
+    return np.asarray(np.abs(X) if kernel.non_negative else X)
 
 
 def special(kernel: Kernel) -> np.ndarray:

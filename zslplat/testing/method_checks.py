@@ -5,14 +5,14 @@ from __future__ import annotations
 import inspect
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.errors import MethodError, UsageError
+from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
 from zslplat.space import Parameter, is_active
 from zslplat.testing.exercise import exercise_of, first_fit, fitted
@@ -235,6 +235,18 @@ def settings(method: Method) -> list[dict[str, Any]]:
     """Return flat parameters of points of the search space, the other parameters as they are."""
     values = method.get_params(deep=False)
     return [{**values, **point} for point in points(method.space, values)]
+
+
+def assert_data_refused(cases: Mapping[str, Callable[[], object]]) -> None:
+    """Raise AssertionError for a call, by what is wrong with its data, that does not raise :class:`DataError`."""
+    for what, call in cases.items():
+        try:
+            call()
+        except DataError:
+            continue
+        except Exception as error:
+            raise AssertionError(f"{what} gives {type(error).__name__} ({error}); expected DataError") from error
+        raise AssertionError(f"{what} is accepted; expected DataError")
 
 
 def assert_close(method: Method, found: Arrays, expected: Arrays, when: str, *, at_least: float = 0.0) -> None:

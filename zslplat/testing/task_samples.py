@@ -161,7 +161,7 @@ class CodingPlayer(_Player, Method):
 
     def transform(self, X: np.ndarray) -> np.ndarray:
         """Return minus the squared distances from all class means."""
-        return -((X[:, None] - self.means_) ** 2).sum(axis=2)
+        return np.asarray(-((X[:, None] - self.means_) ** 2).sum(axis=2))
 
     def decision_function(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> np.ndarray:
         """Return the codes."""

@@ -12,13 +12,18 @@ from zslplat.methods.coding import local_codes as solver
 from zslplat.methods.coding.bag_codes import hard_codes, soft_codes
 from zslplat.methods.coding.kllc import LLC
 from zslplat.methods.coding.local_codes import (
+    EPSILON,
     codes_on,
     full_codes,
-    local_codes,
     local_ridges,
     nearest_atoms,
     squared_distances,
 )
+from zslplat.methods.coding.schemes import LocalScheme
+
+
+def local_codes(K, k, kappa, neighbours, *, own=None, epsilon=EPSILON):
+    return LocalScheme(neighbours, epsilon).encode(K, k, kappa, own=own)
 
 
 @pytest.fixture(scope="module")

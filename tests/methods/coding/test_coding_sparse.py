@@ -11,7 +11,8 @@ import pytest
 from sklearn.decomposition import sparse_encode
 
 from zslplat.errors import DataError, MethodError, UsageError
-from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes, sparse_objective, vanishing_gamma
+from zslplat.methods.coding.schemes import SparseScheme
+from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes, vanishing_gamma
 
 DATA = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[4] / "shared" / "data"))
 
@@ -63,9 +64,9 @@ def test_codes_agree_with_scikit_learn(rows):
     theirs = sparse_encode(X, D, algorithm="lasso_lars", alpha=gamma / 2)
     K, k, kappa = D @ D.T, X @ D.T, (X**2).sum(axis=1)
     # 40 atoms in 6 dimensions: the minimiser need not be unique, its value is.
-    ours = sparse_objective(K, k, kappa, codes, gamma)
-    np.testing.assert_allclose(ours, sparse_objective(K, k, kappa, theirs, gamma), atol=1e-7)
-    assert (ours <= sparse_objective(K, k, kappa, theirs, gamma) + 1e-12).all()
+    ours, others = (SparseScheme(gamma).objective(K, k, kappa, found) for found in (codes, theirs))
+    np.testing.assert_allclose(ours, others, atol=1e-7)
+    assert (ours <= others + 1e-12).all()
 
 
 def test_codes_agree_with_the_best_of_all_supports_and_signs(rows):
@@ -107,8 +108,9 @@ def test_repeated_opposite_and_empty_atoms_are_no_obstacle(rows):
     codes = sparse_codes(K, k, 0.01)
     assert optimality_gap(K, k, codes, 0.01).max() <= 1e-10
     plain = sparse_codes(K[:30, :30], k[:, :30], 0.01)
-    with_signs = sparse_objective(K, k, kappa, codes, 0.01)
-    assert (with_signs <= sparse_objective(K[:30, :30], k[:, :30], kappa, plain, 0.01) + 1e-9).all()
+    objective = SparseScheme(0.01).objective
+    with_signs, without = objective(K, k, kappa, codes), objective(K[:30, :30], k[:, :30], kappa, plain)
+    assert (with_signs <= without + 1e-9).all()
 
 
 def test_ties_end(rows):

@@ -28,10 +28,10 @@ import numpy as np
 from zslplat.methods.coding.triangular_factor import (
     append_atom,
     back_substitute,
-    compiled,
     delete_atom,
     new_column,
     refine,
+    solver_loop,
 )
 
 SOLVED, STEP_LIMIT, NOT_POSITIVE = 0, 1, 2
@@ -42,7 +42,7 @@ DEPENDENT = 1e-13
 NEGATIVE = 1e-7
 
 
-@compiled
+@solver_loop
 def _correlation(K: np.ndarray, k: np.ndarray, a: int, order: np.ndarray, y: np.ndarray, q: np.ndarray) -> None:
     """q = k - K_A y; four rows of K at a time, so that q is read and written a quarter as often."""
     n = len(q)
@@ -61,7 +61,7 @@ def _correlation(K: np.ndarray, k: np.ndarray, a: int, order: np.ndarray, y: np.
         i += 1
 
 
-@compiled
+@solver_loop
 def _largest(q: np.ndarray, tops: np.ndarray) -> float:
     """max |q|, with the maximum of every block of 32 in ``tops``."""
     n = len(q)
@@ -85,7 +85,7 @@ def _largest(q: np.ndarray, tops: np.ndarray) -> float:
     return top
 
 
-@compiled
+@solver_loop
 def _candidates(
     q: np.ndarray, tops: np.ndarray, bound: float, limit: int, found: np.ndarray, active: np.ndarray
 ) -> int:
@@ -110,7 +110,7 @@ def _candidates(
     return count
 
 
-@compiled
+@solver_loop
 def _descend(
     a: int,
     first_new: int,
@@ -160,7 +160,7 @@ def _descend(
     return a
 
 
-@compiled
+@solver_loop
 def _slide(
     j: int,
     sign: float,
@@ -197,7 +197,7 @@ def _slide(
     return a, sign * length
 
 
-@compiled
+@solver_loop
 def solve_one(
     K: np.ndarray,
     k: np.ndarray,
@@ -293,7 +293,7 @@ def solve_one(
     return status, passes
 
 
-@compiled
+@solver_loop
 def solve_rows(
     K: np.ndarray,
     queries: np.ndarray,

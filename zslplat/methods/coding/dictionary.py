@@ -108,7 +108,7 @@ def _medoids(K: np.ndarray, count: int, rounds: int = 20) -> np.ndarray:
 
 def atom_norms(A: np.ndarray, K_X: np.ndarray) -> np.ndarray:
     """Return |phi(d_r)| (N,)."""
-    return np.sqrt(np.maximum(np.einsum("ij,ij->j", A, K_X @ A), 0))
+    return np.asarray(np.sqrt(np.maximum(np.einsum("ij,ij->j", A, K_X @ A), 0)))
 
 
 def least_squares_atoms(Y: np.ndarray, ridge: float = 1e-10) -> np.ndarray:
@@ -177,4 +177,4 @@ def soft_assignment_step(A: np.ndarray, Y: np.ndarray, K_X: np.ndarray, sigma: f
     W = Y * (E - np.einsum("ij,ij->i", Y, E)[:, None])
     gradient = 2 * (A @ (Y.T @ Y) - Y) + 2 * sigma * (W - A * W.sum(axis=0)[None, :])
     scale = 2 * np.maximum(np.einsum("ij,ij->j", Y, Y), UNUSED)
-    return A - step * gradient / scale[None, :]
+    return np.asarray(A - step * gradient / scale[None, :])

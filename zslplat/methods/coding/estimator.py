@@ -39,10 +39,11 @@ from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
 from zslplat.methods.coding.sparse_codes import vanishing_gamma
-from zslplat.methods.kernel_parameter import ANY, PREFIX, KernelMethod
+from zslplat.methods.kernel_parameter import PREFIX, KernelMethod
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.registry import known_as
 from zslplat.space import (
+    ANY,
     BOOLEAN,
     NON_NEGATIVE,
     POSITIVE,

@@ -24,13 +24,13 @@ from __future__ import annotations
 
 from contextlib import nullcontext
 
-import numba
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.linalg.lapack import dposv
 from threadpoolctl import threadpool_limits
 
 from zslplat.errors import MethodError, UsageError
+from zslplat.methods.compiled import compiled
 
 # Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
 COMPILED_WIDTH = 64
@@ -67,25 +67,6 @@ def nearest_atoms(distances: np.ndarray, count: int) -> np.ndarray:
     return np.take_along_axis(index, order, axis=1)
 
 
-def local_codes(
-    K: np.ndarray,
-    k: np.ndarray,
-    kappa: np.ndarray,
-    neighbours: int,
-    *,
-    own: np.ndarray | None = None,
-    epsilon: float = EPSILON,
-) -> np.ndarray:
-    """Return the approximate codes (n, N) on the ``neighbours`` nearest atoms, (11), in float64.
-
-    ``own`` (n,): an atom that each query must do without, -1 for none; ``epsilon``: see :func:`local_ridges`. Raises
-    :class:`UsageError` for a number of neighbours below 1, :class:`MethodError` when a local Gram matrix is not
-    positive definite at that ridge.
-    """
-    nearest = neighbourhoods(K, k, kappa, neighbours, own)
-    return codes_on(K, k, nearest, local_ridges(K, k, kappa, nearest, epsilon))
-
-
 def neighbourhoods(
     K: np.ndarray, k: np.ndarray, kappa: np.ndarray, neighbours: int, own: np.ndarray | None = None
 ) -> np.ndarray:
@@ -114,9 +95,9 @@ def local_ridges(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, nearest: np.nd
 
 
 def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray) -> np.ndarray:
-    """Return the codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at given ``ridges`` (n,).
+    """Return the float64 codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at ``ridges`` (n,).
 
-    Otherwise as :func:`local_codes`.
+    Raises :class:`MethodError` when a local Gram matrix is not positive definite at its ridge.
     """
     K = np.require(K, np.float64, ["C", "W"])
     k = np.require(k, np.float64, ["C", "W"])
@@ -152,7 +133,7 @@ def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.n
     return True
 
 
-@numba.njit(cache=True, nogil=True)
+@compiled(nogil=True)
 def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None:
     """Put the upper triangle of K_B + ridge I into ``out``: indexing took several times as long as the solution."""
     for p in range(len(B)):
@@ -162,7 +143,7 @@ def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None
         target[p] += ridge
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
+@compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
 def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
     """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along."""
     width = nearest.shape[1]

@@ -12,8 +12,9 @@ Pursuit": the atom of largest correlation joins, all coefficients are fitted ane
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from zslplat.methods.compiled import compiled
 
 
 def pursuit_codes(K: np.ndarray, k: np.ndarray, nonzeros: int) -> np.ndarray:
@@ -23,7 +24,7 @@ def pursuit_codes(K: np.ndarray, k: np.ndarray, nonzeros: int) -> np.ndarray:
     return codes
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
+@compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
 def _pursue(K: np.ndarray, k: np.ndarray, nonzeros: int, codes: np.ndarray) -> None:
     n_atoms = len(K)
     L = np.empty((nonzeros, nonzeros))

@@ -13,10 +13,10 @@ recognition via sparse representation". Scores are higher for likelier classes. 
 
 from __future__ import annotations
 
-import numba
 import numpy as np
 
 from zslplat.errors import UsageError
+from zslplat.methods.compiled import compiled
 
 NEAREST_ELEMENTS = 1 << 24
 
@@ -30,13 +30,13 @@ def residual_scores(K: np.ndarray, k: np.ndarray, codes: np.ndarray, classes: np
         raise UsageError("rule=residual needs atoms that are samples; take rule=nearest for learned dictionaries")
     order = np.argsort(classes, kind="stable")
     starts = np.searchsorted(classes[order], np.arange(c + 1))
-    arrays = (np.require(array, np.float64, ["C", "W"]) for array in (K, k, codes))
+    K, k, codes = (np.require(array, np.float64, ["C", "W"]) for array in (K, k, codes))
     scores = np.zeros((len(codes), c))
-    _residuals(*arrays, order, starts, scores)
+    _residuals(K, k, codes, order, starts, scores)
     return scores
 
 
-@numba.njit(cache=True, fastmath={"reassoc", "contract", "nsz"}, nogil=True)
+@compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True)
 def _residuals(
     K: np.ndarray, k: np.ndarray, codes: np.ndarray, order: np.ndarray, starts: np.ndarray, scores: np.ndarray
 ) -> None:

@@ -109,7 +109,7 @@ class Scheme(ABC):
 
     def objective(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return the objective (2) of each row (n,)."""
-        return reconstruction(K, k, kappa, codes) + self.prior(K, k, kappa, codes)
+        return np.asarray(reconstruction(K, k, kappa, codes) + self.prior(K, k, kappa, codes))
 
 
 @dataclass(frozen=True)

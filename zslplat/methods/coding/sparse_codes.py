@@ -106,11 +106,6 @@ def optimality_gap(K: np.ndarray, k: np.ndarray, codes: np.ndarray, gamma: float
     return np.asarray(gap.max(axis=1, initial=0.0))
 
 
-def sparse_objective(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray, gamma: float) -> np.ndarray:
-    """Return k(x,x) - 2 y'k + y'K y + gamma |y|_1 (n,), equations (3) and (7); ``kappa`` (n,) holds k(x, x)."""
-    return reconstruction(K, k, kappa, codes) + gamma * np.abs(codes).sum(axis=1)
-
-
 def reconstruction(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
     """Return |phi(x) - sum_j y_j phi(d_j)|^2 (n,), equation (3)."""
     return np.asarray(kappa - 2 * np.einsum("ij,ij->i", codes, k) + np.einsum("ij,ij->i", codes @ K, codes))

@@ -14,27 +14,28 @@ after editing it.
 
 from __future__ import annotations
 
-import numba
 import numpy as np
+
+from zslplat.methods.compiled import compiled
 
 # Sums may be reordered and contracted; NaN and infinity keep their meaning.
 _FAST = {"reassoc", "contract", "nsz", "arcp"}
-compiled = numba.njit(cache=True, fastmath=_FAST, nogil=True, error_model="numpy")
+solver_loop = compiled(fastmath=_FAST, nogil=True, error_model="numpy")
 
 
-@compiled
+@solver_loop
 def new_column(K: np.ndarray, j: int, a: int, R: np.ndarray, order: np.ndarray, column: np.ndarray) -> float:
     """Put R^-T K_Aj into ``column`` and return the square of the new pivot; :func:`append_atom` completes the step."""
     for i in range(a):
         column[i] = K[j, order[i]]
     forward_substitute(a, R, column)
-    pivot = K[j, j]
+    pivot: float = K[j, j]
     for i in range(a):
         pivot -= column[i] * column[i]
     return pivot
 
 
-@compiled
+@solver_loop
 def append_atom(
     k: np.ndarray,
     lam: float,
@@ -60,7 +61,7 @@ def append_atom(
     signs[a] = sign
 
 
-@compiled
+@solver_loop
 def delete_atom(
     p: int, a: int, R: np.ndarray, order: np.ndarray, signs: np.ndarray, y: np.ndarray, z: np.ndarray
 ) -> None:
@@ -91,7 +92,7 @@ def delete_atom(
         y[i] = y[i + 1]
 
 
-@compiled
+@solver_loop
 def back_substitute(a: int, R: np.ndarray, right: np.ndarray, out: np.ndarray) -> None:
     """out = R^-1 right, four rows at a time."""
     i = a
@@ -119,7 +120,7 @@ def back_substitute(a: int, R: np.ndarray, right: np.ndarray, out: np.ndarray) -
         out[i] = total / row[i]
 
 
-@compiled
+@solver_loop
 def forward_substitute(a: int, R: np.ndarray, column: np.ndarray) -> None:
     """column = R^-T column, four rows at a time."""
     i = 0
@@ -142,7 +143,7 @@ def forward_substitute(a: int, R: np.ndarray, column: np.ndarray) -> None:
         i += 1
 
 
-@compiled
+@solver_loop
 def refine(
     lam: float,
     a: int,

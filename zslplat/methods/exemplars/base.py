@@ -121,12 +121,12 @@ def count_rows(rows: Rows) -> int:
 
 def check_matrix(X: Any, columns: int | None = None) -> np.ndarray:
     """Return X as a float64 matrix; raises :class:`DataError` for other shapes, another width, NaN or infinity."""
-    X = np.asarray(X, dtype=np.float64)
-    if X.ndim != 2 or (columns is not None and X.shape[1] != columns):
+    rows = np.asarray(X, dtype=np.float64)
+    if rows.ndim != 2 or (columns is not None and rows.shape[1] != columns):
         wanted = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
-        raise DataError(f"expected rows of shape {wanted}; got {X.shape}")
-    require_finite(X)
-    return X
+        raise DataError(f"expected rows of shape {wanted}; got {rows.shape}")
+    require_finite(rows)
+    return rows
 
 
 def require_finite(X: np.ndarray, first: int = 0) -> None:

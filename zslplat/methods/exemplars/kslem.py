@@ -35,8 +35,8 @@ from zslplat.methods.exemplars import landmarks as landmark_rows
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Rows, count_rows, require_finite, row_blocks
 from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
-from zslplat.methods.kernel_parameter import ANY, KernelMethod
-from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Space, Text, with_defaults
+from zslplat.methods.kernel_parameter import KernelMethod
+from zslplat.space import ANY, Choice, Integer, Optional, Parameter, Range, Real, Space, Text, with_defaults
 
 RESOLVING_ROWS = 1000
 WIDEST = 32.0
@@ -235,7 +235,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         return np.asarray(X)
 
     def _outside(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        return self.kernel_(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64))
+        return np.asarray(self.kernel_(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)))
 
 
 def _wide(dimension: Range) -> Range:
@@ -298,4 +298,4 @@ def _coordinates(kernel: Kernel, X: np.ndarray, landmarks: np.ndarray, map_: np.
 
 
 def _left_over(kernel: Kernel, X: np.ndarray, projected: np.ndarray) -> np.ndarray:
-    return np.maximum(kernel.diag(np.asarray(X, dtype=np.float64)) - projected, 0.0)
+    return np.asarray(np.maximum(kernel.diag(np.asarray(X, dtype=np.float64)) - projected, 0.0))

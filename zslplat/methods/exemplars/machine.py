@@ -72,7 +72,7 @@ class Machines:
     def squared_lengths(self) -> np.ndarray:
         """Return lam^2 |h|^2 (n,)."""
         if self.span is None:
-            return weighted_squares(self.vectors, self.damping**2) + self.squares
+            return np.asarray(weighted_squares(self.vectors, self.damping**2) + self.squares)
         return np.asarray(np.einsum("ij,ij->i", self.span, self.span) + self.squares)
 
     def quadratics(self) -> np.ndarray:

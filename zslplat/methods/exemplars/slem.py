@@ -100,7 +100,7 @@ class SLEM(SquareLossMethod):
         return _coordinates(X, self.mean_, self.directions_)
 
     def _points(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(X, dtype=np.float64) - self.mean_
+        return np.asarray(np.asarray(X, dtype=np.float64) - self.mean_)
 
     def _outside(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.asarray(A @ B.T)

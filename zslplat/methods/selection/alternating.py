@@ -72,8 +72,8 @@ def _closed_step(lengths: np.ndarray, k: float, constraint: str) -> np.ndarray:
     relative = lengths / lengths.max()
     if constraint == "sum":
         share = relative ** (2 / 3)
-        return k * share / share.sum()
-    return np.sqrt(k * relative / relative.sum())
+        return np.asarray(k * share / share.sum())
+    return np.asarray(np.sqrt(k * relative / relative.sum()))
 
 
 def projected_gradient(regression: Regression, gamma: float, *, iterations: int, inner_steps: int) -> Alternation:
@@ -106,7 +106,7 @@ def _lipschitz(regression: Regression, W: np.ndarray) -> float:
     everything = np.arange(len(W))
 
     def product(v: np.ndarray) -> np.ndarray:
-        return np.einsum("ij,ij->i", regression.product(everything, v.reshape(-1, 1) * W), W)
+        return np.asarray(np.einsum("ij,ij->i", regression.product(everything, v.reshape(-1, 1) * W), W))
 
     if not W.any():
         return 1.0

@@ -103,6 +103,15 @@ def class_targets(target: str, S: np.ndarray) -> np.ndarray:
     return np.eye(len(S)) if target == "labels" else np.asarray(S, dtype=np.float64)
 
 
+def row_targets(
+    target: str, S: np.ndarray, y: np.ndarray, row_signatures: np.ndarray | None, drawn: np.ndarray
+) -> np.ndarray:
+    """Return what each of the ``drawn`` rows shall predict (m, .): its own signature where rows have them, or Phi's."""
+    if row_signatures is not None and target == "attributes":
+        return np.asarray(row_signatures[drawn], dtype=np.float64)
+    return np.asarray(class_targets(target, S)[y[drawn]])
+
+
 def drawn_rows(y: np.ndarray, count: int | None, seed: int) -> np.ndarray:
     """Return at most ``count`` row indices, ascending, as even over the classes as they allow; all for None.
 

@@ -22,9 +22,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from scipy import linalg
 
+from zslplat.methods.compiled import compiled
 from zslplat.methods.selection.regression import Regression
 
 # Row updates are extrapolated from this many iterates, this many sweeps apart.
@@ -44,8 +44,8 @@ class GroupSolution:
     gap: float
 
 
-@njit(cache=True)
-def _row_updates(G, R, U, lengths, beta, sweeps):  # type: ignore[no-untyped-def]
+@compiled()
+def _row_updates(G: np.ndarray, R: np.ndarray, U: np.ndarray, lengths: np.ndarray, beta: float, sweeps: int) -> None:
     """Do ``sweeps`` rounds of exact row updates; R = H - G U is kept up to date. All arrays change in place."""
     a, m = U.shape
     tau = lengths.sum()

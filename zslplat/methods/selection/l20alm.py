@@ -45,9 +45,9 @@ from zslplat.methods.selection.base import (
     TARGET,
     FeatureSelector,
     check_selection_inputs,
-    class_targets,
     drawn_rows,
     relative_pull,
+    row_targets,
     with_pull,
 )
 from zslplat.space import POSITIVE, Integer, Parameter, Real
@@ -225,13 +225,9 @@ class L20ALM(FeatureSelector):
         """Score the features by their rows of V."""
         check_selection_inputs(X, y, S, row_signatures)
         drawn = drawn_rows(y, self.rows, self.seed)
-        if row_signatures is not None and self.target == "attributes":
-            Y = np.asarray(row_signatures[drawn], dtype=np.float64)
-        else:
-            Y = class_targets(self.target, S)[y[drawn]]
         found = solve_l20alm(
             X[drawn].astype(np.float64),
-            Y,
+            row_targets(self.target, S, y, row_signatures, drawn),
             self.features_taken if self.k is None else self.k,
             penalty=self.penalty,
             growth=self.growth,

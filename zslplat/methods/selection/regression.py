@@ -125,9 +125,9 @@ class Regression:
         centres = self.alpha * (means.T @ (counts[:, None] * (means[:, active] @ U)))
         if has_gram(self.statistics):
             gram = self.statistics["gram"]
-            return centres + (gram if _is_everything(active, len(gram)) else gram[active].T) @ U
+            return np.asarray(centres + (gram if _is_everything(active, len(gram)) else gram[active].T) @ U)
         rows = self.statistics["rows"]
-        return centres + rows.T @ (rows[:, active] @ U)
+        return np.asarray(centres + rows.T @ (rows[:, active] @ U))
 
     def loss(self, active: np.ndarray, U: np.ndarray) -> float:
         """Return t - 2 <H, U> + <U, G U> for the rows U (a, m) of the active features."""
@@ -166,7 +166,7 @@ class Regression:
         scaled = R[:, active] * s
         K = scaled @ scaled.T
         K[np.diag_indices_from(K)] += gamma
-        return scaled.T @ _solve(K, T)
+        return np.asarray(scaled.T @ _solve(K, T))
 
     def _class(self, active: np.ndarray, s: np.ndarray, gamma: float) -> np.ndarray:
         """T_s = S S_w S + gamma I, P = T_s^-1 S M', W = P [((1 + alpha) N)^-1 + M S P]^-1 Phi."""
@@ -177,7 +177,7 @@ class Regression:
         P = _solve(_scaled(within, s, gamma), centres.T)
         inner = centres @ P
         inner[np.diag_indices_from(inner)] += 1 / ((1 + self.alpha) * self.statistics["counts"])
-        return P @ _solve(inner, self.class_targets)
+        return np.asarray(P @ _solve(inner, self.class_targets))
 
     def _gram(self, features: np.ndarray, centre_weight: float) -> np.ndarray:
         if has_gram(self.statistics):

@@ -31,8 +31,8 @@ from zslplat.methods.selection.base import (
     TARGET,
     FeatureSelector,
     check_selection_inputs,
-    class_targets,
     drawn_rows,
+    row_targets,
 )
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real
 
@@ -119,10 +119,7 @@ class WkNN(FeatureSelector):
         check_selection_inputs(X, y, S, row_signatures)
         drawn = drawn_rows(y, self.rows, self.seed)
         Z = X[drawn].astype(np.float64)
-        Y = class_targets(self.target, S)[y[drawn]]
-        if row_signatures is not None and self.target == "attributes":
-            Y = np.asarray(row_signatures[drawn], dtype=np.float64)
-        w, losses = self._descend(Z, Y)
+        w, losses = self._descend(Z, row_targets(self.target, S, y, row_signatures, drawn))
         self.diagnostics_ = Diagnostics({"objective": losses})
         return self._rank(w)
 

@@ -26,11 +26,9 @@ from scipy.special import log_softmax
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 
-NAMES = ("within_directions", "within_values", "within_scale")
-
 
 def prepare(X: np.ndarray, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by the names above."""
+    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name."""
     means = (class_sums / class_counts[:, None]).astype(X.dtype)
     Q, values = spectral.row_space(X - means[y])
     return {
@@ -63,7 +61,7 @@ class ResidualMetric:
         inner = X @ self.Q.astype(X.dtype)
         inner *= inner
         squared = self.outside * np.einsum("ij,ij->i", X, X, dtype=np.float64) + inner @ self.inside
-        return np.sqrt(np.maximum(squared, 0))
+        return np.asarray(np.sqrt(np.maximum(squared, 0)))
 
     def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the cosine (n, c) of every row of X with every row of B in this metric, in the precision of X."""

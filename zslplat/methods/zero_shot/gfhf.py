@@ -122,4 +122,4 @@ def _joined(cosines: np.ndarray, count: int) -> np.ndarray:
     if count < len(cosines):
         least = np.partition(cosines, len(cosines) - count, axis=0)[len(cosines) - count]
         cosines = np.where(cosines >= least, cosines, 0)
-    return np.maximum(cosines, 0).astype(np.float64)
+    return np.asarray(np.maximum(cosines, 0).astype(np.float64))

@@ -29,9 +29,9 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
-from numba import njit
 from scipy import sparse
 
+from zslplat.methods.compiled import compiled
 from zslplat.methods.neighbours import degrees
 
 TINY = 1e-30
@@ -160,7 +160,7 @@ class _Problem:
         return _update(F, updated, *arrays, self.signed, root, floor), updated
 
 
-@njit(cache=True, error_model="numpy")  # Python's check for division by zero would keep the loops from vectorising
+@compiled(error_model="numpy")  # Python's check for division by zero would keep the loops from vectorising
 def _update(
     F: np.ndarray,
     updated: np.ndarray,
@@ -231,4 +231,5 @@ def _update(
             for j in range(columns):
                 total[j] += few[j]
             few[:] = 0
-    return total.sum()
+    objective: float = total.sum()
+    return objective

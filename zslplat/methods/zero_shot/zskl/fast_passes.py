@@ -19,9 +19,9 @@ These passes take their output as arguments and allocate nothing.
 from __future__ import annotations
 
 import numpy as np
-from numba import njit
 
 from zslplat.kernels.inner_product import InnerProductKernel, declared_form
+from zslplat.methods.compiled import compiled
 
 NO_FORM, EXPONENTIAL, RATIONAL = range(3)
 
@@ -50,8 +50,8 @@ def writable(values: np.ndarray) -> np.ndarray:
 
 
 # Reassociation lets the sums become vector instructions; NaN and infinity are kept as they are.
-_with_sums = njit(cache=True, fastmath={"contract", "reassoc"}, error_model="numpy")
-_exact = njit(cache=True, fastmath={"contract"}, error_model="numpy")
+_with_sums = compiled(fastmath={"contract", "reassoc"}, error_model="numpy")
+_exact = compiled(fastmath={"contract"}, error_model="numpy")
 
 
 @_with_sums

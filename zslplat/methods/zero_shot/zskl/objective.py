@@ -64,7 +64,7 @@ def objective_gradient(
     for side in _sides(objective):
         K = projected_gram(kernel, X, S, W, side)
         total += projection_gradient(kernel, X, S, W, _loss_slope(K, y, objective) / len(X), side)
-    return total + objective.alpha * (4 * W @ (W.T @ W) - 2 * W)
+    return np.asarray(total + objective.alpha * (4 * W @ (W.T @ W) - 2 * W))
 
 
 def _sides(objective: Objective) -> tuple[Side, ...]:

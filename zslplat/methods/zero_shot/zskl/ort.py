@@ -10,9 +10,8 @@ from collections.abc import Mapping
 from typing import ClassVar
 
 from zslplat.kernels.inner_product import InnerProductKernel
-from zslplat.methods.kernel_parameter import ANY
 from zslplat.methods.zero_shot.zskl.zskl import ZSKL
-from zslplat.space import NON_NEGATIVE, Parameter, Real, Space, with_condition, with_defaults
+from zslplat.space import ANY, NON_NEGATIVE, Parameter, Real, Space, with_condition, with_defaults
 
 
 class ZSKLOrt(ZSKL):
