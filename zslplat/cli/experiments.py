@@ -91,7 +91,7 @@ def tune(
 
     The same command continues a stopped study; a larger --trials extends it.
     """
-    from zslplat.cli.reporting import make_reporter
+    from zslplat.cli.reporting import reporting
     from zslplat.errors import UnknownNameError
     from zslplat.tuning.options import StudyOptions
     from zslplat.tuning.proposals import SAMPLERS
@@ -119,11 +119,8 @@ def tune(
         accept_changed_code=accept_changed_code,
         retry_failed=retry_failed,
     )
-    reporter = make_reporter(as_json=as_json, quiet=quiet)
-    try:
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_study(setting, study_options, settings, reporter)
-    finally:
-        _close(reporter)
     from zslplat.cli.outcomes import print_study
 
     print_study(result, setting, settings, as_json=as_json)
@@ -160,7 +157,7 @@ def run(
     quiet: o.Quiet = False,
 ) -> None:
     """Evaluate one setting on the validation folds, or on the test split with --test."""
-    from zslplat.cli.reporting import make_reporter
+    from zslplat.cli.reporting import reporting
     from zslplat.config import read_config
     from zslplat.errors import UsageError
     from zslplat.evaluation.worker import Limits
@@ -182,8 +179,7 @@ def run(
         recorded=config is not None,
     )
     count = o.worker_count(workers)
-    reporter = make_reporter(as_json=as_json, quiet=quiet)
-    try:
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_setting(
             setting,
             settings,
@@ -196,8 +192,6 @@ def run(
             export_to=export,
             method_seed=content.get("method_seed") if seed is None else None,
         )
-    finally:
-        _close(reporter)
     from zslplat.cli.outcomes import print_run
 
     print_run(result, setting, settings, as_json=as_json)
@@ -215,18 +209,15 @@ def rerun(
     quiet: o.Quiet = False,
 ) -> None:
     """Evaluate a tracked run again, with the same data, parameters and seed, and compare its numbers."""
-    from zslplat.cli.reporting import make_reporter, print_json
+    from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import StoreError
     from zslplat.tracking.stores import existing_records
     from zslplat.tuning.rerun import evaluate_again, find_run
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    reporter = make_reporter(as_json=as_json, quiet=quiet)
-    try:
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
         found = find_run(settings, existing_records(settings, reporter.warn), run_id)
         metrics, compared, lines = evaluate_again(settings, found, workers=o.worker_count(workers), reporter=reporter)
-    finally:
-        _close(reporter)
     if as_json:
         print_json({"run": run_id, "compared": compared, "differences": lines, "metrics": metrics})
     else:
@@ -266,7 +257,7 @@ def sweep(
 
     This is analysis: it shows the test curve, and nothing ever selects by it.
     """
-    from zslplat.cli.reporting import make_reporter
+    from zslplat.cli.reporting import reporting
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.evaluation.worker import Limits
     from zslplat.registry import component
@@ -286,8 +277,7 @@ def sweep(
     else:
         raise UsageError(f"{param} has no search range of its own; give --range low..high")
     count = o.worker_count(workers)
-    reporter = make_reporter(as_json=as_json, quiet=quiet)
-    try:
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_sweep(
             setting,
             param,
@@ -299,8 +289,6 @@ def sweep(
             limits=Limits(trial_timeout, o.memory_limit(memory, count)),
             reporter=reporter,
         )
-    finally:
-        _close(reporter)
     from zslplat.cli.outcomes import print_sweep
 
     print_sweep(result, setting, as_json=as_json)
@@ -332,9 +320,3 @@ def _setting(
         template = component("methods", spec.name).build(spec.parameters)
         found = searched_space(template, spec.parameters, o.ranges_from(spaces))
     return Setting(spec, parse_dataset(dataset), Spec.parse(task), found, features, signatures, seed)
-
-
-def _close(reporter: Any) -> None:
-    close = getattr(reporter, "close", None)
-    if close is not None:
-        close()

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 from rich.console import Console
@@ -12,12 +13,22 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, SpinnerColumn
 from rich.table import Table
 
 from zslplat.cli.invocation import write_result
+from zslplat.evaluation.reporter import Reporter
 from zslplat.spec import format_value
 
 
-def make_reporter(*, as_json: bool, quiet: bool) -> Any:
-    """Return the reporter that fits where the output goes."""
-    if as_json or quiet:
+@contextmanager
+def reporting(*, as_json: bool, quiet: bool) -> Iterator[Reporter]:
+    """Give the reporter that fits where the output goes; its live line is gone afterwards."""
+    reporter = _fitting_reporter(silent=as_json or quiet)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _fitting_reporter(*, silent: bool) -> QuietReporter | LineReporter | TerminalReporter:
+    if silent:
         return QuietReporter()
     return TerminalReporter() if sys.stderr.isatty() else LineReporter()
 
@@ -37,6 +48,9 @@ class QuietReporter:
 
     def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
         """Ignore."""
+
+    def close(self) -> None:
+        """Nothing to put away."""
 
 
 class LineReporter:

@@ -60,7 +60,7 @@ def rebuild(
     quiet: o.Quiet = False,
 ) -> None:
     """Make MLflow's database and artifacts anew from the records; what MLflow shows already is left as it is."""
-    from zslplat.cli.reporting import make_reporter, print_json
+    from zslplat.cli.reporting import print_json, reporting
     from zslplat.errors import UnknownNameError
     from zslplat.tracking.stores import existing_records
     from zslplat.tuning.rebuild import ALL, FINAL, NONE
@@ -69,16 +69,11 @@ def rebuild(
     if matrices not in (NONE, FINAL, ALL):
         raise UnknownNameError("value of --matrices", matrices, (NONE, FINAL, ALL))
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    reporter = make_reporter(as_json=as_json, quiet=quiet)
-    try:
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
         records = existing_records(settings, reporter.warn)
         settings.make_store()
         done = make_anew(settings, records, reporter, matrices=matrices, workers=o.worker_count(workers))
         records.close()
-    finally:
-        close = getattr(reporter, "close", None)
-        if close is not None:
-            close()
     if as_json:
         print_json(vars(done))
         return
