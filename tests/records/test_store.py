@@ -260,21 +260,6 @@ def test_fewer_repeats_than_are_recorded_leave_none_out(call, tmp_path):
     assert len(again["final_run_ids"]) == 3
 
 
-@pytest.mark.parametrize("name", ["it's", "both \" and '", "münchen %s [x]"])
-def test_any_name_of_a_study_is_shown_merged_and_found(call, tmp_path, name):
-    for folder, method in (("a", ESZSL), ("b", GFHF)):
-        (tmp_path / folder).mkdir()
-        for _ in range(2):
-            done = call("tune", "-m", method, "--study", name, "-q", cwd=tmp_path / folder)
-            assert done.returncode == 0, done.stderr
-    assert len(runs_of(tmp_path / "a" / "mlruns")) == 3
-    done = call("store", "merge", tmp_path / "b" / "mlruns", "--json", cwd=tmp_path / "a")
-    assert done.returncode == 0, done.stderr
-    merged = json.loads(done.stdout)
-    assert (merged["studies"], merged["evaluations"], len(merged["left_out"])) == ([], 0, 1)
-    assert call("compare", name, cwd=tmp_path / "a").returncode == 0
-
-
 def test_cleaning_up_waits_for_who_is_at_work(call, leader, tmp_path):
     running = leader("run", "-m", "plain", "-d", "marked", "--workers", 1, TROUBLE_PAUSE="30")
     running.wait_for("evaluating")

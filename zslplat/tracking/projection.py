@@ -123,20 +123,15 @@ class Projection:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
             self.experiment_id = self._experiment(experiment)
         token = None
-        wanted = {"zslplat.store": self.store, "zslplat.owner": self.owner}
-        # MLflow's filters know no way to write a quote inside of a text.
-        asked = [f"tags.`{name}` = '{value}'" for name, value in wanted.items() if "'" not in value]
         while True:
             page = self.client.search_runs(
                 [self.experiment_id],
-                filter_string=" and ".join(asked),
+                filter_string=f"tags.`zslplat.owner` = '{self.owner}' and tags.`zslplat.store` = '{self.store}'",
                 max_results=1000,
                 page_token=token,
             )
             for run in page:
-                tags = run.data.tags
-                if all(tags.get(name) == value for name, value in wanted.items()):
-                    self.runs.setdefault(tags["zslplat.key"], (run.info.run_id, run.info.status))
+                self.runs.setdefault(run.data.tags["zslplat.key"], (run.info.run_id, run.info.status))
             token = page.token
             if not token:
                 break
