@@ -174,7 +174,9 @@ def table(out: Path, data: Path) -> None:
     for planned in [*TABLE, None, *MANIFOLD]:
         row = combination(results) if planned is None else planned
         results[row.label] = result = tuned(row, settings)
-        (one,) = read_finals(settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), [result.name])
+        (one,) = read_finals(
+            settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), [result.name], warn=print
+        )
         found[row.label] = one
         ends = interval(one, "accuracy")
         best = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(result.parameters.items()))

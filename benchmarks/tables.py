@@ -125,7 +125,7 @@ def tuned(
 def collected(data: dict[str, Any], row: str, studies: dict[str, str], settings: Any) -> Scores:
     """Return the recorded finals of one row by (data set, row, task)."""
     return {
-        (data["name"], row, task): read_finals(settings, str(Spec.parse(data["dataset"])), task, [study])[0]
+        (data["name"], row, task): read_finals(settings, str(Spec.parse(data["dataset"])), task, [study], warn=print)[0]
         for task, study in studies.items()
     }
 

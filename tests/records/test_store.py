@@ -3,8 +3,10 @@
 import json
 import shutil
 import sqlite3
+import time
 from contextlib import closing
 
+import numpy as np
 import pytest
 from support import runs_of
 
@@ -37,6 +39,10 @@ def rows(call, folder):
     return found
 
 
+def records_of_store(folder):
+    return Records(resolve_settings({"store": str(folder / "mlruns")}))
+
+
 def shown(store, *, without=("zslplat.environment",)):
     """Return {RUN: (status, tags, metrics)} of MLflow's runs of a store."""
     with closing(sqlite3.connect(store / "mlflow.db")) as connection:
@@ -64,7 +70,7 @@ def test_mlflow_is_made_anew_from_the_records_and_a_moved_store_keeps_its_interv
     assert rows(call, tmp_path) == before
     done = call("store", "rebuild", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"studies": 2, "runs": 1, "evaluated": 2, "left_out": 0}
+    assert json.loads(done.stdout) == {"studies": 2, "runs": 1, "evaluated": 3, "left_out": 0}
     assert rows(call, tmp_path) == before
     assert shown(store) == views
     assert sorted(p.name for p in store.rglob("*.png")) == artifacts
@@ -179,3 +185,110 @@ def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path
     assert runs_of(tmp_path / "mlruns")["study"][0] == "RUNNING"
     assert call("run", "-m", "plain", "-d", "marked", "-q").returncode == 0
     assert runs_of(tmp_path / "mlruns")["study"][0] == "KILLED"
+
+
+def test_a_study_killed_before_its_first_trial_is_not_left_running(call, leader, tmp_path):
+    running = leader("tune", "-m", "plain", "-d", "marked", "--trials", 3, "--workers", 1, TROUBLE_PAUSE="30")
+    store = tmp_path / "mlruns"
+    end = time.monotonic() + 60
+    while "study" not in runs_of(store) and time.monotonic() < end:
+        time.sleep(0.05)
+    running.kill()
+    assert runs_of(store)["study"][0] == "RUNNING"
+    assert call("run", "-m", "plain", "-d", "marked", "-q").returncode == 0
+    assert runs_of(store)["study"][0] == "KILLED"
+
+
+def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
+    command = ("run", "-m", "zskl(epochs=2)", "--test", "--json")
+    first = json.loads(call(*command).stdout)
+    done = json.loads(call(*command, "--repeats", 2).stdout)
+    assert done["known"] == 1
+    assert done["metrics"][0] == first["metrics"][0]
+    assert done["looks_at_test"] == 2
+    found = {row["study"]: row for row in rows(call, tmp_path)}
+    name = next(name for name in found if name.removeprefix("run ") in done["run_ids"][0])
+    assert found[name]["test"] == pytest.approx(np.mean([m["per_class_accuracy"] for m in done["metrics"]]))
+    again = json.loads(call(*command, "--repeats", 2).stdout)
+    assert (again["known"], again["run_ids"]) == (2, done["run_ids"])
+
+
+def test_points_of_a_sweep_are_no_runs_and_another_range_is_another_sweep(call, tmp_path):
+    assert call("run", "-m", "eszsl(alpha=1, gamma=1.0)", "--test", "-q").returncode == 0
+    sweep = ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--json", "--points", 2)
+    first, second = (json.loads(call(*sweep, "--range", f"1..{high}:log").stdout) for high in (10, 100))
+    assert first["test"][0] == second["test"][0]
+    assert first["run_id"] != second["run_id"]
+    kinds = [tags["zslplat.kind"] for _, tags, _ in shown(tmp_path / "mlruns").values()]
+    assert sorted(kinds) == ["analysis", "analysis", "run"]
+    # A point that another has computed looks at nothing anew: the run's, and one of each sweep.
+    assert second["looks_at_test"] == 3
+
+
+def test_known_evaluations_are_as_new_as_the_study_that_took_them(call, tmp_path):
+    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+    assert call("tune", "-m", ESZSL, "-q").returncode == 0
+    content = {owner.partition(":")[0]: record for owner, _, record in records_of_store(tmp_path).all_evaluations()}
+    assert content["study"]["created"] > content["run"]["created"]
+    assert content["study"]["known_from"] == content["run"]["run"]
+    assert "about" not in content["study"]
+
+
+def test_lost_outcomes_cost_the_intervals_of_one_entry_until_its_command_is_given_again(call, tmp_path):
+    fill(call, tmp_path)
+    before = rows(call, tmp_path)
+    for outcomes in (tmp_path / "mlruns" / "evaluations").rglob("outcomes.npz"):
+        outcomes.write_bytes(outcomes.read_bytes()[:-50])
+    done = call("compare", "--json")
+    assert done.returncode == 0, done.stderr
+    assert done.stderr.count("warning: outcomes per row in") == 3
+    assert all(row["low"] is None for row in json.loads(done.stdout)["rows"])
+    for method in (ESZSL, GFHF):
+        assert call("tune", "-m", method, "--workers", 1, "-q").returncode == 0
+    done = call("compare", ESZSL, GFHF, "--json")
+    wanted = [row for row in before if not row["study"].startswith("run ")]
+    assert {row["study"]: row["low"] for row in json.loads(done.stdout)["rows"]} == {
+        row["study"]: row["low"] for row in wanted
+    }
+
+
+def test_fewer_repeats_than_are_recorded_leave_none_out(call, tmp_path):
+    tune = ("tune", "-m", "zskl(epochs=2)", "--trials", 1, "--json")
+    first = json.loads(call(*tune, "--repeats", 3).stdout)
+    again = json.loads(call(*tune, "--repeats", 2).stdout)
+    assert again["test"] == first["test"]
+    assert len(again["final_run_ids"]) == 3
+
+
+def test_cleaning_up_waits_for_who_is_at_work(call, leader, tmp_path):
+    running = leader("run", "-m", "plain", "-d", "marked", "--workers", 1, TROUBLE_PAUSE="30")
+    running.wait_for("evaluating")
+    assert list((tmp_path / "mlruns" / "studies").glob("run-*"))
+    done = call("store", "gc")
+    assert done.returncode == 1
+    assert "in use by another process" in done.stderr
+    assert list((tmp_path / "mlruns" / "studies").glob("run-*"))
+    running.kill()
+    assert call("store", "gc").returncode == 0
+    assert not list((tmp_path / "mlruns" / "studies").glob("run-*"))
+
+
+def test_a_rebuild_that_gives_other_numbers_changes_no_record(call, tmp_path):
+    run = fill(call, tmp_path)["run_ids"][0]
+    store = tmp_path / "mlruns"
+    with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
+        query = "select id, content from zslplat_evaluations where owner like 'run:%'"
+        ((number, text),) = connection.execute(query).fetchall()
+        record = json.loads(text)
+        record["metrics"]["per_class_accuracy"] += 0.1
+        connection.execute("update zslplat_evaluations set content = ? where id = ?", (json.dumps(record), number))
+    folder = store / "evaluations" / run
+    before = {path: path.stat().st_mtime_ns for path in folder.rglob("*")}
+    shutil.rmtree(store / "artifacts")
+    (store / "mlflow.db").unlink()
+    done = call("store", "rebuild", "-q")
+    assert done.returncode == 1
+    assert "did not give its recorded numbers" in done.stderr
+    assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
+    assert sorted(path.name for path in (store / "evaluations").iterdir() if "again" in path.name) == []
+    assert not list((store / "studies").glob("*/unshown"))

@@ -6,6 +6,7 @@ import os
 from support import install_distribution, trials_of
 
 from zslplat.evaluation.code import CodeReader, parse_module
+from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
 
 METHOD = '''
 """A method that its author is still working on."""
@@ -105,3 +106,19 @@ def test_trials_that_a_limit_stopped_are_tried_again_under_a_higher_one(call, tm
     done = call(*common, "--trial-timeout", 60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["trials"] == {"complete": 4, "pruned": 0, "failed": 0}
+
+
+def test_an_edited_kernel_is_marked_and_other_kernels_are_no_change():
+    class Bench:
+        def code(self, parameters):
+            return {"method": "m", "kernel": {"linear": "l2", "gaussian": "g"}[parameters["kernel"]]}
+
+    def trial(number, kernel, code):
+        return {"ended": number, "parameters": {"kernel": kernel}, "code": {"method": "m", "kernel": code}}
+
+    sound = [trial(0, "linear", "l2"), trial(1, "gaussian", "g")]
+    assert code_mark(Bench(), sound, sound[0], []) == ""
+    edited = [trial(0, "linear", "l1"), trial(1, "gaussian", "g"), trial(2, "linear", "l2")]
+    assert code_mark(Bench(), edited, edited[1], []) == MIXED
+    assert code_mark(Bench(), edited, edited[2], []) == MIXED
+    assert code_mark(Bench(), edited, edited[0], []) == EARLIER

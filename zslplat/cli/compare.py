@@ -55,7 +55,7 @@ def compare(
     name = metric or primary.name
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
-    scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against)
+    scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against, warn=o.say)
     rows = leaderboard(scored, name, primary, against)
     columns = {column: [row[column] for row in rows] for column in rows[0]}
     if out is not None:

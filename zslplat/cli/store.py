@@ -122,18 +122,18 @@ def gc(
 ) -> None:
     """Remove what no record needs: outcomes of nothing, logs of what is over. Nothing that is recorded goes."""
     from zslplat.cli.reporting import print_json
-    from zslplat.records.maintenance import removable, remove, size_of
+    from zslplat.records.maintenance import at_rest, removable, remove, size_of
     from zslplat.tracking.stores import catch_up, existing_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
     catch_up(settings, records, o.say)
-    found = removable(settings, records)
-    records.close()
-    total = sum(size_of(path) for path in found)
-    if not dry_run:
-        for path in found:
+    with at_rest(settings):
+        found = removable(settings, records)
+        total = sum(size_of(path) for path in found)
+        for path in () if dry_run else found:
             remove(path)
+    records.close()
     rows = {str(path.relative_to(settings.store)): why for path, why in found.items()}
     if as_json:
         print_json({"removed": not dry_run, "bytes": total, "paths": rows})

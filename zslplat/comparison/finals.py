@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -51,16 +51,22 @@ class _Group:
 
 
 def read_finals(
-    settings: Settings, dataset: str, task: str, names: Sequence[str] = (), against: str | None = None
+    settings: Settings,
+    dataset: str,
+    task: str,
+    names: Sequence[str] = (),
+    against: str | None = None,
+    *,
+    warn: Callable[[str], None],
 ) -> list[Scored]:
     """Return the test evaluations of all studies (and single test runs) of a task on a data set, newest data only.
 
     ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
-    methods, method specs, labels or runs, and the one named ``against``. Raises :class:`StoreError` where nothing was
+    methods, method specs, labels or runs, and the one named ``against``. ``warn`` is told of outcomes that cannot be
+    read, whose evaluations then have no replicates. Raises :class:`StoreError` where nothing was
     recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
-    warned: list[str] = []
-    records = existing_records(settings, warned.append)
+    records = existing_records(settings, warn)
     groups = [*_studies(records, dataset, task), *_single_runs(records, dataset, task)]
     if not groups:
         _require_known(settings, dataset, records)
@@ -74,7 +80,7 @@ def read_finals(
     if names:
         kept = [i for name in names for i in called(name, entries)]
         kept += [] if against is None else meant(against, entries, BASELINE)
-    chosen = [replace(entries[i], replicates=_replicates(records, groups[i], task)) for i in dict.fromkeys(kept)]
+    chosen = [replace(entries[i], replicates=_replicates(records, groups[i], task, warn)) for i in dict.fromkeys(kept)]
     records.close()
     return chosen
 
@@ -174,18 +180,22 @@ def _knowledge(setting: Mapping[str, Any]) -> str | None:
     return None
 
 
-def _replicates(records: Records, group: _Group, task: str) -> dict[str, np.ndarray]:
+def _replicates(records: Records, group: _Group, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
     built = build_component("tasks", Spec.parse(task))
-    tables = [_own_replicates(built, records.evaluation_folder(record["run"])) for record in group.tested]
+    tables = [_own_replicates(built, records.evaluation_folder(record["run"]), warn) for record in group.tested]
     shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     return {name: np.array([table[name] for table in tables]) for name in shared}
 
 
-def _own_replicates(task: Task, folder: Path) -> dict[str, np.ndarray]:
+def _own_replicates(task: Task, folder: Path, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
     if (folder / "outcomes.json").exists():
-        return replicates(task, folder)
+        try:
+            return replicates(task, folder)
+        except StoreError as error:
+            warn(f"{error}; until then it has no intervals")
+            return {}
     try:
         with np.load(folder / "replicates.npz", allow_pickle=False) as file:
             return {name: file[name] for name in file.files}

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -16,9 +17,9 @@ from typing import Any, Self
 
 import numpy as np
 
-from zslplat.errors import ZslplatError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.executor import Workers
-from zslplat.evaluation.outcomes import REPLICATES
+from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.wanted import EvaluateJob
@@ -26,12 +27,19 @@ from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of
 from zslplat.records.database import Records
+from zslplat.records.folders import working_lock
+from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.space import Space
 
 Problems = Sequence[tuple[Path, Path]]
 ALL_BYTES = 2**40  # of matrices: no bound
+# What a record holds of the evaluation itself; the rest says who asked for it, and when.
+_EVALUATED = (
+    *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
+    *("seconds", "cpu_seconds", "peak_bytes"),
+)
 
 
 @dataclass(frozen=True)
@@ -76,9 +84,11 @@ class Session:
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self._workers: Workers | None = None
+        self._at_work = ExitStack()
         self._recorded: dict[str, tuple[str, dict[str, Any]]] | None = None
 
     def __enter__(self) -> Self:
+        self._at_work.enter_context(file_lock(working_lock(self.settings), shared=True))
         return self
 
     def __exit__(
@@ -87,6 +97,7 @@ class Session:
         self.stop_workers()
         self.records.close()
         self.bench.evict()
+        self._at_work.close()
 
     def start_workers(self, most: int, log: Path) -> None:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
@@ -210,15 +221,34 @@ class Session:
             return None
         other, record = found
         folder = self.records.evaluation_folder(other)
-        if request.describe and not (folder / "artifacts").exists():
+        if request.describe and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
             return None
-        return {**record, **stamp, "known_from": other}
+        return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
+
+    def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
+        """Tell whether the outcomes per row that an evaluation wrote, if any, can still be read."""
+        if any("outcomes" in fold for fold in record["folds"]):
+            try:
+                read_outcomes(self.records.evaluation_folder(run))
+            except StoreError:
+                return False
+        return True
 
     def adopt(self, record: Mapping[str, Any]) -> None:
-        """Give an evaluation that is taken from another's record the outcomes and artifacts of that one."""
+        """Give an evaluation that is taken from another's record the outcomes and artifacts of that one.
+
+        Raises :class:`StoreError` where they cannot be copied.
+        """
         if "known_from" in record:
-            folder = self.records.evaluation_folder(record["known_from"])
-            shutil.copytree(folder, self.records.evaluation_folder(record["run"]), dirs_exist_ok=True)
+            folder = self.records.evaluation_folder(record["run"])
+            try:
+                shutil.copytree(self.records.evaluation_folder(record["known_from"]), folder, dirs_exist_ok=True)
+            except (OSError, shutil.Error) as error:
+                raise StoreError(
+                    f"cannot copy the outcomes of run {record['known_from']} to {folder}: "
+                    f"{getattr(error, 'strerror', None) or error}; free space or permissions and give the same command "
+                    "again"
+                ) from error
 
     def _remember(self, request: Request, record: Mapping[str, Any]) -> None:
         if self._recorded is not None and record.get("state") == "complete" and record.get("warnings") is not None:

@@ -202,6 +202,14 @@ class Records:
         """Yield (owner, key, content) of all evaluations."""
         yield from self._evaluations(sa.true())
 
+    def place_of(self, owner: str, key: str) -> tuple[str, str]:
+        """Return the split of a recorded evaluation, and the fingerprint of its data."""
+        table = _EVALUATIONS
+        query = sa.select(table.c.split, table.c.fingerprint).where(table.c.owner == owner, table.c.key == key)
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            row = connection.execute(query).one()
+        return str(row.split), str(row.fingerprint)
+
     def owners(self) -> list[str]:
         """Return the owners of evaluations, each once, in the order of their first."""
         table = _EVALUATIONS
@@ -210,11 +218,16 @@ class Records:
             return [row.owner for row in connection.execute(query)]
 
     def looks_at_test(self, fingerprint: str) -> int:
-        """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store."""
+        """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store.
+
+        Evaluations that were taken from another's record scored nothing.
+        """
+        content = _EVALUATIONS.c.content
         query = (
             sa.select(sa.func.count())
             .select_from(_EVALUATIONS)
             .where(_EVALUATIONS.c.split == "test", _EVALUATIONS.c.fingerprint == fingerprint)
+            .where(~content.contains('"known_from": "'))
         )
         with lasting_errors(self.url), self.engine.connect() as connection:
             return int(connection.execute(query).scalar_one())

@@ -17,3 +17,8 @@ def folder_name(study: str) -> str:
 def study_folder(settings: Settings, study: str) -> Path:
     """Return the folder of a study: its lock, its workers' log, best.toml, and artifacts on their way to MLflow."""
     return settings.studies / folder_name(study)
+
+
+def working_lock(settings: Settings) -> Path:
+    """Return the lock that every command shares while it evaluates, and that cleaning up takes for itself."""
+    return settings.studies / "working.lock"

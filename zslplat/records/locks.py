@@ -11,8 +11,11 @@ from zslplat.errors import StoreError
 
 
 @contextlib.contextmanager
-def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "") -> Iterator[None]:
-    """Hold an advisory lock on a file; raises :class:`StoreError` when another process keeps it for too long."""
+def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared: bool = False) -> Iterator[None]:
+    """Hold an advisory lock on a file; raises :class:`StoreError` when another process keeps it for too long.
+
+    ``shared``: others may hold it as well, who ask for no more than that.
+    """
     import fcntl
 
     try:
@@ -26,7 +29,7 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "") -> Iter
         end = time.monotonic() + wait_seconds
         while True:
             try:
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
                 break
             except OSError:
                 if time.monotonic() >= end:

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
 from zslplat.records.faults import lasting_errors
-from zslplat.records.folders import folder_name
+from zslplat.records.folders import folder_name, working_lock
+from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 
@@ -50,8 +52,16 @@ def problems_of(records: Records) -> Iterator[str]:
             yield f"evaluation {key} of {owner} was recorded without its setting, and cannot be evaluated again"
 
 
+def at_rest(settings: Settings) -> AbstractContextManager[None]:
+    """Keep commands that evaluate out of a store; raises :class:`StoreError` where one is at work."""
+    return file_lock(working_lock(settings), wait_seconds=0, holder=f"the store {settings.store}")
+
+
 def removable(settings: Settings, records: Records) -> dict[Path, str]:
-    """Return {path: why} of what a store does not need: outcomes without a record, logs of what is over."""
+    """Return {path: why} of what a store does not need: outcomes without a record, logs of what is over.
+
+    While a command evaluates, what it has written and not recorded yet looks like that: see :func:`at_rest`.
+    """
     found: dict[Path, str] = {}
     known = recorded_runs(records)
     owners = {owner.replace(":", "-") for owner in records.owners()}
@@ -107,7 +117,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     done = Merged()
     if records.identity == other.identity and records.url == other.url:
         raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
-    here = records.identities()
+    here, left = records.identities(), set()
     for name in other.identities():
         if name not in here:
             _copy_study(records, other, name)
@@ -116,18 +126,17 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
             if _extend(records, other, name):
                 done.studies.append(name)
         else:
+            left.add(STUDY + name)
             done.left_out.append(f"study {name!r} is another one in each of the two stores")
-    left = {STUDY + line.split("'")[1] for line in done.left_out}
     known = {(owner, key) for owner, key, _ in records.all_evaluations()}
     for owner, key, content in other.all_evaluations():
         if owner in left or (owner, key) in known:
             continue
-        setting = content.get("setting", {})
-        split = "analysis" if key == "sweep" else setting.get("split", "test")
         run = other.run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
             shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
-        records.add_evaluation(owner, key, split, _fingerprint(content, other, owner), content)
+        split, fingerprint = other.place_of(owner, key)
+        records.add_evaluation(owner, key, split, fingerprint, content)
         done.evaluations += 1
     for name in done.studies:
         best = theirs.studies / folder_name(name) / "best.toml"
@@ -136,13 +145,6 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
             place.mkdir(parents=True, exist_ok=True)
             shutil.copy(best, place / best.name)
     return done
-
-
-def _fingerprint(content: dict[str, object], records: Records, owner: str) -> str:
-    setting = content.get("setting")
-    if isinstance(setting, dict) and setting.get("data"):
-        return str(setting["data"])
-    return str(records.identities().get(owner.removeprefix(STUDY), {}).get("data", ""))
 
 
 def _copy_study(records: Records, other: Records, name: str) -> None:

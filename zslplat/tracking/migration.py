@@ -20,7 +20,9 @@ from urllib.parse import unquote, urlparse
 
 import numpy as np
 
+from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import build_component
+from zslplat.evaluation.setting import TEST
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -46,7 +48,10 @@ def migrate(settings: Settings, records: Records, warn: Callable[[str], None]) -
         changed = {**content, "run": run}
         if found is not None:
             changed |= _described(found)
-            missing += not _take_replicates(Path(found["artifacts"]), records.evaluation_folder(run))
+            folder, artifacts = records.evaluation_folder(run), _artifacts_of(found, settings)
+            _take_artifacts(artifacts, folder)
+            if found["tags"].get("zslplat.kind") == "final" or found["tags"].get("zslplat.split") == TEST:
+                missing += not _take_replicates(artifacts, folder)
         records.replace_evaluation(owner, key, changed)
     if runs:
         _mark_runs(path, records, runs)
@@ -92,7 +97,7 @@ def _described(found: Mapping[str, Any]) -> dict[str, Any]:
             "carried": asked["carried"],
         }
         content["environment"] = _environment(tags)
-        content["about"] = _about(found)
+        content |= _about(found)
         content["lines"] = [text for text in tags.get("zslplat.warnings", "").split("; ") if text not in ("", "none")]
     return content
 
@@ -103,7 +108,8 @@ def _describe_study(records: Records, name: str, runs: Mapping[tuple[str, str], 
     if parent is None or "about" in study.values():
         return
     tags = parent["tags"]
-    study.note("about", _about(parent))
+    for key, value in _about(parent).items():
+        study.note(key, value)
     study.note("environment", json.loads(tags.get("zslplat.environment", "null")) or _environment(tags))
     study.note("began", parent["started"])
     if "zslplat.winner" in tags:
@@ -118,19 +124,20 @@ def _describe_study(records: Records, name: str, runs: Mapping[tuple[str, str], 
 
 
 def _about(found: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a record holds as ``about``; nothing for a task that is not installed, or not as it was."""
     tags, dataset = found["tags"], found["tags"]["zslplat.dataset"]
     data = {"name": dataset.partition("(")[0], "fingerprint": tags["zslplat.data_fingerprint"]}
-    return {
+    try:
+        primary = build_component("tasks", Spec.parse(tags["zslplat.task"])).primary
+    except ZslplatError:
+        return {}
+    about = {
         "experiment": found["experiment"],
-        "primary": _primary(tags["zslplat.task"]),
+        "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": tags.get("zslplat.preprocessing", ""),
         "data": {**data, "source": {"spec": dataset}, "profile": {"fingerprint": data["fingerprint"]}},
     }
-
-
-def _primary(task: str) -> dict[str, Any]:
-    primary = build_component("tasks", Spec.parse(task)).primary
-    return {"name": primary.name, "maximise": primary.maximise}
+    return {"about": about}
 
 
 def _environment(tags: Mapping[str, str]) -> dict[str, Any]:
@@ -140,8 +147,22 @@ def _environment(tags: Mapping[str, str]) -> dict[str, Any]:
     return {"packages": packages, "git": json.loads(tags.get("zslplat.git", "{}"))}
 
 
+def _artifacts_of(found: Mapping[str, Any], settings: Settings) -> Path:
+    """Return the folder of an old run's artifacts, in the store where it is now: MLflow keeps whole paths."""
+    recorded = Path(found["artifacts"])
+    own = settings.artifacts.joinpath(*recorded.parts[-2:])
+    return own if own.is_dir() else recorded
+
+
+def _take_artifacts(artifacts: Path, folder: Path) -> None:
+    """Copy an old run's artifacts to its record, without what takes room and can be learned again."""
+    with suppress(OSError, shutil.Error):
+        left_out = shutil.ignore_patterns("matrices", "scored_codes.npz", "replicates.csv")
+        shutil.copytree(artifacts, folder / "artifacts", ignore=left_out, dirs_exist_ok=True)
+
+
 def _take_replicates(artifacts: Path, folder: Path) -> bool:
-    """Copy the replicates of an old run's artifacts to its record; False where there are none."""
+    """Write the replicates among an old run's artifacts to its record; False where there are none."""
     try:
         with open(artifacts / "replicates.csv", newline="", encoding="utf-8") as file:
             header, *lines = csv.reader(file)
@@ -149,9 +170,6 @@ def _take_replicates(artifacts: Path, folder: Path) -> bool:
     except (OSError, ValueError):
         return False
     folder.mkdir(parents=True, exist_ok=True)
-    with suppress(OSError, shutil.Error):
-        left_out = shutil.ignore_patterns("matrices", "replicates.csv")
-        shutil.copytree(artifacts, folder / "artifacts", ignore=left_out, dirs_exist_ok=True)
     np.savez(folder / "replicates.npz", **columns)  # type: ignore[arg-type]
     return True
 

@@ -26,6 +26,7 @@ from zslplat.tracking.announce import announce
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 _MOST_TAG, _MOST_PARAM = 5000, 6000
+_REASON = "zslplat.reason"
 
 
 @dataclass(frozen=True)
@@ -97,7 +98,11 @@ class Projection:
 
     def is_shown(self, key: str) -> bool:
         """Tell whether a run with this key exists and has ended."""
-        return self.runs.get(key, ("", ""))[1] in _FINAL
+        return self.status(key) in _FINAL
+
+    def status(self, key: str) -> str:
+        """Return the status of the run with this key, or an empty string."""
+        return self.runs.get(key, ("", ""))[1]
 
     def run_id(self, key: str) -> str:
         """Return the id of the run with this key, or an empty string."""
@@ -186,9 +191,13 @@ class Projection:
         for name, values in view.series.items():
             metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
         # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
-        there = self.client.get_run(run_id).data.params if known else {}
-        params = [Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if k not in there]
+        there = self.client.get_run(run_id).data if known else None
+        params = [
+            Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if there is None or k not in there.params
+        ]
         new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
+        if there is not None and _REASON in there.tags and _REASON not in tags:
+            self.client.delete_tag(run_id, _REASON)  # it failed, and was tried again
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
             self.client.log_batch(

@@ -15,6 +15,7 @@ from zslplat.tracking.history import write_history
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.views import (
     PARENT,
+    TRIAL_STATUS,
     finished_view,
     run_view,
     study_view,
@@ -51,7 +52,7 @@ class ShownStudy:
         experiment = self.values["about"]["experiment"]
         self.projection = Projection(settings, experiment, study.owner, records.identity, warn, announced=announced)
         self.began = float(self.values.get("began", 0.0))
-        self.shown = 0
+        self._shown: dict[int, str] = {}
 
     def begin(self) -> None:
         """Create the parent run, or open it again."""
@@ -59,22 +60,25 @@ class ShownStudy:
 
     def trials(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Show the trials that are recorded and not shown yet."""
-        while self.shown < len(records) and not self.projection.away:
-            self.trial(records[self.shown])
-            self.shown += 1
+        for record in records:
+            if self._shown.get(record["number"]) != record["state"] and not self.projection.away:
+                self.trial(record)
 
-    def trial(self, record: Mapping[str, Any], *, again: bool = False) -> None:
-        """Show a trial; ``again``: in place of what is shown of it."""
+    def trial(self, record: Mapping[str, Any]) -> None:
+        """Show a trial; one that was tried again takes the place of what is shown of it."""
         number = record["number"]
         folder = self.folder / f"trial-{number:05d}"
-        if not again and self.projection.is_shown(f"trial-{number}"):
-            # A process that ended right after showing the trial has left its copies.
-            shutil.rmtree(folder, ignore_errors=True)
-            return
-        view = trial_view(self.values, record, folder)
-        self.projection.show(view, self.study.run(view.key), parent=PARENT)
+        if not self.shows(record):
+            view = trial_view(self.values, record, folder)
+            self.projection.show(view, self.study.run(view.key), parent=PARENT)
         if not self.projection.away:
+            # Also where a process that ended right after showing the trial has left its copies.
             shutil.rmtree(folder, ignore_errors=True)
+            self._shown[number] = record["state"]
+
+    def shows(self, record: Mapping[str, Any]) -> bool:
+        """Tell whether a trial is shown as it ended."""
+        return self.projection.status(f"trial-{record['number']}") == TRIAL_STATUS[record["state"]]
 
     def test(self, record: Mapping[str, Any], trial: Mapping[str, Any]) -> None:
         """Show one test evaluation."""
@@ -124,7 +128,7 @@ def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, a
     trials = [record for _, record in study.finished()]
     known = records.evaluations(study.owner)
     finished = shown.values.get("finished")
-    if not shown.projection.is_shown(PARENT):
+    if trials and not (shown.projection.is_shown(PARENT) and all(map(shown.shows, trials))):
         shown.begin()
     shown.trials(trials)
     for record in known.values():
@@ -132,8 +136,8 @@ def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, a
     test = [record for record in known.values() if finished and record["winner"] == finished["winner"]]
     if finished and test and all(record["ended"] <= finished["ended"] for record in trials):
         shown.finish(trials, test)
-    elif trials and not shown.projection.away:
-        shown.stopped(trials[-1]["ended"])
+    elif not shown.projection.is_shown(PARENT):  # one that has failed stays so
+        shown.stopped(trials[-1]["ended"] if trials else shown.began)
     return shown
 
 

@@ -23,7 +23,8 @@ from zslplat.tracking.projection import RunView
 
 PARENT = "study"
 ANALYSIS = "analysis"
-_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}
+# How MLflow says that a trial ended.
+TRIAL_STATUS = {"complete": "FINISHED", "pruned": "KILLED", "failed": "FAILED"}
 
 
 def dataset_view(about: Mapping[str, Any], context: str) -> dict[str, str]:
@@ -121,7 +122,7 @@ def trial_view(values: Mapping[str, Any], record: Mapping[str, Any], artifacts: 
             **({"zslplat.reason": record["reason"]} if record["reason"] else {}),
             **_known_tag(record),
         },
-        status=_STATUS[record["state"]],
+        status=TRIAL_STATUS[record["state"]],
         started=record["started"],
         ended=record["ended"],
         artifacts=artifacts,

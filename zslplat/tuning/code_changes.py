@@ -52,19 +52,29 @@ def check_code(
 
 
 def code_mark(
-    records: Sequence[Mapping[str, Any]], winner: Mapping[str, Any], test: Sequence[Mapping[str, Any]]
+    bench: Workbench, records: Sequence[Mapping[str, Any]], winner: Mapping[str, Any], test: Sequence[Mapping[str, Any]]
 ) -> str:
     """Return how a study's code is marked: empty where all was computed by one code, ``mixed``, or that the winner is.
 
     A winner of earlier code is one that later trials, or its own test evaluation, were not computed by.
     """
     codes = [_own(record) for record in (*records, *test)]
+    kernels: dict[str, set[str]] = {}
+    for record in records:
+        kernels.setdefault(_kernel(bench.code(record["parameters"])), set()).add(_kernel(record.get("code", {})))
+    now = _kernel(bench.code(winner["parameters"]))
+    if len(kernels[now]) > 1 and _kernel(winner.get("code", {})) != now:
+        return EARLIER
     if all(code == codes[0] for code in codes):
-        return ""
+        return MIXED if any(len(found) > 1 for found in kernels.values()) else ""
     newest = _own(max(records, key=lambda record: record.get("ended", 0.0)))
     return EARLIER if _own(winner) != newest else MIXED
 
 
+def _kernel(code: Mapping[str, str]) -> str:
+    return code.get("kernel", "")
+
+
 def _own(record: Mapping[str, Any]) -> dict[str, str]:
-    # Kernels differ from trial to trial where they are searched.
+    # Kernels differ from trial to trial where they are searched; those of one name are compared by themselves.
     return {k: v for k, v in record.get("code", {}).items() if k not in (*LIBRARIES, "kernel")}

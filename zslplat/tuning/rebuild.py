@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Mapping
+from contextlib import ExitStack
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
@@ -14,10 +17,12 @@ from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
+from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.shown import SUMMARY, left_matrices, show_run, show_study
+from zslplat.tracking.stores import LOCK, mark_shown, mark_unshown
 from zslplat.tracking.views import setting_of
 from zslplat.tuning.rerun import differences
 
@@ -43,36 +48,54 @@ def rebuild(
     """Show everything that is recorded, with tables and figures as they were; what is shown already stays.
 
     Learned matrices are no part of the records. ``matrices``: evaluate again, to have them anew, the ``final`` and
-    single runs that had any, ``all`` evaluations, trials included, or ``none``. Raises :class:`StoreError` where an
-    evaluation does not give its recorded numbers again.
+    single runs that had any, ``all`` evaluations, trials included, or ``none``. A study on which another process works
+    just now is left to it. Raises :class:`StoreError` where an evaluation does not give its recorded numbers again.
     """
     done = Rebuilt()
     for name, identity in records.identities().items():
         if "about" not in records.study(name).values():
             reporter.warn(f"study {name!r} does not say on what it ran; give its command again to have it shown")
             continue
-        reporter.stage(f"study {name}")
-        shown = show_study(settings, records, name, reporter.warn, announced=False)
-        done.studies += 1
-        for key, record in records.evaluations(STUDY + name).items():
-            _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
-        for _, record in shown.study.finished() if matrices == ALL else ():
-            if record["state"] == "complete":
-                record = {**record, "setting": setting_of(record, identity, VALIDATION)}
-                _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
-        shown.projection.close()
+        folder = study_folder(settings, name)
+        with ExitStack() as stack:
+            try:
+                stack.enter_context(file_lock(folder / LOCK, wait_seconds=0, holder=f"study {name!r}"))
+            except StoreError as error:
+                reporter.warn(f"{error}; it shows itself")
+                continue
+            reporter.stage(f"study {name}")
+            mark_unshown(folder, STUDY + name)
+            shown = show_study(settings, records, name, reporter.warn, announced=False)
+            done.studies += 1
+            _mark(shown.projection, folder)
+            for key, record in records.evaluations(STUDY + name).items():
+                _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
+            for _, record in shown.study.finished() if matrices == ALL else ():
+                if record["state"] == "complete":
+                    record = {**record, "setting": setting_of(record, identity, VALIDATION)}
+                    _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
+            shown.projection.close()
     for owner in records.owners():
         if owner.startswith(STUDY):
             continue
+        folder = settings.studies / owner.replace(":", "-")
+        mark_unshown(folder, owner)
         projection = show_run(settings, records, owner, reporter.warn, announced=False)
         if projection is None:
+            mark_shown(folder)
             continue
         done.runs += 1
+        _mark(projection, folder)
         for key, record in records.evaluations(owner).items():
             if key != SUMMARY and "about" in record:
                 _again(settings, records, projection, key, record, matrices, reporter, workers, done)
         projection.close()
     return done
+
+
+def _mark(projection: Projection, folder: Path) -> None:
+    if not projection.away:
+        mark_shown(folder)
 
 
 def _again(
@@ -95,11 +118,14 @@ def _again(
         return
     setting = Setting.from_json(record["setting"])
     reporter.stage(f"evaluating {key} again, for its matrices")
-    request = Request(
-        f"{key} again", record["run"], setting, {}, artifacts=folder / "artifacts", describe=True, maps=True
-    )
-    _evaluate(settings, records, request, record, reporter, workers)
-    projection.add_artifacts(key, folder / "artifacts")
+    # In a place of its own: what is recorded stays as it is, whatever comes out.
+    place = records.evaluation_folder(f"{record['run']}-again")
+    request = Request(f"{key} again", place.name, setting, {}, artifacts=place / "artifacts", describe=True, maps=True)
+    try:
+        _evaluate(settings, records, request, record, reporter, workers)
+        projection.add_artifacts(key, place / "artifacts")
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
     done.evaluated += 1
 
 
@@ -118,9 +144,13 @@ def _trial_again(
         return
     folder = study_folder(settings, study) / f"trial-{record['number']:05d}"
     reporter.stage(f"evaluating {key} again, for its matrices")
-    request = Request(f"{key} again", record["run"], Setting.from_json(record["setting"]), {}, artifacts=folder)
-    _evaluate(settings, records, request, record, reporter, workers)
-    projection.add_artifacts(key, folder)
+    run = records.study(study).run(key)
+    request = Request(f"{key} again", run, Setting.from_json(record["setting"]), {}, artifacts=folder)
+    try:
+        _evaluate(settings, records, request, record, reporter, workers)
+        projection.add_artifacts(key, folder)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
     done.evaluated += 1
 
 

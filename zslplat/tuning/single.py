@@ -128,12 +128,18 @@ class _Single:
         built = in_words(bench.warned(self.problems))
         chances = [bench.chance(problem) for problem in self.problems]
         self.result.chance, self.result.warnings = chances[0], list(built)
+        found = []
         for r in range(len(self.requests)):
-            if answers[r].result is None:
+            result = answers[r].result
+            if result is None:
                 raise ZslplatError(
                     f"{session.setting.method.name} failed on the {self.split} split: {answers[r].reason}"
                 )
-            self._record(r, dict(answers[r].result or {}), built, chances)
+            found.append(dict(result))
+        # Repeats belong together: those that are known stand beside the new ones.
+        new = any("known_from" not in content for content in found)
+        for r, content in enumerate(found):
+            self._record(r, content, built, chances, new=new)
 
     def show(self) -> RunResult:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
@@ -156,8 +162,10 @@ class _Single:
         self.result.looks_at_test = session.records.looks_at_test(session.setting.data)
         return self.result
 
-    def _record(self, r: int, content: dict[str, Any], built: Sequence[str], chances: Sequence[float]) -> None:
-        """Record a repeat, unless it was taken from the record of another run, and copy its artifacts."""
+    def _record(
+        self, r: int, content: dict[str, Any], built: Sequence[str], chances: Sequence[float], *, new: bool
+    ) -> None:
+        """Record a repeat, unless all were taken from the records of other runs, and copy its artifacts."""
         session, request, primary = self.session, self.requests[r], self.session.bench.task.primary
         several = len(self.requests) > 1
         reached = [fold["metrics"][primary.name] for fold in content["folds"]]
@@ -174,11 +182,12 @@ class _Single:
         }
         result = self.result
         result.warnings += [f"repeat {r}: {line}" if several else line for line in lines]
-        result.run_ids.append(content.get("known_from", request.run))
+        result.run_ids.append(request.run if new else content["known_from"])
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
-        if "known_from" in content:
+        if not new:
             return
+        session.adopt(content)
         folder = session.records.evaluation_folder(request.run) / "artifacts"
         write_config(folder / "run.toml", request.setting.to_json())
         mark_unshown(self.folder, self.owner)

@@ -223,11 +223,12 @@ class Study:
             "warnings": warned,
             "ended": time.time(),
             "knows": session.bench.knows(log.records[winner]["parameters"]),
-            "code": code_mark(log.records, log.records[winner], test),
+            "code": code_mark(session.bench, log.records, log.records[winner], test),
         }
         before = self.study.values().get("finished", {})
-        # A command that found nothing to do leaves the end as it was.
-        if {k: v for k, v in before.items() if k != "ended"} != {k: v for k, v in finished.items() if k != "ended"}:
+        if before and not session.computed + session.known:
+            finished["counts"] = before["counts"]  # nothing was prepared for a command that found nothing to do
+        if any(before.get(name) != value for name, value in finished.items() if name != "ended"):
             self.study.note("finished", finished)
         write_best(self.folder / "best.toml", self.setting, log.records[winner], self.name, len(test))
         return finished

@@ -17,6 +17,7 @@ import numpy as np
 
 from zslplat.drawing import render
 from zslplat.errors import UsageError, ZslplatError
+from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
@@ -85,6 +86,10 @@ def run_sweep(
         return sweep.finish()
 
 
+def _own_code(code: Mapping[str, str]) -> dict[str, str]:
+    return {role: text for role, text in code.items() if role not in LIBRARIES}
+
+
 class _Sweep:
     """The points of one sweep, each recorded as soon as it is known."""
 
@@ -98,7 +103,14 @@ class _Sweep:
         for value in self.values:
             bench.method_class.build({**setting.method.parameters, parameter: value})
         self.repeats = range(repeats if bench.random else 1)
-        identity = {**setting.to_json(), "parameter": parameter, "repeats": len(self.repeats)}
+        identity = {
+            **setting.to_json(),
+            "parameter": parameter,
+            "repeats": len(self.repeats),
+            "values": [format_value(value) for value in self.values],
+            # A point of other code is another point; those that any sweep has recorded are known to it.
+            "code": [_own_code(bench.code({parameter: value})) for value in self.values],
+        }
         self.owner = f"sweep:{key_of(identity)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
         self.space = {parameter: replace(dimension, when={})}

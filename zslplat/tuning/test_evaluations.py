@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.config import write_config
-from zslplat.errors import ZslplatError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.session import Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.studies import OpenStudy
+from zslplat.tuning.rerun import differences
 from zslplat.tuning.trial_log import TrialLog
 from zslplat.tuning.verdicts import remember_test
 
@@ -22,13 +23,18 @@ def evaluate_winner(
 ) -> list[dict[str, Any]]:
     """Return the records of the winner's test evaluations, those that are missing made now.
 
-    Repeats mean something for random methods only. Raises :class:`ZslplatError` where an evaluation fails.
+    Repeats mean something for random methods only; more than ``repeats`` are returned where more are recorded. One
+    whose outcomes per row cannot be read is evaluated again. Raises :class:`ZslplatError` where an evaluation fails,
+    :class:`StoreError` where one that is made again does not give its recorded numbers.
     """
     bench, records, winner = session.bench, session.records, log.winner()
     count = repeats if bench.random else 1
-    keys = [f"trial-{winner}/repeat-{r}" for r in range(count)]
     known = records.evaluations(study.owner)
-    missing = [r for r in range(count) if keys[r] not in known]
+    while f"trial-{winner}/repeat-{count}" in known:
+        count += 1
+    keys = [f"trial-{winner}/repeat-{r}" for r in range(count)]
+    runs = [study.run(key) for key in keys]
+    missing = [r for r in range(count) if keys[r] not in known or not session.has_outcomes(runs[r], known[keys[r]])]
     if missing:
         trial = log.records[winner]
         problems = session.prepared(TEST, session.setting.space)
@@ -37,14 +43,13 @@ def evaluate_winner(
         requests = []
         for r in missing:
             seed = repeat_seed(session.setting.seed, r)
-            run = study.run(keys[r])
             requests.append(
                 Request(
                     label=f"final {r}",
-                    run=run,
+                    run=runs[r],
                     setting=session.setting.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
                     parameters=trial["parameters"],
-                    artifacts=records.evaluation_folder(run) / "artifacts",
+                    artifacts=records.evaluation_folder(runs[r]) / "artifacts",
                     describe=True,
                 )
             )
@@ -57,6 +62,13 @@ def evaluate_winner(
                 )
             r = missing[position]
             session.adopt(answer.result)
+            if keys[r] in known:
+                _, lines = differences(known[keys[r]]["metrics"], answer.result["metrics"])
+                if lines:
+                    raise StoreError(
+                        f"the outcomes per row of {keys[r]} were lost, and evaluating it again did not give its "
+                        f"recorded numbers ({lines[0]}); restore them from a copy of the store, or give --study NAME"
+                    )
             content = {**answer.result, "seed": requests[position].setting.method_seed, "repeat": r, "winner": winner}
             records.add_evaluation(study.owner, keys[r], TEST, session.setting.data, content)
 
