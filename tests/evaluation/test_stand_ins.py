@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from zslplat.errors import OutcomeWarning
-from zslplat.evaluation.jobs import load_problem, save_problem
+from zslplat.evaluation.jobs import EvaluateJob, evaluate, load_problem, save_problem
 from zslplat.evaluation.method_process import file_of, serve
 from zslplat.evaluation.stand_ins import Ended, Failed, MethodProcess, StandIn
 from zslplat.registry import registry
+from zslplat.tasks.base import Problem
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
@@ -51,6 +52,38 @@ def test_a_stand_in_reads_like_the_method(methods):
     assert isinstance(method.diagnostics.series, dict)
     assert getattr(method, "embeddings", None) is None
     assert not hasattr(method, "nothing_")
+
+
+def test_a_fold_asks_five_times(methods, tmp_path, monkeypatch):
+    """Build, first step, scores, end of the training, and all that was learned: each question costs two processes."""
+    X, y, S = rows()
+    inputs = {"X": X, "y": y, "S": S, "X_pool": X, "S_pool": S, "seen": np.zeros(4, dtype=bool)}
+    inputs["classes:U->U"] = np.arange(4)
+    truth = {"y_pool": y, "row_pool": np.arange(40), "rows:U->U": np.arange(40)}
+    meta = {"dataset": "toy", "classes": list("abcd"), "requests": ["U->U"]}
+    save_problem(tmp_path / "problem", Problem("fold-1", inputs, truth, meta))
+    asked = []
+    ask = MethodProcess.ask
+    monkeypatch.setattr(MethodProcess, "ask", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1])
+    parameters = {"gamma": 1.0, "alpha": 1.0}
+    job = EvaluateJob(
+        "one", "eszsl", parameters, 0, "zsl", ((tmp_path / "problem", None),), artifacts=tmp_path / "left"
+    )
+    there = evaluate(job, methods)
+    assert [wish for wish in asked if wish not in ("begin", "usage", "step_parameter")] == [
+        *("build", "start", "call", "advance", "learned")
+    ]
+    here = evaluate(job)
+    assert there["metrics"] == here["metrics"]
+    assert there["folds"][0]["numbers"] == here["folds"][0]["numbers"]
+
+
+def test_a_training_that_fails_has_ended(methods):
+    method = methods.build("eszsl", {}, 0)
+    training = method.fit_steps(np.zeros((3, 2)), np.zeros(2), np.zeros((1, 1)))
+    with pytest.raises(Failed):
+        next(training)
+    assert list(training) == []
 
 
 def test_a_copy_learns_by_itself(methods):

@@ -19,6 +19,7 @@ import numpy as np
 
 from zslplat.errors import MethodError, StoreError
 from zslplat.evaluation.outcomes import replicates, resampled, write_outcomes
+from zslplat.evaluation.stand_ins import learned
 from zslplat.evaluation.wanted import EvaluateJob
 from zslplat.evaluation.warned import collected
 from zslplat.figures import Curve, Figure
@@ -221,9 +222,7 @@ class _Learned:
     @classmethod
     def of(cls, method: Any, job: EvaluateJob, *, copy: bool) -> _Learned:
         """Take what the job asks for; ``copy``: the method goes on to learn in place."""
-        matrices = method.matrices() if job.artifacts is not None else {}
+        matrices, diagnostics, figures = learned(method, matrices=job.artifacts is not None, figures=job.full)
         if copy:
             matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
-        diagnostics = method.diagnostics
-        figures = method.figures() if job.full else {}
         return cls(matrices, figures, dict(diagnostics.numbers), diagnostics.series, ended=not copy)

@@ -44,6 +44,11 @@ def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
     return method_class.build(values)
 
 
+def learned_by(method: Any, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
+    """Return a method's matrices and figures, each empty where not wanted, and its diagnostics between them."""
+    return method.matrices() if matrices else {}, method.diagnostics, method.figures() if figures else {}
+
+
 def failure(error: BaseException) -> dict[str, Any]:
     """Return what is told of an exception: ``reason``, and whether the platform failed and not the job (``fatal``)."""
     if isinstance(error, StoreError):
@@ -119,6 +124,15 @@ class _Served:
         for found in training:
             return True, found
         return False, None
+
+    def start(
+        self, target: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
+    ) -> tuple[Iterator[Any], tuple[bool, Any]]:
+        training = iter(target.fit_steps(*arguments, **named))
+        return training, self.advance(training)
+
+    def learned(self, target: Any, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
+        return learned_by(target, matrices, figures)
 
     def length(self, target: Any) -> int:
         return len(target)

@@ -185,6 +185,31 @@ class TrainingStandIn(StandIn):
         return value
 
 
+class StartingTraining:
+    """A training that begins with its first step: both are asked for together."""
+
+    def __init__(self, method: MethodStandIn, arguments: tuple[Any, ...], named: Mapping[str, Any]) -> None:
+        self._asked: tuple[Any, ...] | None = (method, arguments, named)
+        self._training: TrainingStandIn | None = None
+
+    def __iter__(self) -> StartingTraining:
+        """Return itself."""
+        return self
+
+    def __next__(self) -> Any:
+        """Take the next step there."""
+        if self._asked is not None:
+            # What was given is let go before the first step is scored.
+            (method, *given), self._asked = self._asked, None
+            self._training, (found, value) = method._process.ask("start", method, *given)
+            if not found:
+                raise StopIteration
+            return value
+        if self._training is None:
+            raise StopIteration  # it failed
+        return next(self._training)
+
+
 class EncodingStandIn(StandIn):
     """An encoding of rows by an exemplar method."""
 
@@ -213,6 +238,8 @@ class MethodStandIn(StandIn):
         """Return a callable that calls the method there, or the value that the method has there under this name."""
         if name.startswith("_"):
             raise AttributeError(name)
+        if name == "fit_steps" and name in self.called:
+            return lambda *arguments, **named: StartingTraining(self, arguments, named)
         if name in self.called:
             return lambda *arguments, **named: self._process.ask("call", self, name, arguments, named)
         return self._process.ask("value", self, name)
@@ -224,6 +251,14 @@ class MethodStandIn(StandIn):
     def __deepcopy__(self, memo: Any) -> Any:
         """Return the stand-in of a deep copy that is made there."""
         return self._process.ask("duplicate", self)
+
+
+def learned(method: Any, *, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
+    """Return what a method has learned, here or in its process: matrices, diagnostics and figures, those wanted."""
+    if isinstance(method, MethodStandIn):
+        answer: tuple[Any, Any, Any] = method._process.ask("learned", method, matrices, figures)
+        return answer
+    return there.learned_by(method, matrices, figures)
 
 
 @cache

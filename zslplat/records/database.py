@@ -141,7 +141,7 @@ class Records:
                 raise StoreError(difference(name, stored, identity))
             if "origin" not in known:
                 study.set_user_attr("origin", self.identity)
-        return OpenStudy(study, self.url)
+        return OpenStudy(study, self.url, self.engine)
 
     def study(self, name: str) -> OpenStudy:
         """Return a recorded study; raises :class:`UnknownNameError` where there is none of this name."""
@@ -154,7 +154,7 @@ class Records:
                 )
             except KeyError:
                 raise UnknownNameError("study", name, self.study_names()) from None
-        return OpenStudy(study, self.url)
+        return OpenStudy(study, self.url, self.engine)
 
     def identities(self) -> dict[str, dict[str, Any]]:
         """Return {name of study: its setting in JSON form} of all studies of this program, oldest first."""

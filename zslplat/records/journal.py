@@ -1,6 +1,6 @@
 """The write-ahead journal of the store's sqlite files: as safe as sqlite's default, with a fraction of the waiting.
 
-By default every transaction waits several times for the disk, some 25 ms on a slow one, and a run in MLflow takes
+By default every transaction waits several times for the disk, some 25 ms on a slow one, and a run in MLflow takes up to
 nine transactions. With the write-ahead journal, records wait once (nothing that was recorded is lost, even when the
 power fails), and MLflow's file, which can be made anew from the records, not at all; neither can be damaged.
 

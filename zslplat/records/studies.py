@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-import datetime
 import json
 from collections.abc import Callable, Mapping
 from typing import Any
 
+import sqlalchemy as sa
+
 from zslplat.errors import StoreError
 from zslplat.keys import run_identifier
 from zslplat.records.faults import lasting_errors
-from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
+from zslplat.records.trial_rows import add_trial
+from zslplat.records.trials import FinishedTrial
 from zslplat.space import Space
 
 STUDY = "study:"
@@ -20,10 +22,11 @@ _RETRIED = "retried"
 class OpenStudy:
     """The finished trials of one study, and the JSON values that it keeps."""
 
-    def __init__(self, study: Any, url: str) -> None:
-        self.study, self.url = study, url
+    def __init__(self, study: Any, url: str, engine: sa.Engine) -> None:
+        self.study, self.url, self.engine = study, url, engine
         self.name: str = study.study_name
         self.owner = STUDY + self.name
+        self._origin = ""
 
     def values(self) -> dict[str, Any]:
         """Return all JSON values of the study; ``identity`` is its setting."""
@@ -32,7 +35,9 @@ class OpenStudy:
 
     def run(self, key: str) -> str:
         """Return the identifier of one of the study's runs: ``study``, ``trial-3``, ``trial-3/repeat-0``."""
-        return run_identifier(str(self.recall("origin", str)), self.owner, key)
+        # It never changes, and every trial asks for it.
+        self._origin = self._origin or str(self.recall("origin", str))
+        return run_identifier(self._origin, self.owner, key)
 
     def remember(self, name: str, make: Callable[[], float]) -> float:
         """Return a number of the study, made and stored at the first call; what ``make`` raises is its own affair."""
@@ -87,26 +92,8 @@ class OpenStudy:
 
     def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
         """Store a finished trial in one transaction."""
-        from optuna.trial import FrozenTrial, TrialState
-
-        states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
-        began = datetime.datetime.fromtimestamp(record["started"])
-        ended = datetime.datetime.fromtimestamp(record["ended"])
-        frozen = FrozenTrial(
-            number=trial.number,
-            trial_id=-1,
-            state=states[trial.state],
-            value=trial.value if trial.state == "complete" else None,
-            datetime_start=began,
-            datetime_complete=ended,
-            params=optuna_parameters(trial.parameters, space),
-            distributions=optuna_distributions(space, list(trial.parameters)),
-            user_attrs={"record": json.dumps(record)},
-            system_attrs={},
-            intermediate_values=dict(trial.steps),
-        )
         with lasting_errors(self.url):
-            self.study.add_trial(frozen)
+            add_trial(self.engine, self.study, trial, record, space)
 
 
 def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:

@@ -23,6 +23,7 @@ from zslplat.records.journal import settle, write_ahead
 from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking.announce import announce
+from zslplat.tracking.whole_runs import WholeRun, WholeRuns
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 _MOST_TAG, _MOST_PARAM = 5000, 6000
@@ -67,6 +68,7 @@ class Projection:
         self.away = False
         self.runs: dict[str, tuple[str, str]] = {}
         self.experiment_id = ""
+        self.whole: WholeRuns | None = None
         self._guard(lambda: self._connect(experiment))
 
     def show(self, view: RunView, run: str, *, parent: str = "") -> str:
@@ -122,6 +124,9 @@ class Projection:
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
             self.experiment_id = self._experiment(experiment)
+            if self._engine() is not None:
+                location = self.client.get_experiment(self.experiment_id).artifact_location
+                self.whole = WholeRuns.of(self._engine(), int(self.experiment_id), location)
         token = None
         while True:
             page = self.client.search_runs(
@@ -161,56 +166,23 @@ class Projection:
         return str(self.client.create_experiment(name, artifact_location=location, tags=kind))
 
     def _show(self, view: RunView, run: str, parent: str) -> str:
-        from mlflow.entities import Metric, Param, RunTag
-
-        run_id, _ = self.runs.get(view.key, ("", ""))
-        known = bool(run_id)
+        run_id = self.run_id(view.key)
         tags = {
             "mlflow.runName": view.name,
             "mlflow.source.name": "zslplat",
             **({"mlflow.parentRunId": self.run_id(parent)} if self.run_id(parent) else {}),
             **{key: str(value)[:_MOST_TAG] for key, value in view.tags.items()},
         }
-        if not run_id:
-            created = self.client.create_run(
-                self.experiment_id,
-                start_time=round(view.started * 1000),
-                run_name=view.name,
-                tags={
-                    "zslplat.store": self.store,
-                    "zslplat.owner": self.owner,
-                    "zslplat.key": view.key,
-                    "zslplat.run": run,
-                    **tags,
-                },
-            )
-            run_id = str(created.info.run_id)
-            self.runs[view.key] = (run_id, "RUNNING")
-        stamp = round(view.ended * 1000) or round(view.started * 1000)
-        metrics = [Metric(_metric_name(k), float(v), stamp, 0) for k, v in view.metrics.items()]
-        for name, values in view.series.items():
-            metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
-        # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
-        there = self.client.get_run(run_id).data if known else None
-        params = [
-            Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if there is None or k not in there.params
-        ]
-        new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
-        if there is not None and _REASON in there.tags and _REASON not in tags:
-            self.client.delete_tag(run_id, _REASON)  # it failed, and was tried again
-        for start in range(0, max(len(metrics), len(params), 1), 90):
-            last = start + 90
-            self.client.log_batch(
-                run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
-            )
-        if view.dataset:
-            self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
-        if view.artifacts is not None and any(path.is_file() for path in view.artifacts.rglob("*")):
-            self.client.log_artifacts(run_id, str(view.artifacts))
-        if view.status in _FINAL:
-            self.client.set_terminated(run_id, view.status, end_time=stamp)
-        else:
-            self.client.update_run(run_id, status=view.status)
+        own = {
+            "zslplat.store": self.store,
+            "zslplat.owner": self.owner,
+            "zslplat.key": view.key,
+            "zslplat.run": run,
+        }
+        shown = ""
+        if not run_id and view.status in _FINAL and self.whole is not None:
+            shown = self._show_whole(self.whole, view, {**own, **tags})
+        run_id = shown or self._show_by_client(view, run_id, own, tags)
         self.runs[view.key] = (run_id, view.status)
         if self.announced and view.status in _FINAL and "zslplat.kind" in view.tags:
             announce(
@@ -226,6 +198,67 @@ class Projection:
                 },
                 self.on_away,
             )
+        return run_id
+
+    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str]) -> str:
+        """Show a run that is new and finished; returns its id, empty where only the client can."""
+        folder = view.artifacts if _has_files(view.artifacts) else None
+        stamp = _stamp(view)
+        run_id = whole.add(
+            WholeRun(
+                name=view.name,
+                # Ended when its artifacts are there, so that it is found unfinished where they are not.
+                status="RUNNING" if folder else view.status,
+                started=round(view.started * 1000),
+                ended=None if folder else stamp,
+                tags=tags,
+                params={key: str(value)[:_MOST_PARAM] for key, value in view.parameters.items()},
+                metrics=_metrics(view),
+                dataset=_dataset_input(view.dataset) if view.dataset else None,
+            )
+        )
+        if run_id and folder:
+            self.runs[view.key] = (run_id, "RUNNING")
+            whole.copy_artifacts(run_id, folder)
+            whole.end(run_id, view.status, stamp)
+        return run_id
+
+    def _show_by_client(self, view: RunView, run_id: str, own: Mapping[str, str], tags: Mapping[str, str]) -> str:
+        """Show a run on a server, or one that is there already; returns its id."""
+        from mlflow.entities import Param, RunTag
+
+        known = bool(run_id)
+        if not known:
+            created = self.client.create_run(
+                self.experiment_id,
+                start_time=round(view.started * 1000),
+                run_name=view.name,
+                tags={**own, **tags},
+            )
+            run_id = str(created.info.run_id)
+            self.runs[view.key] = (run_id, "RUNNING")
+        metrics = _metrics(view)
+        # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
+        there = self.client.get_run(run_id).data if known else None
+        params = [
+            Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if there is None or k not in there.params
+        ]
+        new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
+        if there is not None and _REASON in there.tags and _REASON not in tags:
+            self.client.delete_tag(run_id, _REASON)  # it failed, and was tried again
+        for start in range(0, max(len(metrics), len(params), 1), 90):
+            last = start + 90
+            self.client.log_batch(
+                run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
+            )
+        if view.dataset:
+            self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
+        if _has_files(view.artifacts):
+            self.client.log_artifacts(run_id, str(view.artifacts))
+        if view.status in _FINAL:
+            self.client.set_terminated(run_id, view.status, end_time=_stamp(view))
+        else:
+            self.client.update_run(run_id, status=view.status)
         return run_id
 
     def _guard(self, action: Callable[[], Any]) -> Any:
@@ -315,6 +348,24 @@ def check_sqlite(path: Path) -> set[str]:
             return {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
     except sqlite3.DatabaseError as error:
         raise OSError(str(error)) from error
+
+
+def _stamp(view: RunView) -> int:
+    return round(view.ended * 1000) or round(view.started * 1000)
+
+
+def _has_files(folder: Path | None) -> bool:
+    return folder is not None and any(path.is_file() for path in folder.rglob("*"))
+
+
+def _metrics(view: RunView) -> list[Any]:
+    from mlflow.entities import Metric
+
+    stamp = _stamp(view)
+    metrics = [Metric(_metric_name(k), float(v), stamp, 0) for k, v in view.metrics.items()]
+    for name, values in view.series.items():
+        metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
+    return metrics
 
 
 def _metric_name(name: str) -> str:

@@ -1,0 +1,116 @@
+"""A finished run that is written to MLflow's tables at once is the run that MLflow's client would have made."""
+
+import math
+
+import pytest
+
+from zslplat.settings import resolve_settings
+from zslplat.tracking.projection import Projection, RunView
+
+DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{"rows": 3}', "context": "validation"}
+
+
+@pytest.fixture
+def settings(new_store, tmp_path):
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    settings.make_store()
+    return settings
+
+
+def view(artifacts=None, **changed):
+    given = {
+        "key": "trial-0",
+        "name": "trial-0",
+        "parameters": {"gamma": 0.1, "kernel": "linear", "none": None, "long": "x" * 7000},
+        "metrics": {"val_a": 0.1 + 0.2, "lost": math.nan, "much": math.inf, "odd,name": 1.0, "odd;name": 1.0},
+        "series": {"by_step": [0.5, 0.75, 0.25]},
+        "tags": {"zslplat.kind": "trial", "long": "y" * 6000},
+        "started": 1000.5,
+        "ended": 1002.25,
+        "artifacts": artifacts,
+        "dataset": DATASET,
+    }
+    return RunView(**{**given, **changed})
+
+
+def told(projection, run_id):
+    """All that MLflow's client tells of a run, but for what names this very run."""
+    run = projection.client.get_run(run_id)
+    info = {key: str(value).replace(run_id, "RUN") for key, value in dict(run.info).items()}
+    values = {name: projection.client.get_metric_history(run_id, name) for name in run.data.metrics}
+    history = {n: sorted((m.step, m.timestamp, repr(m.value)) for m in found) for n, found in values.items()}
+    inputs = [(entry.dataset.to_dictionary(), [dict(tag) for tag in entry.tags]) for entry in run.inputs.dataset_inputs]
+    latest = {name: repr(value) for name, value in run.data.metrics.items()}
+    files = sorted(item.path for item in projection.client.list_artifacts(run_id))
+    tags = {key: value for key, value in run.data.tags.items() if key not in ("zslplat.key", "zslplat.owner")}
+    parts = [sorted(part.items()) for part in (info, run.data.params, tags, latest, history)]
+    return [*parts, inputs, files]
+
+
+def projected(settings, owner, *, whole):
+    projection = Projection(settings, "zsl: toy", owner, "store", pytest.fail, announced=False)
+    assert projection.whole is not None
+    if not whole:
+        projection.whole = None
+    return projection
+
+
+@pytest.mark.parametrize("status", ["FINISHED", "FAILED", "KILLED"])
+def test_both_ways_show_the_same(settings, tmp_path, status):
+    folder = tmp_path / "left" / "deep"
+    folder.mkdir(parents=True)
+    (folder / "a.txt").write_text("a")
+    found = []
+    for whole in (True, False):
+        projection = projected(settings, f"study:{whole}", whole=whole)
+        parent = projection.show(view(key="study", status="RUNNING", dataset={}), "run-of-study")
+        for key, artifacts in (("trial-0", None), ("trial-1", folder.parent)):
+            run_id = projection.show(view(artifacts, key=key, name=key, status=status), "run", parent="study")
+            found.append([str(part).replace(parent, "PARENT") for part in told(projection, run_id)])
+        projection.close()
+    for ours, theirs in zip(found[:2], found[2:], strict=True):
+        for part, other in zip(ours, theirs, strict=True):
+            assert part == other
+    assert "PARENT" in found[0][2]
+    assert found[1][-1] == "['deep']"
+
+
+def test_a_run_is_found_unfinished_until_its_files_are_there(settings, tmp_path, monkeypatch):
+    (tmp_path / "left").mkdir()
+    (tmp_path / "left" / "a.txt").write_text("a")
+    projection = projected(settings, "study:x", whole=True)
+    monkeypatch.setattr(type(projection.whole), "copy_artifacts", lambda *_: (_ for _ in ()).throw(KeyboardInterrupt))
+    with pytest.raises(KeyboardInterrupt):
+        projection.show(view(tmp_path / "left"), "run")
+    monkeypatch.undo()
+    again = projected(settings, "study:x", whole=True)
+    assert not again.is_shown("trial-0")
+    before = again.run_id("trial-0")
+    assert again.show(view(tmp_path / "left"), "run") == before
+    assert again.client.get_run(before).info.status == "FINISHED"
+    assert [item.path for item in again.client.list_artifacts(before)] == ["a.txt"]
+    again.close()
+
+
+def test_a_finished_run_is_one_transaction(settings):
+    import sqlalchemy as sa
+
+    projection = projected(settings, "study:x", whole=True)
+    ended, asked = [], []
+    sa.event.listen(projection.whole.engine, "commit", ended.append)
+    sa.event.listen(projection.whole.engine, "before_cursor_execute", lambda *given: asked.append(given[2]))
+    projection.show(view(), "run")
+    assert len(ended) == 1
+    assert len(asked) <= 12, asked
+    projection.close()
+
+
+def test_tables_that_ask_for_more_are_left_to_the_client(settings, monkeypatch):
+    from zslplat.tracking import whole_runs
+
+    monkeypatch.setitem(whole_runs._WRITTEN, "SqlRun", {"run_uuid", "of another MLflow"})
+    projection = Projection(settings, "zsl: toy", "study:x", "store", pytest.fail, announced=False)
+    assert projection.whole is None
+    run_id = projection.show(view(), "run")
+    assert projection.client.get_run(run_id).info.status == "FINISHED"
+    projection.close()

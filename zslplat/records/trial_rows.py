@@ -1,0 +1,117 @@
+"""One finished trial into Optuna's tables: all its rows in one transaction.
+
+Optuna's own way writes a finished trial value by value and asks, before each, whether the trial may be written and how
+the parameter was stored before. All values are known here, so each table is written once. The tables are those that the
+installed Optuna declares; where they ask for more than is written here, Optuna does it.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from collections.abc import Mapping
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
+from zslplat.space import Space
+
+_WRITTEN = {
+    "TrialModel": {"number", "study_id", "state", "datetime_start", "datetime_complete"},
+    "TrialValueModel": {"trial_id", "objective", "value", "value_type"},
+    "TrialParamModel": {"trial_id", "param_name", "param_value", "distribution_json"},
+    "TrialUserAttributeModel": {"trial_id", "key", "value_json"},
+    "TrialIntermediateValueModel": {"trial_id", "step", "intermediate_value", "intermediate_value_type"},
+}
+
+
+def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
+    """Store a finished trial with its record in one transaction; its number is the next one of the study."""
+    from optuna.trial import FrozenTrial, TrialState
+
+    states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
+    frozen = FrozenTrial(
+        number=trial.number,
+        trial_id=-1,
+        state=states[trial.state],
+        value=trial.value if trial.state == "complete" else None,
+        datetime_start=datetime.datetime.fromtimestamp(record["started"]),
+        datetime_complete=datetime.datetime.fromtimestamp(record["ended"]),
+        params=optuna_parameters(trial.parameters, space),
+        distributions=optuna_distributions(space, list(trial.parameters)),
+        user_attrs={"record": json.dumps(record)},
+        system_attrs={},
+        intermediate_values=dict(trial.steps),
+    )
+    if not _writable():
+        study.add_trial(frozen)
+        return
+    frozen._validate()
+    _write(engine, study._study_id, frozen)
+
+
+def _write(engine: sa.Engine, study_id: int, trial: Any) -> None:
+    from optuna.distributions import distribution_to_json
+    from optuna.storages._rdb import models
+
+    trials, studies = models.TrialModel.__table__, models.StudyModel.__table__
+    with engine.begin() as connection:
+        # Whoever else adds a trial to the study waits here, so that numbers follow each other.
+        locked = sa.select(studies.c.study_id).where(studies.c.study_id == study_id).with_for_update()
+        connection.execute(locked).one()
+        row = {
+            "study_id": study_id,
+            "state": trial.state,
+            "datetime_start": trial.datetime_start,
+            "datetime_complete": trial.datetime_complete,
+        }
+        made = connection.execute(sa.insert(trials).values(row)).inserted_primary_key
+        assert made is not None  # one row has one key
+        trial_id = made[0]
+        before = sa.select(sa.func.count()).where(trials.c.study_id == study_id, trials.c.trial_id < trial_id)
+        number = connection.execute(before).scalar_one()
+        connection.execute(sa.update(trials).where(trials.c.trial_id == trial_id).values(number=number))
+        rows: dict[str, list[dict[str, Any]]] = {"TrialValueModel": []}
+        if trial.value is not None:
+            value, kind = models.TrialValueModel.value_to_stored_repr(trial.value)
+            rows["TrialValueModel"] = [{"objective": 0, "value": value, "value_type": kind}]
+        rows["TrialParamModel"] = [
+            {
+                "param_name": name,
+                "param_value": trial.distributions[name].to_internal_repr(value),
+                "distribution_json": distribution_to_json(trial.distributions[name]),
+            }
+            for name, value in trial.params.items()
+        ]
+        rows["TrialUserAttributeModel"] = [
+            {"key": key, "value_json": json.dumps(value)} for key, value in trial.user_attrs.items()
+        ]
+        stored = models.TrialIntermediateValueModel.intermediate_value_to_stored_repr
+        rows["TrialIntermediateValueModel"] = [
+            {"step": step, "intermediate_value": value, "intermediate_value_type": kind}
+            for step, (value, kind) in ((step, stored(value)) for step, value in trial.intermediate_values.items())
+        ]
+        for name, wanted in rows.items():
+            if wanted:
+                table = getattr(models, name).__table__
+                connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in wanted])
+
+
+@cache
+def _writable() -> bool:
+    """Tell whether Optuna's tables are as they are written here."""
+    try:
+        from optuna.storages._rdb import models
+
+        return all(_takes(getattr(models, name).__table__, columns) for name, columns in _WRITTEN.items())
+    except (ImportError, AttributeError):
+        return False
+
+
+def _takes(table: sa.Table, columns: set[str]) -> bool:
+    """Tell whether a table has these columns and asks for no other but the key that it counts itself."""
+    others = [column for column in table.columns if column.name not in columns and not column.primary_key]
+    asked = any(not c.nullable and c.default is None and c.server_default is None for c in others)
+    return columns <= set(table.columns.keys()) and not asked
