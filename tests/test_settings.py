@@ -94,28 +94,32 @@ def test_a_store_that_cannot_be_made_is_one_clear_error(tmp_path):
 
 
 CONFIG = {
-    "method": Spec("m", {"lam": 0.1, "kernel": 'odd "name"'}),
-    "dataset": Spec("/data/my set.npz", {"part": "a b"}),
-    "task": Spec("gzsl"),
+    "method": str(Spec("m", {"lam": 0.1, "kernel": 'odd "name"'})),
+    "dataset": str(Spec("/data/my set.npz", {"part": "a b"})),
+    "task": str(Spec("gzsl")),
     "features": "center,l2",
     "signatures": None,
     "seed": 3,
-    "repeats": 5,
+    "method_seed": 7,
+    "data": "0123",
+    "split": "test",
     "carried": {"bias": 0.25, "best_step": 12.0},
 }
 
 
 def test_a_configuration_is_read_as_it_was_written(tmp_path):
-    write_config(tmp_path / "deep" / "best.toml", **CONFIG, study="s", trial=7)
+    write_config(tmp_path / "deep" / "best.toml", CONFIG, repeats=5, study="s", trial=7)
     content = read_config(tmp_path / "deep" / "best.toml")
     for name in ("method", "dataset", "task"):
-        assert Spec.parse(content[name]) == CONFIG[name]
-    assert {k: content[k] for k in ("features", "seed", "repeats", "carried", "study", "trial")} == {
-        **{k: CONFIG[k] for k in ("features", "seed", "repeats", "carried")},
+        assert Spec.parse(content[name]) == Spec.parse(CONFIG[name])
+    kept = ("features", "seed", "method_seed", "data", "carried")
+    assert {k: content[k] for k in (*kept, "repeats", "study", "trial")} == {
+        **{k: CONFIG[k] for k in kept},
+        "repeats": 5,
         "study": "s",
         "trial": 7,
     }
-    assert "signatures" not in content
+    assert not {"signatures", "split"} & set(content)
 
 
 @pytest.mark.parametrize(

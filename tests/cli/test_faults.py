@@ -263,7 +263,7 @@ def test_output_that_cannot_be_written_is_one_line(program):
 
 
 def test_names_that_look_alike_have_folders_of_their_own():
-    from zslplat.tuning.options import folder_name
+    from zslplat.records.folders import folder_name
 
     names = ["a b", "a_b", "a/b", "..", ".", "__", "_.", "x" * 150, "x" * 151, "é", "CON", "a.b"]
     folders = [folder_name(name) for name in names]

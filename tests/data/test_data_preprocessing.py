@@ -4,9 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from typer.testing import CliRunner
 
-from zslplat.cli.app import app
 from zslplat.data.preprocessing import apply_steps
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
 from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
@@ -42,9 +40,9 @@ def test_printed_mfmr_leaves_non_negative_signatures_as_they_are():
         np.testing.assert_allclose(signed[1] - signed[1][0], unseen - unseen[0], atol=1e-15)  # nothing is clipped
 
 
-def test_show_prints_the_preprocessing_of_the_parameters_that_are_given():
+def test_show_prints_the_preprocessing_of_the_parameters_that_are_given(call):
     shown = {
-        name: json.loads(CliRunner().invoke(app, ["show", name, "--json"]).stdout)[0]["preprocessing"]
+        name: json.loads(call("show", name, "--json").stdout)[0]["preprocessing"]
         for name in ("mfmr", "mfmr(variant=paper)", "mfmr-joint(variant=paper)")
     }
     assert shown["mfmr"] == "features: split, l2; signatures: center, l2, split"

@@ -196,6 +196,22 @@ class TakesWhatComes(ZeroShot):
         yield 1, {"U->U": np.resize(scores, (len(inputs["X_pool"]), len(inputs["seen"])))}
 
 
+class RowsByClass(ZeroShot):
+    """The rows that are scored come class by class."""
+
+    def validation(self, dataset, *, seed=0):
+        return [self._sorted(problem) for problem in super().validation(dataset, seed=seed)]
+
+    def test(self, dataset, *, seed=0):
+        return self._sorted(super().test(dataset, seed=seed))
+
+    def _sorted(self, problem):
+        order = np.argsort(problem.truth["y_pool"], kind="stable")
+        inputs = {**problem.inputs, "X_pool": problem.inputs["X_pool"][order]}
+        truth = {name: values[order] if name.endswith("_pool") else values for name, values in problem.truth.items()}
+        return replace(problem, inputs=inputs, truth=truth)
+
+
 BROKEN = {
     "declarations_are_complete": (Nameless, "declares no name"),
     "options_that_are_not_legal_are_refused": (TakesAnything, "top_k='text' is accepted"),
@@ -213,6 +229,7 @@ BROKEN = {
     "metrics_do_not_depend_on_any_order": (FirstRowsOnly, "in another order"),
     "drawing_every_unit_once_changes_nothing": (ResamplesSomethingElse, "resampled it is"),
     "unusable_outputs_are_refused": (TakesWhatComes, "are scored"),
+    "truth_is_out_of_reach": (RowsByClass, "an array that tells of the truth"),
 }
 FURTHER = [
     ("declarations_are_complete", Unmeasured, "declares no primary metric"),

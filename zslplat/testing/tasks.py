@@ -25,7 +25,7 @@ from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import illegal_values, undocumented
 from zslplat.testing.task_samples import data_for, noise, player, reordered
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, attack_outcomes, telling_nothing
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, telling_nothing
 
 GUESSES = 30
 # Kinds of methods that are judged on classes which they were not fitted on.
@@ -352,15 +352,19 @@ def _assert_same_problems(found: list[Problem], expected: list[Problem], when: s
 def truth_is_out_of_reach(task: Task) -> None:
     """Methods that go through their memory, or their callers' frames, are at chance: they find no scored label."""
     name = registered_name(type(task), "tasks")
-    if name is None:
-        raise Skipped("methods run in another process, which knows registered tasks alone; register it as a plugin")
     # As many folds and clusterings as show it.
     few = {option: value for option, value in FEW.items() if option in type(task).parameters}
-    data = telling_nothing(zero_shot=task.kind in ("zero-shot", "feature-selection"))
-    try:
-        outcomes = attack_outcomes(str(Spec(name, few)), data)
-    except DataError as error:
-        raise Skipped(f"takes no data whose features say nothing: {error}") from error
+    spec, unregistered = str(Spec(name or UNDER_ATTACK, few)), None if name else type(task)
+    own = telling_nothing(zero_shot=task.kind in ("zero-shot", "feature-selection"))
+    outcomes, refusals = [], []
+    for dataset in (own, noise(data_for(task))):
+        try:
+            outcomes = attack_outcomes(spec, dataset, unregistered=unregistered)
+            break
+        except DataError as error:
+            refusals.append(str(error))
+    if not outcomes:
+        raise Skipped(f"takes no data whose features say nothing: {'; '.join(refusals)}")
     for outcome in outcomes:
         gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
         who = f"{outcome.attack} on {outcome.problem}"

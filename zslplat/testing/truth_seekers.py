@@ -34,10 +34,18 @@ from zslplat.methods.base import Diagnostics, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.selection.base import FeatureSelector
 from zslplat.methods.zero_shot.base import ZeroShotMethod
-from zslplat.tasks.base import Problem
+from zslplat.tasks.base import Problem, Task
 
 INFORMATION_BOUND = 0.05  # of adjusted mutual information: two random labellings of some hundred rows stay below
 _MOST_KEPT = 200
+UNDER_ATTACK = "task-under-attack"
+_REGISTRATION = """from zslplat.api import hookimpl
+
+
+@hookimpl
+def zslplat_tasks():
+    return {{"{name}": "{target}"}}
+"""
 
 
 # Where an attack looks.
@@ -252,14 +260,22 @@ def zslplat_methods() -> dict[str, type[Method]]:
 
 
 @contextmanager
-def registered_seekers() -> Iterator[Path]:
-    """Register the attacks as methods, here and in processes that start meanwhile; yields the folder that does it."""
+def registered_seekers(task: type[Task] | None = None) -> Iterator[Path]:
+    """Register the attacks as methods, here and in processes that start meanwhile; yields the folder that does it.
+
+    ``task``: a task that no plugin registers, to be registered as ``task-under-attack``.
+    """
     with tempfile.TemporaryDirectory(prefix="zslplat-seekers-") as name:
         folder = Path(name)
         info = folder / "zslplat_truth_seekers-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zslplat-truth-seekers\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[zslplat]\ntruth_seekers = {__name__}\n")
+        points = f"[zslplat]\ntruth_seekers = {__name__}\n"
+        if task is not None:
+            target = f"{task.__module__}:{task.__qualname__}"
+            (folder / "zslplat_task_under_attack.py").write_text(_REGISTRATION.format(name=UNDER_ATTACK, target=target))
+            points += "task_under_attack = zslplat_task_under_attack\n"
+        (info / "entry_points.txt").write_text(points)
         sys.path.insert(0, name)
         registry.registry.cache_clear()
         try:
@@ -287,17 +303,20 @@ class AttackOutcome:
     information: float
 
 
-def attack_outcomes(task: str, dataset: Dataset, *, seed: int = 0) -> list[AttackOutcome]:
+def attack_outcomes(
+    task: str, dataset: Dataset, *, seed: int = 0, unregistered: type[Task] | None = None
+) -> list[AttackOutcome]:
     """Let all attacks of the task's kind loose on its validation problems and on its test problem.
 
-    ``task`` is a spec, for example ``gzsl(folds=3)``. Each attack runs as a trial and a final evaluation do, in a
+    ``task`` is a spec, for example ``gzsl(folds=3)``; ``unregistered`` is the class where no plugin registers it, which
+    is then called :data:`UNDER_ATTACK`. Each attack runs as a trial and a final evaluation do, in a
     method process that a scorer owns. Raises :class:`ZslplatError` where an evaluation fails.
     """
-    protocol = make_task(task)
-    problems = [*protocol.validation(dataset, seed=seed), protocol.test(dataset, seed=seed)]
-    kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
     outcomes = []
-    with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers():
+    with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers(unregistered):
+        protocol = make_task(task)
+        problems = [*protocol.validation(dataset, seed=seed), protocol.test(dataset, seed=seed)]
+        kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
         for problem in problems:
             save_problem(Path(name) / problem.name, problem)
         worker = Worker(by_signal=False)
