@@ -212,6 +212,22 @@ class RowsByClass(ZeroShot):
         return replace(problem, inputs=inputs, truth=truth)
 
 
+class Elsewhere(ZeroShot):
+    """Takes only data of its own making."""
+
+    def test(self, dataset, *, seed=0):
+        if not dataset.name.startswith("own"):
+            raise DataError(f"{dataset.name} is not mine")
+        return super().test(dataset, seed=seed)
+
+
+class WithExample(Elsewhere):
+    """The same, with an example of the data that it takes."""
+
+    def example_dataset(self) -> Dataset:
+        return replace(data_sets()[1], name="own")
+
+
 BROKEN = {
     "declarations_are_complete": (Nameless, "declares no name"),
     "options_that_are_not_legal_are_refused": (TakesAnything, "top_k='text' is accepted"),
@@ -260,22 +276,6 @@ def test_every_built_in_task_is_checked_and_nothing_is_left_out():
         task = component("tasks", name)()
         assert checks_for(task) == TASK_CHECKS
         assert {r.state for r in check_task(task)} == {PASSED}
-
-
-class Elsewhere(ZeroShot):
-    """Takes only data of its own making."""
-
-    def test(self, dataset, *, seed=0):
-        if not dataset.name.startswith("own"):
-            raise DataError(f"{dataset.name} is not mine")
-        return super().test(dataset, seed=seed)
-
-
-class WithExample(Elsewhere):
-    """The same, with an example of the data that it takes."""
-
-    def example_dataset(self) -> Dataset:
-        return replace(data_sets()[1], name="own")
 
 
 def test_a_task_of_other_data_offers_an_example():

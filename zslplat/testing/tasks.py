@@ -25,7 +25,7 @@ from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import illegal_values, undocumented
 from zslplat.testing.task_samples import data_for, noise, player, reordered
-from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, telling_nothing
+from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, seekers, telling_nothing
 
 GUESSES = 30
 # Kinds of methods that are judged on classes which they were not fitted on.
@@ -351,25 +351,28 @@ def _assert_same_problems(found: list[Problem], expected: list[Problem], when: s
 
 def truth_is_out_of_reach(task: Task) -> None:
     """Methods that go through their memory, or their callers' frames, are at chance: they find no scored label."""
+    if not any(name.startswith(f"seeker-{task.kind}-") for name in seekers()):
+        raise Skipped(f"there is no attack for methods of kind {task.kind!r}")
     name = registered_name(type(task), "tasks")
     # As many folds and clusterings as show it.
     few = {option: value for option, value in FEW.items() if option in type(task).parameters}
     spec, unregistered = str(Spec(name or UNDER_ATTACK, few)), None if name else type(task)
     own = telling_nothing(zero_shot=task.kind in ("zero-shot", "feature-selection"))
-    outcomes, refusals = [], []
+    outcomes, refusals, allowed = [], [], 0.05
     for dataset in (own, noise(data_for(task))):
         try:
             outcomes = attack_outcomes(spec, dataset, unregistered=unregistered)
             break
         except DataError as error:
             refusals.append(str(error))
+            allowed = 0.2  # the other data are few rows, on which guesses vary; what is found reaches 1
     if not outcomes:
         raise Skipped(f"takes no data whose features say nothing: {'; '.join(refusals)}")
     for outcome in outcomes:
         gain = (outcome.value - outcome.chance) * (1 if task.primary.maximise else -1)
         who = f"{outcome.attack} on {outcome.problem}"
-        assert gain <= 0.05, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
-        assert outcome.information <= INFORMATION_BOUND, (
+        assert gain <= allowed, f"{who} reaches {outcome.value:.3f}, chance {outcome.chance:.3f}"
+        assert outcome.information <= max(INFORMATION_BOUND, allowed), (
             f"{who} holds an array that tells of the truth, by adjusted mutual information {outcome.information:.3f}; "
             "leave it out of the problem's inputs"
         )
