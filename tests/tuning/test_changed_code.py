@@ -99,13 +99,13 @@ def test_imports_are_followed_to_where_a_name_is_defined_and_no_further(tmp_path
 
 
 def test_trials_that_a_limit_stopped_are_tried_again_under_a_higher_one(call, tmp_path):
-    common = ("tune", "-m", "plain", "-d", "marked", "--workers", 1, "--trials", 4, "--json", "--set", "pause=1.5")
-    stopped = call(*common, "--trial-timeout", 0.5)
+    common = ("tune", "-m", "plain", "-d", "marked", "--workers", 1, "--trials", 2, "--json", "--set", "pause=0.4")
+    stopped = call(*common, "--trial-timeout", 0.3)
     assert stopped.returncode == 1
     assert {trial[1] for trial in trials_of(tmp_path / "mlruns")} == {"FAIL"}
     done = call(*common, "--trial-timeout", 60)
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout)["trials"] == {"complete": 4, "pruned": 0, "failed": 0}
+    assert json.loads(done.stdout)["trials"] == {"complete": 2, "pruned": 0, "failed": 0}
 
 
 def test_an_edited_kernel_is_marked_and_other_kernels_are_no_change():
