@@ -102,6 +102,25 @@ def noise(dataset: Dataset) -> Dataset:
     return replace(dataset, X=X, known_fingerprint="")
 
 
+def more_noise(dataset: Dataset, times: int = 16) -> Dataset:
+    """Return so many times the rows, split alike, with features that tell nothing: guesses vary less on more rows."""
+    n = len(dataset.y)
+    shape = (times * n, *dataset.X.shape[1:])
+    sets = {
+        name: replace(found, values=np.concatenate([found.values] * times)) if found.per_row else found
+        for name, found in dataset.signatures.items()
+    }
+    return replace(
+        dataset,
+        X=np.random.default_rng(33).normal(size=shape).astype(dataset.X.dtype),
+        y=np.tile(dataset.y, times),
+        groups=None if dataset.groups is None else np.tile(dataset.groups, times),
+        signatures=sets,
+        splits={name: np.concatenate([rows + i * n for i in range(times)]) for name, rows in dataset.splits.items()},
+        known_fingerprint="",
+    )
+
+
 class _Player:
     """How a method of the kit plays: ``works``, ``guesses`` (from its seed), gives ``nan``, or a ``wrong-shape``."""
 
