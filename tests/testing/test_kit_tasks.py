@@ -282,6 +282,12 @@ def test_a_task_of_other_data_offers_an_example():
     assert [(r.check, r.message) for r in run_checks(WithExample()) if r.state != PASSED] == []
 
 
+def test_tasks_that_no_plugin_registers_are_attacked_one_after_another():
+    with pytest.raises(AssertionError, match="an array that tells of the truth"):
+        ALL["truth_is_out_of_reach"](RowsByClass())
+    ALL["truth_is_out_of_reach"](WithExample())
+
+
 class OfAnotherKind(ZeroShot):
     """Runs methods of a kind that the kit does not know."""
 

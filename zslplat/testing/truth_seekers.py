@@ -273,8 +273,10 @@ def registered_seekers(task: type[Task] | None = None) -> Iterator[Path]:
         points = f"[zslplat]\ntruth_seekers = {__name__}\n"
         if task is not None:
             target = f"{task.__module__}:{task.__qualname__}"
-            (folder / "zslplat_task_under_attack.py").write_text(_REGISTRATION.format(name=UNDER_ATTACK, target=target))
-            points += "task_under_attack = zslplat_task_under_attack\n"
+            # A name of its own: a process that has attacked another task before still has that one's module.
+            module = f"{folder.name.replace('-', '_')}_registration"
+            (folder / f"{module}.py").write_text(_REGISTRATION.format(name=UNDER_ATTACK, target=target))
+            points += f"task_under_attack = {module}\n"
         (info / "entry_points.txt").write_text(points)
         sys.path.insert(0, name)
         registry.registry.cache_clear()
