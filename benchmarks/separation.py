@@ -111,7 +111,7 @@ def main() -> None:
         problems: Any = []
         for number in range(3):
             save_problem(folder / f"problem-{number}", problem(number, asked.rows, asked.classes))
-            problems.append((folder / f"problem-{number}", None))
+            problems.append((f"problem-{number}", None))
         context = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         ours, theirs = context.Pipe()
         process = context.Process(target=serve, args=(theirs,), daemon=True)
@@ -130,7 +130,7 @@ def main() -> None:
             for trial in range(asked.trials + 2):
                 for place, taken, worked in zip(both, seconds, processor, strict=True):
                     start = time.perf_counter()
-                    record = evaluate(job, place)
+                    record = evaluate(job, folder, place)
                     if trial >= 2:
                         taken.append(time.perf_counter() - start)
                         worked.append(record["cpu_seconds"])

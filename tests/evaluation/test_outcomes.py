@@ -162,7 +162,7 @@ def job(tmp_path, problems, task="gzsl", **more):
     saved = []
     for problem in problems:
         save_problem(tmp_path / "problems" / problem.name, problem)
-        saved.append((tmp_path / "problems" / problem.name, None))
+        saved.append((problem.name, None))
     method = {"method": "eszsl", "parameters": {"alpha": 1.0, "gamma": 1.0}}
     return EvaluateJob("x", seed=0, task=task, problems=tuple(saved), **method, full=True, **more)
 
@@ -171,7 +171,7 @@ def test_an_evaluation_keeps_its_outcomes_where_it_is_told_to(tmp_path):
     task, data = GeneralizedZeroShot(), toy()
     problem = task.test(data)
     told = job(tmp_path, [problem], replicates=COUNT, carried={"bias": 0.25}, outcomes=tmp_path / "out")
-    record = evaluate(replace(told, artifacts=tmp_path / "artifacts"))
+    record = evaluate(replace(told, artifacts=tmp_path / "artifacts"), tmp_path / "problems")
     (fold,) = record["folds"]
     found = read_outcomes(tmp_path / "out")
     assert fold["outcomes"] == digest(found)
@@ -192,9 +192,9 @@ def test_an_evaluation_keeps_its_outcomes_where_it_is_told_to(tmp_path):
 def test_problems_keep_their_outcomes_apart_and_nothing_is_kept_unless_told(tmp_path):
     problems = ZeroShot(folds=2).validation(toy())
     told = job(tmp_path, problems, "zsl(folds=2)", replicates=5)
-    assert all("rows" in fold and "outcomes" not in fold for fold in evaluate(told)["folds"])
-    folds = evaluate(replace(told, outcomes=tmp_path / "out"))["folds"]
+    assert all("rows" in fold and "outcomes" not in fold for fold in evaluate(told, tmp_path / "problems")["folds"])
+    folds = evaluate(replace(told, outcomes=tmp_path / "out"), tmp_path / "problems")["folds"]
     assert [digest(read_outcomes(tmp_path / "out" / p.name)) for p in problems] == [f["outcomes"] for f in folds]
     assert folds[0]["outcomes"] != folds[1]["outcomes"]
-    evaluate(replace(told, outcomes=tmp_path / "none", replicates=0))
+    evaluate(replace(told, outcomes=tmp_path / "none", replicates=0), tmp_path / "problems")
     assert not (tmp_path / "none").exists()

@@ -66,14 +66,12 @@ def test_a_fold_asks_five_times(methods, tmp_path, monkeypatch):
     ask = MethodProcess.ask
     monkeypatch.setattr(MethodProcess, "ask", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1])
     parameters = {"gamma": 1.0, "alpha": 1.0}
-    job = EvaluateJob(
-        "one", "eszsl", parameters, 0, "zsl", ((tmp_path / "problem", None),), artifacts=tmp_path / "left"
-    )
-    there = evaluate(job, methods)
+    job = EvaluateJob("one", "eszsl", parameters, 0, "zsl", (("problem", None),), artifacts=tmp_path / "left")
+    there = evaluate(job, tmp_path, methods)
     assert [wish for wish in asked if wish not in ("begin", "usage", "step_parameter")] == [
         *("build", "start", "call", "advance", "learned")
     ]
-    here = evaluate(job)
+    here = evaluate(job, tmp_path)
     assert there["metrics"] == here["metrics"]
     assert there["folds"][0]["numbers"] == here["folds"][0]["numbers"]
 

@@ -86,7 +86,7 @@ def test_where_the_truth_is_in_the_same_process_the_attacks_find_it(task, zero_s
     # A process of its own: what other tests leave in memory is none of the attack's business.
     script = tmp_path / "attack.py"
     script.write_text(IN_ONE_PROCESS)
-    command = [sys.executable, str(script), task, str(int(zero_shot)), walk, str(tmp_path / "test")]
+    command = [sys.executable, str(script), task, str(int(zero_shot)), walk, str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=200)
     assert done.returncode == 0, done.stderr
     # Random starts of k-means may merge classes that one feature tells apart.
@@ -103,7 +103,7 @@ from zslplat.testing.truth_seekers import registered_seekers, telling_nothing
 task, zero_shot, walk, place = sys.argv[1:]
 kind = make_task(task).kind
 with registered_seekers():
-    save_problem(Path(place), make_task(task).test(telling_nothing(zero_shot=zero_shot == "1")))
-    job = EvaluateJob("", f"seeker-{kind}-{walk}", {}, 0, task, ((Path(place), None),), test=True)
-    print(evaluate(job)["value"])
+    save_problem(Path(place) / "test", make_task(task).test(telling_nothing(zero_shot=zero_shot == "1")))
+    job = EvaluateJob("", f"seeker-{kind}-{walk}", {}, 0, task, (("test", None),), test=True)
+    print(evaluate(job, Path(place))["value"])
 """

@@ -83,10 +83,10 @@ def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeyp
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     settings.make_store()
     bench = Workbench(Setting(Spec("stepwise"), Spec("marked"), Spec("zsl")), settings)
-    problems = tuple((path, None) for path in bench.validation_problems())
+    problems = tuple((path.name, None) for path in bench.validation_problems())
 
     def state(thresholds):
-        return evaluate(EvaluateJob("trial", "stepwise", {}, 0, "zsl", problems, thresholds))
+        return evaluate(EvaluateJob("trial", "stepwise", {}, 0, "zsl", problems, thresholds), bench.cache.root)
 
     free = state({})
     first = [fold["by_step"]["per_class_accuracy"][0] for fold in free["folds"]]

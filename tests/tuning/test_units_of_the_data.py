@@ -68,7 +68,8 @@ def values_of(name, folder, scale, features, store):
     experiment = Setting(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
     settings = resolve_settings({"store": store})
     settings.make_store()
-    problems = Workbench(experiment, settings).validation_problems()[:2]
+    bench = Workbench(experiment, settings)
+    problems = tuple((problem.name, None) for problem in bench.validation_problems()[:2])
     proposals = propose_batch(
         seed=0,
         batch=0,
@@ -81,9 +82,9 @@ def values_of(name, folder, scale, features, store):
         maximise=True,
     )
     return [
-        evaluate(
-            EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), tuple((q, None) for q in problems))
-        )["value"]
+        evaluate(EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), problems), bench.cache.root)[
+            "value"
+        ]
         for p in proposals
     ]
 

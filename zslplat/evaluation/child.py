@@ -16,14 +16,16 @@ import os
 import signal
 import sys
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 from zslplat.evaluation.processes import ask_for_death_signal, die_with_parent
+from zslplat.evaluation.wanted import Place
 
 READY = "ready"
 
 
-def child_main(connection: Connection, log_path: str | None, by_signal: bool) -> None:
+def child_main(connection: Connection, place: Place, by_signal: bool) -> None:
     """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
 
     The first message says that both processes are ready, so that nobody counts their start as part of a job, and gives
@@ -32,7 +34,7 @@ def child_main(connection: Connection, log_path: str | None, by_signal: bool) ->
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     if by_signal:
         ask_for_death_signal()
-    _write_to(log_path)
+    _write_to(place.log)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -40,7 +42,7 @@ def child_main(connection: Connection, log_path: str | None, by_signal: bool) ->
         importlib.import_module("zslplat.evaluation.components")
         from zslplat.evaluation import jobs, stand_ins
 
-        methods = _start_methods(connection, log_path)
+        methods = _start_methods(connection, place.log)
         die_with_parent()
         connection.send((READY, {"methods": methods.process.pid, "shared": methods.shared_bytes}))
         while True:
@@ -48,13 +50,13 @@ def child_main(connection: Connection, log_path: str | None, by_signal: bool) ->
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content = _serve(jobs, stand_ins, job, methods)
+            kind, content = _serve(jobs, stand_ins, job, place.cache, methods)
             connection.send((kind, content))
             if content.get("over"):
                 return
 
 
-def _start_methods(connection: Connection, log_path: str | None) -> Any:
+def _start_methods(connection: Connection, log: Path | None) -> Any:
     import multiprocessing
 
     import psutil
@@ -66,19 +68,19 @@ def _start_methods(connection: Connection, log_path: str | None) -> Any:
     context: Any = multiprocessing.get_context("fork" if forked else "spawn")
     ours, theirs = context.Pipe()
     closed = (ours, connection) if forked else ()
-    process = context.Process(target=_run_methods, args=(theirs, log_path, closed), daemon=True)
+    process = context.Process(target=_run_methods, args=(theirs, log, closed), daemon=True)
     process.start()
     theirs.close()
     return MethodProcess(process, ours, own_bytes(psutil.Process()) if forked else 0)
 
 
-def _run_methods(connection: Connection, log_path: str | None, closed: tuple[Connection, ...]) -> None:
+def _run_methods(connection: Connection, log: Path | None, closed: tuple[Connection, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     die_with_parent(by_signal=True)
     for other in closed:
         other.close()
     if not closed:
-        _write_to(log_path)
+        _write_to(log)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -87,13 +89,13 @@ def _run_methods(connection: Connection, log_path: str | None, closed: tuple[Con
         serve(connection)
 
 
-def _write_to(log_path: str | None) -> None:
+def _write_to(path: Path | None) -> None:
     """Send what is printed, and the last words of a crash, to the log; into nothing where that cannot be written."""
     import faulthandler
 
-    if log_path:
+    if path is not None:
         try:
-            log = os.open(log_path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
+            log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
         except OSError:
             log = os.open(os.devnull, os.O_WRONLY)
         os.dup2(log, 1)
@@ -103,11 +105,11 @@ def _write_to(log_path: str | None) -> None:
         faulthandler.enable()
 
 
-def _serve(jobs: Any, stand_ins: Any, job: Any, methods: Any) -> tuple[str, dict[str, Any]]:
+def _serve(jobs: Any, stand_ins: Any, job: Any, cache: Path, methods: Any) -> tuple[str, dict[str, Any]]:
     from zslplat.evaluation.method_process import failure
 
     try:
-        result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, methods)
+        result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, cache, methods)
         # What the job has let go is let go there now, and not held against it.
         methods.begin()
         return "done", result

@@ -13,6 +13,7 @@ from typing import Any
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.processes import ctrl_c_blocked
+from zslplat.evaluation.wanted import Place
 from zslplat.evaluation.worker import Answer, Limits, Worker, run_job
 
 
@@ -24,14 +25,15 @@ class Workers:
     """Runs jobs and gives their answers in the order of the jobs; a context manager.
 
     ``count`` local workers, each a thread with a scorer and a method process of its own, or ``cluster`` the address of
-    a Dask scheduler whose workers share the store's file system. The leader itself runs no job and opens no answer
-    but for recording it. Processes that are killed from outside are replaced, and their jobs run again.
+    a Dask scheduler whose workers share the store's file system; ``place`` is where they work. The leader itself runs
+    no job and opens no answer but for recording it. Processes that are killed from outside are replaced, and their jobs
+    run again.
     """
 
-    def __init__(self, count: int, cluster: str | None = None, log_path: str | None = None) -> None:
+    def __init__(self, count: int, place: Place, cluster: str | None = None) -> None:
         if count < 1:
             raise UsageError(f"--workers {count}: at least one worker is needed")
-        self.count, self.cluster, self.log_path = count, cluster, log_path
+        self.count, self.place, self.cluster = count, place, cluster
         self._executor: Executor | None = None
         self._own = threading.local()
         self._workers: list[Worker] = []
@@ -63,7 +65,7 @@ class Workers:
         # Submitting starts workers.
         with ctrl_c_blocked():
             futures: dict[Future[Answer], int] = {
-                executor.submit(run_one, job, limits, self.log_path): i for i, job in enumerate(pickled)
+                executor.submit(run_one, job, limits, self.place): i for i, job in enumerate(pickled)
             }
         if while_waiting is not None:
             while_waiting()
@@ -116,11 +118,11 @@ class Workers:
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._own.worker = Worker(by_signal=True)
+        self._own.worker = Worker(self.place, by_signal=True)
         self._workers.append(self._own.worker)
 
-    def _run_here(self, job: bytes, limits: Limits, log_path: str | None) -> Answer:
-        answer: Answer = self._own.worker.run(job, limits, log_path)
+    def _run_here(self, job: bytes, limits: Limits, place: Place) -> Answer:
+        answer: Answer = self._own.worker.run(job, limits)
         return answer
 
     def _connect(self, address: str) -> Executor:

@@ -1,8 +1,8 @@
 """What a scorer does: have statistics prepared for a problem, or parameters evaluated on problems, and score.
 
-A job names files and components, never live objects, so that it runs the same in any process. The scorer sees the
-problems of the job and nothing else: in a study these are validation problems, which hold no test row. Methods run in
-a process of their own, which sees what the task hands to them.
+A job names cache entries and components, never live objects or places, so that it runs the same in any process. The
+scorer sees the problems of the job and nothing else: in a study these are validation problems, which hold no test row.
+Methods run in a process of their own, which sees what the task hands to them.
 """
 
 from __future__ import annotations
@@ -58,27 +58,29 @@ def make_task(spec: str) -> Task:
     return task
 
 
-def prepare(job: PrepareJob, methods: Methods | None = None) -> dict[str, Any]:
+def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
     """Run a :class:`PrepareJob`; returns seconds, bytes and the names of the statistics.
 
-    ``methods``: where its method runs; in this process where nothing is said, as for tests.
+    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
+    nothing is said, as for tests.
     """
     start = time.perf_counter()
     method = (methods or InProcess()).build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
-        arrays = make_task(job.task).prepare(method, load_problem(job.problem), job.space)
+        arrays = make_task(job.task).prepare(method, load_problem(cache / job.problem), job.space)
     seconds = time.perf_counter() - start
-    write_arrays(job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
+    write_arrays(cache / job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
     return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
 
 
-def evaluate(job: EvaluateJob, methods: Methods | None = None) -> dict[str, Any]:
+def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
     """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times).
 
     ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
     numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
-    ``methods``: where its method runs; in this process where nothing is said, as for tests.
+    ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
+    nothing is said, as for tests.
     """
     methods = methods or InProcess()
     wall, cpu = time.perf_counter(), time.process_time()
@@ -90,7 +92,10 @@ def evaluate(job: EvaluateJob, methods: Methods | None = None) -> dict[str, Any]
     carried_steps = job.carried.get("best_step") if step_parameter else None
     if carried_steps:
         parameters[step_parameter] = max(1, round(float(carried_steps)))
-    folds = (_fold(task, job, methods, parameters, *paths) for paths in job.problems)
+    folds = (
+        _fold(task, job, methods, parameters, cache / problem, cache / statistics if statistics else None)
+        for problem, statistics in job.problems
+    )
     outcomes: list[Outcome] = []
     done: list[Fold] = []
     state, curve = "complete", list[float]()

@@ -22,7 +22,7 @@ from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, Setting
-from zslplat.evaluation.wanted import EvaluateJob
+from zslplat.evaluation.wanted import EvaluateJob, Place
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of
@@ -102,7 +102,7 @@ class Session:
     def start_workers(self, most: int, log: Path) -> None:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        self._workers = Workers(max(1, min(self.most_workers, most)), self.cluster, str(log))
+        self._workers = Workers(max(1, min(self.most_workers, most)), Place(self.bench.cache.root, log), self.cluster)
 
     def stop_workers(self) -> None:
         """End the workers and all that they do."""
@@ -116,7 +116,7 @@ class Session:
         bench, name = self.bench, self.setting.method.name
         problems = bench.problems(split)
         jobs = [bench.preparation(problem, space or {}) for problem in problems]
-        missing = [job for job in jobs if not bench.cache.has(job.target.name)]
+        missing = [job for job in jobs if not bench.cache.has(job.target)]
         bench.counts["statistics cached"] += len(jobs) - len(missing)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
@@ -124,7 +124,7 @@ class Session:
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 bench.counts["statistics"] += 1
-        return list(zip(problems, [job.target for job in jobs], strict=True))
+        return list(zip(problems, [bench.cache.path(job.target) for job in jobs], strict=True))
 
     def evaluate(
         self,
@@ -184,7 +184,7 @@ class Session:
             parameters={**self.setting.method.parameters, **request.parameters},
             seed=int(setting.method_seed or 0),
             task=str(setting.task),
-            problems=tuple(problems),
+            problems=tuple((problem.name, statistics.name) for problem, statistics in problems),
             thresholds=request.thresholds,
             carried=dict(setting.carried),
             full=request.describe,

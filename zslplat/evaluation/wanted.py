@@ -1,4 +1,8 @@
-"""What workers are asked for: statistics of a problem, or an evaluation of one setting."""
+"""What workers are asked for: statistics of a problem, or an evaluation of one setting.
+
+Inputs are named by the keys of their cache entries, which are digests of all that they were made from: a worker finds
+them in its own :class:`Place`, wherever that is.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +15,36 @@ from zslplat.space import Space
 
 
 @dataclass(frozen=True)
+class Place:
+    """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed."""
+
+    cache: Path
+    log: Path | None = None
+
+
+@dataclass(frozen=True)
 class PrepareJob:
-    """Compute the statistics of a method for one problem and write them as a cache entry."""
+    """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``."""
 
     method: str
     fixed: Mapping[str, Any]
     space: Space
     task: str
-    problem: Path
-    target: Path
+    problem: str
+    target: str
 
 
 @dataclass(frozen=True)
 class EvaluateJob:
     """Evaluate one setting on problems; write artifacts into a folder when one is given.
 
-    ``thresholds`` maps step numbers to the value of the mean curve below which the trial is pruned (already signed so
-    that larger is better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
-    take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
-    which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
-    from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
-    the problems are of the test split, whose rows choose no step of an iterative method.
+    ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
+    maps step numbers to the value of the mean curve below which the trial is pruned (already signed so that larger is
+    better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take;
+    ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says which rows
+    were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made from (a
+    folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``: the
+    problems are of the test split, whose rows choose no step of an iterative method.
     """
 
     label: str
@@ -39,7 +52,7 @@ class EvaluateJob:
     parameters: Mapping[str, Any]
     seed: int
     task: str
-    problems: tuple[tuple[Path, Path | None], ...]
+    problems: tuple[tuple[str, str | None], ...]
     thresholds: Mapping[int, float] = field(default_factory=dict)
     carried: Mapping[str, Any] = field(default_factory=dict)
     full: bool = False

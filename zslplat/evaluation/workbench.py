@@ -168,7 +168,7 @@ class Workbench:
             str(self.setting.task),
             self.code(searched),
         )
-        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem, self.cache.path(key))
+        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem.name, key)
 
     def chance(self, problem: Path) -> float:
         """Return what guessing reaches on a problem."""

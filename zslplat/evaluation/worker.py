@@ -13,6 +13,7 @@ from typing import Any
 from zslplat.evaluation.child import READY, child_main
 from zslplat.evaluation.memory import own_bytes
 from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_variables
+from zslplat.evaluation.wanted import Place
 
 # How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
@@ -49,18 +50,18 @@ class Answer:
 class Child:
     """A scorer with its method process, and the pipe to it."""
 
-    def __init__(self, log_path: str | None, *, by_signal: bool) -> None:
+    def __init__(self, place: Place, *, by_signal: bool) -> None:
         import multiprocessing
 
         context = multiprocessing.get_context("spawn")
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         self.ready = False
-        self.log_path = log_path
+        self.place = place
         self.methods: Any = None
         self.shared_bytes = 0
         # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
-        self.process = context.Process(target=child_main, args=(theirs, log_path, by_signal))
+        self.process = context.Process(target=child_main, args=(theirs, place, by_signal))
         with _starting, one_thread_variables(), ctrl_c_blocked():
             self.process.start()
         theirs.close()
@@ -148,7 +149,7 @@ class Child:
         self.kill()
         reason, killed = ending(code)
         if not self.ready and not killed and (code is None or code >= 0):
-            log = f"; its last words are in {self.log_path}" if self.log_path else ""
+            log = f"; its last words are in {self.place.log}" if self.place.log else ""
             return Answer(None, f"a worker's process ended with exit code {code} before its first job{log}", fatal=True)
         return Answer(None, reason, killed=killed)
 
@@ -159,12 +160,12 @@ class Worker:
     ``by_signal``: the thread lives as long as its program, so that the kernel may end the scorer with it.
     """
 
-    def __init__(self, *, by_signal: bool) -> None:
-        self.by_signal = by_signal
+    def __init__(self, place: Place, *, by_signal: bool) -> None:
+        self.place, self.by_signal = place, by_signal
         self._child: Child | None = None
         self._stopped = False
 
-    def run(self, job: bytes, limits: Limits, log_path: str | None = None) -> Answer:
+    def run(self, job: bytes, limits: Limits) -> Answer:
         """Run a pickled job, which the worker never reads.
 
         A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
@@ -175,7 +176,7 @@ class Worker:
             if self._stopped:
                 break
             if self._child is None or not self._child.alive:
-                self._child = Child(log_path, by_signal=self.by_signal)
+                self._child = Child(self.place, by_signal=self.by_signal)
             if self._stopped:
                 break
             answer = self._child.run(job, limits)
@@ -199,11 +200,14 @@ class Worker:
 _own = threading.local()
 
 
-def run_job(job: bytes, limits: Limits, log_path: str | None = None) -> Answer:
+def run_job(job: bytes, limits: Limits, place: Place) -> Answer:
     """Run a pickled job in the worker of this thread, as the workers of a cluster do."""
+    if hasattr(_own, "worker") and _own.worker.place != place:
+        _own.worker.stop()
+        del _own.worker
     if not hasattr(_own, "worker"):
         main = threading.current_thread() is threading.main_thread()
-        _own.worker = Worker(by_signal=main)
+        _own.worker = Worker(place, by_signal=main)
         atexit.register(_own.worker.stop)
     worker: Worker = _own.worker
-    return worker.run(job, limits, log_path)
+    return worker.run(job, limits)

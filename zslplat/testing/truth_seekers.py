@@ -28,6 +28,7 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.jobs import EvaluateJob, make_task, save_problem
+from zslplat.evaluation.wanted import Place
 from zslplat.evaluation.worker import Limits, Worker
 from zslplat.hookspecs import hookimpl
 from zslplat.methods.base import Diagnostics, Method
@@ -321,7 +322,7 @@ def attack_outcomes(
         kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
         for problem in problems:
             save_problem(Path(name) / problem.name, problem)
-        worker = Worker(by_signal=False)
+        worker = Worker(Place(Path(name)), by_signal=False)
         try:
             for attack in (f"seeker-{kind}-{walk}" for kind in kinds for walk in WALKS):
                 for problem in problems:
@@ -332,7 +333,7 @@ def attack_outcomes(
                         parameters={},
                         seed=seed,
                         task=task,
-                        problems=((Path(name) / problem.name, None),),
+                        problems=((problem.name, None),),
                         artifacts=artifacts,
                         matrices_bytes=2**30,
                         test=problem is problems[-1],
