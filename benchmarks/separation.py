@@ -40,16 +40,8 @@ from zslplat.api import Integer, Parameter, ZeroShotMethod, hookimpl
 
 
 class Still(ZeroShotMethod):
-    parameters = {"epochs": Parameter("steps", Integer(1))}
-
-    def __init__(self, epochs=1):
-        self.epochs = epochs
-
     def fit(self, X, y, S, *, statistics=None):
         return self
-
-    def fit_steps(self, X, y, S, *, statistics=None):
-        yield from range(1, self.epochs + 1)
 
     def decision_function(self, X, S, *, seen=None, statistics=None):
         if not hasattr(self, "scores_"):
@@ -59,6 +51,13 @@ class Still(ZeroShotMethod):
 
 class Stepping(Still):
     step_parameter = "epochs"
+    parameters = {"epochs": Parameter("steps", Integer(1))}
+
+    def __init__(self, epochs=1):
+        self.epochs = epochs
+
+    def fit_steps(self, X, y, S, *, statistics=None):
+        yield from range(1, self.epochs + 1)
 
 
 @hookimpl
@@ -122,9 +121,8 @@ def main() -> None:
             ("folds", "still", 3, 1),
             ("epochs", "stepping", 1, 5),
         ):
-            job = EvaluateJob(
-                row, method, {"epochs": epochs}, 0, "zsl", tuple(problems[:folds]), artifacts=folder / row
-            )
+            told = {"epochs": epochs} if epochs > 1 else {}
+            job = EvaluateJob(row, method, told, 0, "zsl", tuple(problems[:folds]), artifacts=folder / row)
             seconds: tuple[list[float], list[float]] = ([], [])
             processor: tuple[list[float], list[float]] = ([], [])
             for trial in range(asked.trials + 2):

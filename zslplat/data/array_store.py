@@ -12,11 +12,12 @@ import contextlib
 import errno
 import hashlib
 import json
+import mmap
 import os
 import shutil
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -103,7 +104,8 @@ def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) 
         writer = EntryWriter(temporary)
         meta = dict(fill(writer))
         checks = {file: _file_check(temporary / file) for file in writer.files.values()}
-        entry = {"arrays": writer.files, "meta": meta, "checks": checks}
+        layouts = {file: _layout(temporary / file) for file in writer.files.values()}
+        entry = {"arrays": writer.files, "meta": meta, "checks": checks, "layouts": layouts}
         (temporary / "entry.json").write_text(json.dumps({**entry, "whole": key_of(entry)}))
         try:
             os.rename(temporary, folder)
@@ -129,7 +131,8 @@ def open_entry(
         for file, expected in entry["checks"].items():
             if _file_check(folder / file) != expected:
                 raise ValueError(f"{file} was changed")
-    arrays = {name: _load(folder / file, map_from) for name, file in entry["arrays"].items()}
+    layouts = entry.get("layouts", {})
+    arrays = {name: _load(folder / file, layouts.get(file), map_from) for name, file in entry["arrays"].items()}
     with contextlib.suppress(OSError):
         os.utime(folder)  # the time of last use, by which a bounded cache decides what to drop
     return arrays, entry["meta"]
@@ -166,10 +169,35 @@ def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, A
         return None
 
 
-def _load(path: Path, map_from: int) -> np.ndarray:
-    mapped = path.stat().st_size >= map_from
-    array: np.ndarray = np.load(path, mmap_mode="r" if mapped else None, allow_pickle=False)
+def mapped(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.memmap:
+    """Return an array of a file, mapped read-only: what :class:`numpy.memmap` gives, in a fifth of its time.
+
+    A trial opens a dozen. Raises OSError where there is no such file, ValueError where it is shorter than the array.
+    """
+    with open(path, "rb") as file:
+        content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    try:
+        array = np.ndarray.__new__(np.memmap, shape, dtype, buffer=content, offset=offset, order=order)
+    except TypeError as error:
+        raise ValueError(f"{path} is shorter than its array: {error}") from error
+    # The attributes that numpy.memmap documents, and the one by which slices know that they are mapped.
+    array.filename, array.offset, array.mode, array._mmap = path, offset, "r", content  # type: ignore[attr-defined]
     return array
+
+
+def _load(path: Path, layout: Sequence[Any] | None, map_from: int) -> np.ndarray:
+    if layout is not None and (map_from == 0 or path.stat().st_size >= map_from) and 0 not in layout[1]:
+        dtype, shape, offset, order = layout
+        return mapped(str(path), dtype, tuple(shape), offset, order)
+    whole = path.stat().st_size < map_from
+    array: np.ndarray = np.load(path, mmap_mode=None if whole else "r", allow_pickle=False)
+    return array
+
+
+def _layout(path: Path) -> list[Any]:
+    """Return what :func:`mapped` takes beside the path: type, shape, offset and order of the elements."""
+    array = np.load(path, mmap_mode="r", allow_pickle=False)
+    return [array.dtype.str, list(array.shape), array.offset, "F" if np.isfortran(array) else "C"]
 
 
 def _file_check(path: Path) -> list[Any]:

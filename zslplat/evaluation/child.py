@@ -111,7 +111,7 @@ def _serve(jobs: Any, stand_ins: Any, job: Any, cache: Path, methods: Any) -> tu
     try:
         result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, cache, methods)
         # What the job has let go is let go there now, and not held against it.
-        methods.begin()
+        methods.clear()
         return "done", result
     except stand_ins.Ended as error:
         return "failed", {"reason": str(error), "killed": error.killed, "over": True}

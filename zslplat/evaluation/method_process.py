@@ -22,12 +22,14 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
+from zslplat.data.array_store import mapped
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.channel import Channel, pack
 from zslplat.evaluation.memory import peak_bytes, reset_peak
 from zslplat.evaluation.warned import collected
 from zslplat.methods.base import Method
 from zslplat.methods.exemplars.base import Encoding
+from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import component, known_as
 
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
@@ -90,9 +92,12 @@ class _Served:
         self._files: WeakValueDictionary[str, np.memmap] = WeakValueDictionary()
         self._cpu = 0.0
 
-    def answer(self, released: list[int], wish: str, *arguments: Any) -> Any:
+    def answer(self, released: list[int], beginning: bool, wish: str, *arguments: Any) -> Any:
         for number in released:
             self._numbers.pop(id(self._objects.pop(number)), None)
+        if beginning:
+            reset_peak()
+            self._cpu = time.process_time()
         with collected() as warned:
             try:
                 return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
@@ -127,12 +132,14 @@ class _Served:
 
     def start(
         self, target: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
-    ) -> tuple[Iterator[Any], tuple[bool, Any]]:
+    ) -> tuple[bool, Any, Iterator[Any] | None]:
         training = iter(target.fit_steps(*arguments, **named))
-        return training, self.advance(training)
+        # The contract's own training has one step and nothing to do after it.
+        only = type(target).fit_steps is ZeroShotMethod.fit_steps
+        return *self.advance(training), None if only else training
 
-    def learned(self, target: Any, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
-        return learned_by(target, matrices, figures)
+    def learned(self, target: Any, matrices: bool, figures: bool) -> tuple[Any, tuple[float, int]]:
+        return learned_by(target, matrices, figures), self.usage()
 
     def length(self, target: Any) -> int:
         return len(target)
@@ -148,9 +155,8 @@ class _Served:
                 f"what it learned: {type(error).__name__}: {' '.join(str(error).split())}"
             ) from error
 
-    def begin(self) -> None:
-        reset_peak()
-        self._cpu = time.process_time()
+    def clear(self) -> None:
+        pass  # what was let go comes with every request
 
     def usage(self) -> tuple[float, int]:
         return time.process_time() - self._cpu, peak_bytes()
@@ -172,7 +178,7 @@ class _Served:
         array = self._files.get(path)
         if array is None:
             # The scorer has read the header of the file already.
-            array = np.memmap(path, dtype=dtype, mode="r", offset=offset, shape=shape, order=order)
+            array = mapped(path, dtype, shape, offset, order)
             self._files[path] = array
         return array
 

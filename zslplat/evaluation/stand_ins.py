@@ -83,6 +83,8 @@ class MethodProcess:
         self._channel = Channel(connection)
         self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
         self._released: list[int] = []
+        self._beginning = False
+        self._usage: tuple[float, int] | None = None
         self._step_parameters: dict[str, str] = {}
 
     def step_parameter(self, name: str) -> str:
@@ -96,19 +98,32 @@ class MethodProcess:
         return self.ask("build", name, dict(parameters), seed)
 
     def begin(self) -> None:
-        """Let :meth:`usage` count from here."""
-        self.ask("begin")
+        """Let :meth:`usage` count from the next request on, which says so: a message of its own would cost time."""
+        self._beginning = True
+
+    def clear(self) -> None:
+        """Let go there, now, what was let go here."""
+        self.ask("clear")
 
     def usage(self) -> tuple[float, int]:
         """Return seconds of processor time and the most bytes that were held there, without what both hold."""
-        seconds, peak = self.ask("usage")
+        seconds, peak = self.ask("usage") if self._usage is None else self._usage
         return seconds, max(0, peak - self.shared_bytes)
+
+    def learned(self, method: MethodStandIn, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
+        """Return what a method has learned; what was used until then comes with it."""
+        found: tuple[Any, Any, Any]
+        found, usage = self.ask("learned", method, matrices, figures)
+        self._usage = usage
+        return found
 
     def ask(self, wish: str, *arguments: Any) -> Any:
         """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
         released, self._released = self._released, []
+        beginning, self._beginning = self._beginning, False
+        self._usage = None
         try:
-            self._channel.send(pack((released, wish, *arguments), _reduced))
+            self._channel.send(pack((released, beginning, wish, *arguments), _reduced))
             done, content, warned = self._channel.receive(self._found)
         except (EOFError, OSError):
             self.process.join(5)
@@ -201,12 +216,12 @@ class StartingTraining:
         if self._asked is not None:
             # What was given is let go before the first step is scored.
             (method, *given), self._asked = self._asked, None
-            self._training, (found, value) = method._process.ask("start", method, *given)
+            found, value, self._training = method._process.ask("start", method, *given)
             if not found:
                 raise StopIteration
             return value
         if self._training is None:
-            raise StopIteration  # it failed
+            raise StopIteration  # it failed, or its first step was its last
         return next(self._training)
 
 
@@ -256,8 +271,7 @@ class MethodStandIn(StandIn):
 def learned(method: Any, *, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
     """Return what a method has learned, here or in its process: matrices, diagnostics and figures, those wanted."""
     if isinstance(method, MethodStandIn):
-        answer: tuple[Any, Any, Any] = method._process.ask("learned", method, matrices, figures)
-        return answer
+        return method._process.learned(method, matrices, figures)
     return there.learned_by(method, matrices, figures)
 
 
