@@ -10,6 +10,9 @@ import sys
 import numpy as np
 import pytest
 
+from zslplat.registry import component
+from zslplat.spec import Spec
+from zslplat.testing.tasks import FEW
 from zslplat.testing.truth_seekers import (
     INFORMATION_BOUND,
     attack_outcomes,
@@ -55,21 +58,41 @@ def test_masks_of_rows_and_columns_of_indicators_are_labellings():
     assert labellings([np.random.default_rng(0).normal(size=100), list(range(100)), [1, 2]], 100) == []
 
 
+@pytest.fixture
+def nothing_told(tmp_path):
+    """Two files whose features say nothing of the classes: with seen and unseen classes, and without."""
+    for name, zero_shot in (("classes", True), ("rows", False)):
+        data = telling_nothing(zero_shot=zero_shot)
+        more = {"S": data.signatures["random"].values, **data.splits} if zero_shot else {}
+        np.savez(tmp_path / f"{name}.npz", X=data.X, y=data.y, **more)
+    return tmp_path
+
+
+@pytest.mark.parametrize("walk", ["memory", "callers"])
 @pytest.mark.parametrize(
-    ("method", "task", "dataset"),
-    [("seeker-zero-shot-memory", "zsl", "marked"), ("seeker-coding-callers", "coding", "rows")],
+    ("task", "data"),
+    [
+        *((task, "classes") for task in ("zsl", "gzsl", "retrieval", "feature-selection")),
+        *((task, "rows") for task in ("coding", "exemplar-retrieval")),
+    ],
 )
-def test_tuning_and_the_test_show_chance(call, method, task, dataset):
+def test_tuning_and_the_test_show_chance(call, nothing_told, task, data, walk):
+    method = f"seeker-{component('tasks', task).kind}-{walk}"
+    few = {name: value for name, value in FEW.items() if name in component("tasks", task).parameters}
+    source = Spec("npz", {"file": str(nothing_told / f"{data}.npz")})
+    asked = ("-m", method, "-d", source, "-t", Spec(task, few), "--workers", 1, "--json")
     with registered_seekers():
-        tuned = call("tune", "-m", method, "-d", dataset, "-t", task, "--workers", 1, "--json")
+        tuned = call("tune", *asked)
         assert tuned.returncode == 0, tuned.stderr
         study = json.loads(tuned.stdout)
         primary = study["primary"]
         # Folds differ in size, and so in chance.
         assert study["validation"][primary] <= study["chance"] + 0.1
-        ran = call("run", "-m", method, "-d", dataset, "-t", task, "--test", "--workers", 1, "--json")
+        ran = call("run", *asked, "--test")
         assert ran.returncode == 0, ran.stderr
-        for metrics in (*study["test"], *json.loads(ran.stdout)["metrics"]):
+        tested = [*study["test"], *json.loads(ran.stdout)["metrics"]]
+        assert len(tested) > 1
+        for metrics in tested:
             assert metrics[primary] <= study["test_chance"] + 0.1
 
 
