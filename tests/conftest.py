@@ -210,7 +210,7 @@ class Leader:
 
     def workers(self):
         """Return the worker processes."""
-        return _started_by(self.process.pid)
+        return [worker for nursery in _started_by(self.process.pid) for worker in _started_by(nursery.pid)]
 
     def children(self):
         """Return the processes in which trials are evaluated."""
@@ -219,7 +219,7 @@ class Leader:
 
 def _started_by(pid):
     try:
-        return [p for p in psutil.Process(pid).children() if "spawn_main" in " ".join(p.cmdline())]
+        return [p for p in psutil.Process(pid).children() if "forkserver" in " ".join(p.cmdline())]
     except psutil.Error:
         return []
 

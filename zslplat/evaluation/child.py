@@ -1,9 +1,11 @@
 """The process that holds the truth: it opens problems, drives methods that run in a process of their own, and scores.
 
-    leader ── scorer ── method process
+    leader ── nursery ── scorer ── method process
 
 One scorer per worker, one method process per scorer. Both have one BLAS thread, serve one job after another and are
-gone when their parent is gone. The method process is forked off a scorer that has imported what jobs need and has not
+gone when their parent is gone. On Linux scorers are forked off a nursery, a process (multiprocessing's ``forkserver``)
+that has imported what jobs need and does nothing else, so that a second worker, or one that replaces a killed one,
+starts at once. The method process is forked off a scorer that has imported what jobs need and has not
 seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no second import and holds no label.
 When it ends, its scorer ends after it, and the worker starts both anew: forked now, it would hold what has been scored.
 """
@@ -15,6 +17,7 @@ import importlib
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -23,23 +26,28 @@ from zslplat.evaluation.processes import ask_for_death_signal, die_with_parent
 from zslplat.evaluation.wanted import Place
 
 READY = "ready"
+# What jobs need of the platform. No module that asks which plugins there are as it is imported: they may change.
+NEEDED = tuple(f"zslplat.evaluation.{name}" for name in ("child", "components", "jobs", "stand_ins", "method_process"))
 
 
-def child_main(connection: Connection, place: Place, by_signal: bool) -> None:
+def child_main(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:
     """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
 
+    ``environment`` is the leader's as it is now; that of the nursery may be older.
     The first message says that both processes are ready, so that nobody counts their start as part of a job, and gives
     the number of the method process and the bytes that it shares with this one.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if by_signal:
-        ask_for_death_signal()
+    ask_for_death_signal()
+    os.environ.clear()
+    os.environ.update(environment)
     _write_to(place.log)
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
         # Everything that a job needs of the platform is imported before the first one begins.
-        importlib.import_module("zslplat.evaluation.components")
+        for name in NEEDED:
+            importlib.import_module(name)
         from zslplat.evaluation import jobs, stand_ins
 
         methods = _start_methods(connection, place.log)

@@ -118,7 +118,7 @@ class Workers:
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        self._own.worker = Worker(self.place, by_signal=True)
+        self._own.worker = Worker(self.place)
         self._workers.append(self._own.worker)
 
     def _run_here(self, job: bytes, limits: Limits, place: Place) -> Answer:

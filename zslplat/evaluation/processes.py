@@ -35,7 +35,7 @@ def die_with_parent(*, by_signal: bool = False) -> None:
 
 
 def ask_for_death_signal() -> None:
-    """Ask the kernel (Linux) to kill this process as soon as the thread that started it has ended."""
+    """Ask the kernel (Linux) to kill this process as soon as the thread that forked it has ended."""
     if sys.platform == "linux":
         import ctypes
 

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import os
+import sys
 import threading
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from zslplat.evaluation.child import READY, child_main
+from zslplat.evaluation.child import NEEDED, READY, child_main
 from zslplat.evaluation.memory import own_bytes
 from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_variables
 from zslplat.evaluation.wanted import Place
@@ -47,22 +49,30 @@ class Answer:
     fatal: bool = False
 
 
+def _context() -> Any:
+    import multiprocessing
+
+    # Elsewhere a process that has imported much is not safe to fork.
+    context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+    if sys.platform == "linux":
+        context.set_forkserver_preload(list(NEEDED))
+    return context
+
+
 class Child:
     """A scorer with its method process, and the pipe to it."""
 
-    def __init__(self, place: Place, *, by_signal: bool) -> None:
-        import multiprocessing
-
-        context = multiprocessing.get_context("spawn")
+    def __init__(self, place: Place) -> None:
+        context = _context()
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         self.ready = False
         self.place = place
         self.methods: Any = None
         self.shared_bytes = 0
-        # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
-        self.process = context.Process(target=child_main, args=(theirs, place, by_signal))
         with _starting, one_thread_variables(), ctrl_c_blocked():
+            # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
+            self.process = context.Process(target=child_main, args=(theirs, place, dict(os.environ)))
             self.process.start()
         theirs.close()
 
@@ -94,7 +104,7 @@ class Child:
     @property
     def alive(self) -> bool:
         """Whether the process still runs."""
-        return self.process.is_alive()
+        return bool(self.process.is_alive())
 
     def kill(self) -> None:
         """End the scorer and its method process now."""
@@ -155,13 +165,10 @@ class Child:
 
 
 class Worker:
-    """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread.
+    """Runs one job after another in its scorer, starting or replacing it where needed; belongs to one thread."""
 
-    ``by_signal``: the thread lives as long as its program, so that the kernel may end the scorer with it.
-    """
-
-    def __init__(self, place: Place, *, by_signal: bool) -> None:
-        self.place, self.by_signal = place, by_signal
+    def __init__(self, place: Place) -> None:
+        self.place = place
         self._child: Child | None = None
         self._stopped = False
 
@@ -176,7 +183,7 @@ class Worker:
             if self._stopped:
                 break
             if self._child is None or not self._child.alive:
-                self._child = Child(self.place, by_signal=self.by_signal)
+                self._child = Child(self.place)
             if self._stopped:
                 break
             answer = self._child.run(job, limits)
@@ -206,8 +213,7 @@ def run_job(job: bytes, limits: Limits, place: Place) -> Answer:
         _own.worker.stop()
         del _own.worker
     if not hasattr(_own, "worker"):
-        main = threading.current_thread() is threading.main_thread()
-        _own.worker = Worker(place, by_signal=main)
+        _own.worker = Worker(place)
         atexit.register(_own.worker.stop)
     worker: Worker = _own.worker
     return worker.run(job, limits)

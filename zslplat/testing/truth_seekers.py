@@ -322,7 +322,7 @@ def attack_outcomes(
         kinds = [protocol.kind, "transductive"] if protocol.kind == "zero-shot" else [protocol.kind]
         for problem in problems:
             save_problem(Path(name) / problem.name, problem)
-        worker = Worker(Place(Path(name)), by_signal=False)
+        worker = Worker(Place(Path(name)))
         try:
             for attack in (f"seeker-{kind}-{walk}" for kind in kinds for walk in WALKS):
                 for problem in problems:
