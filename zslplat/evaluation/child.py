@@ -3,11 +3,11 @@
     leader ── nursery ── scorer ── method process
 
 One scorer per worker, one method process per scorer. Both have one BLAS thread, serve one job after another and are
-gone when their parent is gone. On Linux scorers are forked off a nursery, a process (multiprocessing's ``forkserver``)
-that has imported what jobs need and does nothing else, so that a second worker, or one that replaces a killed one,
-starts at once. The method process is forked off a scorer that has imported what jobs need and has not
-seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no second import and holds no label.
-When it ends, its scorer ends after it, and the worker starts both anew: forked now, it would hold what has been scored.
+gone when their parent is gone. On Linux scorers are forked off a nursery (:mod:`zslplat.evaluation.nursery`), so that a
+second worker, or one that replaces a killed one, starts at once. The method process is forked off a scorer that has
+imported what jobs need and has not seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no
+second import and holds no label. When it ends, its scorer ends after it, and the worker starts both anew: forked now,
+it would hold what has been scored.
 """
 
 from __future__ import annotations
@@ -39,6 +39,7 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
+    _let_the_nursery_go()
     os.environ.clear()
     os.environ.update(environment)
     _write_to(place.log)
@@ -62,6 +63,20 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
             connection.send((kind, content))
             if content.get("over"):
                 return
+
+
+def _let_the_nursery_go() -> None:
+    """Let the nursery end with the leader: it lives as long as anybody holds its pipe, and with it this process does.
+
+    The pipe is multiprocessing's own business; without this the watch over the parent does the same, unless compiled
+    code keeps it waiting.
+    """
+    from multiprocessing import forkserver
+
+    with contextlib.suppress(AttributeError, TypeError, OSError):
+        server: Any = forkserver._forkserver
+        pipe, server._forkserver_alive_fd = server._forkserver_alive_fd, None
+        os.close(pipe)
 
 
 def _start_methods(connection: Connection, log: Path | None) -> Any:

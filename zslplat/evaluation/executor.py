@@ -14,7 +14,7 @@ from typing import Any
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.processes import ctrl_c_blocked
 from zslplat.evaluation.wanted import Place
-from zslplat.evaluation.worker import Answer, Limits, Worker, run_job
+from zslplat.evaluation.worker import Answer, Limits, Worker, run_job, warm_up
 
 
 class DeadlineReached(Exception):
@@ -37,6 +37,7 @@ class Workers:
         self._executor: Executor | None = None
         self._own = threading.local()
         self._workers: list[Worker] = []
+        self._stopped = threading.Event()
         self._client: Any = None
 
     def __enter__(self) -> Workers:
@@ -85,15 +86,22 @@ class Workers:
                     on_answer(futures[future], answer)
         return [answers[i] for i in range(len(jobs))]
 
+    def warm_up(self) -> None:
+        """Prepare what starting local workers takes, beside what the leader does meanwhile."""
+        if not self.cluster:
+            self._start()
+            warm_up()
+
     def stop(self) -> None:
         """End all workers and their processes at once."""
         executor, self._executor = self._executor, None
-        workers, self._workers = self._workers, []
-        for worker in workers:
+        # A thread that has just begun finds this, or is found in the list.
+        self._stopped.set()
+        for worker in self._workers:
             worker.stop()
         if executor is not None:
             # A thread ends as soon as its process has.
-            executor.shutdown(wait=bool(workers), cancel_futures=True)
+            executor.shutdown(wait=not self.cluster, cancel_futures=True)
         atexit.unregister(self.stop)
         if self._client is not None:
             self._client.close()
@@ -108,6 +116,7 @@ class Workers:
 
                 # It lets Ctrl-C through to whatever the thread that starts it starts next, so that is not a worker.
                 resource_tracker.ensure_running()
+                self._workers, self._stopped = [], threading.Event()
                 self._executor = ThreadPoolExecutor(
                     self.count, thread_name_prefix="worker", initializer=self._begin_thread
                 )
@@ -119,7 +128,10 @@ class Workers:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
         signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         self._own.worker = Worker(self.place)
+        stopped = self._stopped
         self._workers.append(self._own.worker)
+        if stopped.is_set():
+            self._own.worker.stop()
 
     def _run_here(self, job: bytes, limits: Limits, place: Place) -> Answer:
         answer: Answer = self._own.worker.run(job, limits)

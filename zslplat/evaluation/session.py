@@ -114,6 +114,8 @@ class Session:
     ) -> Problems:
         """Return the problems of a split, each with the method's statistics for it, made now where they are missing."""
         bench, name = self.bench, self.setting.method.name
+        if not bench.made(split):
+            self._pool.warm_up()
         problems = bench.problems(split)
         jobs = [bench.preparation(problem, space or {}) for problem in problems]
         missing = [job for job in jobs if not bench.cache.has(job.target)]

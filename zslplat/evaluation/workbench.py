@@ -122,9 +122,13 @@ class Workbench:
         """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
         return self.validation_problems() if split == VALIDATION else [self.test_problem()]
 
+    def made(self, split: str) -> bool:
+        """Tell whether the problems of a split lie in the cache."""
+        return (self._index() if split == VALIDATION else self._test_folder()).exists()
+
     def validation_problems(self) -> list[Path]:
         """Return the folders of the preprocessed validation problems, made now or found in the cache."""
-        index = self.cache.path(key_of(VALIDATION, *self._problem_parts()))
+        index = self._index()
         if self.cache.has(index.name):
             folders = [self.cache.path(key) for key in read_arrays(index)[1]["problems"]]
             if all(self.cache.has(folder.name) for folder in folders):
@@ -139,7 +143,7 @@ class Workbench:
 
     def test_problem(self) -> Path:
         """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
-        folder = self.cache.path(key_of("problem", TEST, *self._problem_parts()))
+        folder = self._test_folder()
         if self.cache.has(folder.name):
             self.counts["problems cached"] += 1
             return folder
@@ -177,6 +181,12 @@ class Workbench:
     def evict(self) -> int:
         """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
         return self.cache.evict(self.settings.cache / "data")
+
+    def _index(self) -> Path:
+        return self.cache.path(key_of(VALIDATION, *self._problem_parts()))
+
+    def _test_folder(self) -> Path:
+        return self.cache.path(key_of("problem", TEST, *self._problem_parts()))
 
     def _problem_parts(self) -> tuple[Any, ...]:
         setting, code = self.setting, self.code()

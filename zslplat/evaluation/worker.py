@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import multiprocessing
 import os
 import sys
 import threading
@@ -49,32 +50,36 @@ class Answer:
     fatal: bool = False
 
 
-def _context() -> Any:
-    import multiprocessing
+def warm_up() -> None:
+    """Let the nursery begin its imports, and do not wait for it: the first worker will come the sooner."""
+    with _starting, one_thread_variables(), ctrl_c_blocked():
+        _process_class()
 
+
+def _process_class() -> Any:
     # Elsewhere a process that has imported much is not safe to fork.
-    context: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-    if sys.platform == "linux":
-        context.set_forkserver_preload(list(NEEDED))
-    return context
+    if sys.platform != "linux":
+        return multiprocessing.get_context("spawn").Process
+    from zslplat.evaluation import nursery
+
+    nursery.begin(NEEDED)
+    return nursery.ForkedProcess
 
 
 class Child:
     """A scorer with its method process, and the pipe to it."""
 
     def __init__(self, place: Place) -> None:
-        context = _context()
         self.connection: Connection
-        self.connection, theirs = context.Pipe()
+        self.connection, theirs = multiprocessing.Pipe()
         self.ready = False
         self.place = place
         self.methods: Any = None
         self.shared_bytes = 0
-        with _starting, one_thread_variables(), ctrl_c_blocked():
+        with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
             # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
-            self.process = context.Process(target=child_main, args=(theirs, place, dict(os.environ)))
+            self.process = _process_class()(target=child_main, args=(theirs, place, dict(os.environ)))
             self.process.start()
-        theirs.close()
 
     def run(self, job: bytes, limits: Limits) -> Answer:
         """Send a pickled job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
@@ -183,7 +188,11 @@ class Worker:
             if self._stopped:
                 break
             if self._child is None or not self._child.alive:
-                self._child = Child(self.place)
+                try:
+                    self._child = Child(self.place)
+                except (EOFError, ConnectionError):
+                    answer = Answer(None, "its process was ended as it started", killed=True)
+                    continue
             if self._stopped:
                 break
             answer = self._child.run(job, limits)
@@ -202,6 +211,10 @@ class Worker:
         if child is not None:
             # Whoever reads from its pipe finds it closed.
             child.signal_end()
+        elif sys.platform == "linux":
+            from zslplat.evaluation import nursery
+
+            nursery.give_up()
 
 
 _own = threading.local()
