@@ -21,6 +21,7 @@ from zslplat.evaluation.wanted import Place
 # How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
 _MOST_ATTEMPTS = 3
+_PAUSE_SECONDS = 0.01
 # The environment is one for all threads, and so is the list of children that multiprocessing keeps.
 _starting = threading.Lock()
 
@@ -175,7 +176,7 @@ class Worker:
     def __init__(self, place: Place) -> None:
         self.place = place
         self._child: Child | None = None
-        self._stopped = False
+        self._stopped = self._starting = False
 
     def run(self, job: bytes, limits: Limits) -> Answer:
         """Run a pickled job, which the worker never reads.
@@ -185,15 +186,10 @@ class Worker:
         """
         answer = Answer(None, "stopped", killed=True)
         for _ in range(_MOST_ATTEMPTS):
-            if self._stopped:
-                break
-            if self._child is None or not self._child.alive:
-                try:
-                    self._child = Child(self.place)
-                except (EOFError, ConnectionError):
-                    answer = Answer(None, "its process was ended as it started", killed=True)
-                    continue
-            if self._stopped:
+            if (self._child is None or not self._child.alive) and not self._start():
+                answer = Answer(None, "its process was ended as it started", killed=True)
+                continue
+            if self._stopped or self._child is None:
                 break
             answer = self._child.run(job, limits)
             if not self._child.alive:
@@ -204,17 +200,30 @@ class Worker:
             self.stop()
         return answer
 
+    def _start(self) -> bool:
+        """Start processes, unless stopped; False where they were ended as they started."""
+        self._starting = True
+        try:
+            if not self._stopped:
+                self._child = Child(self.place)
+        except (EOFError, ConnectionError):
+            return False
+        finally:
+            self._starting = False
+        return True
+
     def stop(self) -> None:
         """End the processes at once, from whatever thread; a job that runs ends with them, and none begins."""
         self._stopped = True
+        while self._starting and sys.platform == "linux":
+            from zslplat.evaluation import nursery
+
+            nursery.give_up()
+            time.sleep(_PAUSE_SECONDS)
         child = self._child
         if child is not None:
             # Whoever reads from its pipe finds it closed.
             child.signal_end()
-        elif sys.platform == "linux":
-            from zslplat.evaluation import nursery
-
-            nursery.give_up()
 
 
 _own = threading.local()

@@ -1,0 +1,119 @@
+"""Workers' processes come from one nursery of zslplat's own, and are replaced when they, or it, are killed."""
+
+import pickle
+import subprocess
+import sys
+from multiprocessing import forkserver
+
+import psutil
+import pytest
+from support import install_distribution
+
+from zslplat.evaluation.jobs import save_problem
+from zslplat.evaluation.wanted import Place, PrepareJob
+from zslplat.evaluation.worker import Limits, Worker
+from zslplat.tasks.zsl import ZeroShot
+from zslplat.testing.truth_seekers import telling_nothing
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker's process starts afresh")
+JOB = pickle.dumps(PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere"))
+
+
+@pytest.fixture
+def workers(tmp_path):
+    made = [Worker(Place(tmp_path)) for _ in range(2)]
+    yield made
+    for worker in made:
+        worker.stop()
+
+
+def answered(worker):
+    answer = worker.run(JOB, Limits())
+    assert "nothing cannot be read" in answer.reason
+    return psutil.Process(worker._child.process.pid)
+
+
+def test_all_workers_have_one_nursery_and_others_keep_theirs(workers):
+    theirs = forkserver._forkserver._forkserver_pid
+    first, second = map(answered, workers)
+    assert first.pid != second.pid
+    assert first.ppid() == second.ppid() != theirs
+    assert forkserver._forkserver._forkserver_pid == theirs
+    (method_process,) = first.children()
+    assert method_process.ppid() == first.pid
+
+
+TELLING = """
+import os
+from zslplat.api import MethodError, ZeroShotMethod, hookimpl
+
+
+class Telling(ZeroShotMethod):
+    def prepare_fit(self, X, y, S, *, space):
+        raise MethodError(f"the mark is {os.environ['ZSLPLAT_TEST_MARK']}")
+
+    def fit(self, X, y, S, *, statistics=None):
+        return self
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        return X @ X[: len(S)].T
+
+
+@hookimpl
+def zslplat_methods():
+    return {"telling": Telling}
+"""
+
+
+def test_plugins_and_environment_are_those_of_now(workers, tmp_path, monkeypatch):
+    answered(workers[0])
+    install_distribution(tmp_path, "zslplat-telling", "zslplat_telling", TELLING)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
+    job = pickle.dumps(PrepareJob("telling", {}, {}, "zsl", "problem", "nowhere"))
+    monkeypatch.setenv("ZSLPLAT_TEST_MARK", "a new one")
+    assert workers[1].run(job, Limits()).reason == "the mark is a new one"
+
+
+def test_killed_processes_are_replaced(workers):
+    scorer = answered(workers[0])
+    nursery = scorer.parent()
+    scorer.kill()
+    again = answered(workers[0])
+    assert again.pid != scorer.pid
+    assert again.ppid() == nursery.pid
+    nursery.kill()
+    psutil.wait_procs([nursery, again], timeout=30)
+    last = answered(workers[0])
+    assert last.ppid() != nursery.pid
+
+
+LEADER = """
+import sys, threading, time
+from pathlib import Path
+from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.wanted import Place, PrepareJob
+from zslplat.evaluation.worker import Limits
+
+workers = Workers(1, Place(Path(sys.argv[1])))
+job = PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere")
+runner = threading.Thread(target=lambda: workers.run([job], Limits()), daemon=True)
+runner.start()
+while not workers._workers:
+    time.sleep(0.001)
+start = time.monotonic()
+workers.stop()
+print(time.monotonic() - start)
+"""
+
+
+def test_who_stops_while_the_first_process_starts_does_not_wait_for_its_imports(tmp_path):
+    done = subprocess.run([sys.executable, "-c", LEADER, str(tmp_path)], capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    imports = subprocess.run(
+        [sys.executable, "-c", "import time; s = time.monotonic(); import sklearn.base; print(time.monotonic() - s)"],
+        capture_output=True,
+        text=True,
+        timeout=120,
+    )
+    assert float(done.stdout.splitlines()[-1]) < float(imports.stdout)

@@ -1,0 +1,94 @@
+"""The process that scorers are forked off: it has imported what jobs need, and does nothing else. For Linux.
+
+It is a ``forkserver`` as multiprocessing has it, but one of our own: a program that uses zslplat, and multiprocessing's
+own for something else, keeps that one as it is, with its imports, its environment and its signals.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import signal
+from collections.abc import Sequence
+from multiprocessing import forkserver, popen_forkserver, reduction, spawn, util
+from multiprocessing.context import set_spawning_popen
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+_util: Any = util
+
+
+class _Server(forkserver.ForkServer):
+    """The server, and whether it has forked a process yet: before, it may still be importing."""
+
+    _forkserver_pid: int | None
+    forked: int | None = None  # the number of the server that has
+
+    def launched(self, status: int) -> int:
+        """Return the number of a process that was asked for; raises EOFError where the server ends before."""
+        pid: int = forkserver.read_signed(status)
+        self.forked = self._forkserver_pid
+        return pid
+
+    def give_up(self) -> None:
+        """End the server if it has not forked a process yet."""
+        pid = self._forkserver_pid
+        if pid is not None and self.forked != pid:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGKILL)
+
+
+_server = _Server()
+
+
+class _Started(popen_forkserver.Popen):
+    """How multiprocessing starts a process by its server, by ours; EOFError or OSError where that ends meanwhile."""
+
+    def _launch(self, process_obj: Any) -> None:
+        content = io.BytesIO()
+        set_spawning_popen(self)
+        try:
+            reduction.dump(spawn.get_preparation_data(process_obj.name), content)
+            reduction.dump(process_obj, content)
+        finally:
+            set_spawning_popen(None)
+        told: int
+        self.sentinel, told = _server.connect_to_new_process(self._fds)  # type: ignore[attr-defined]
+        # The process watches its parent by the end of this pipe.
+        watched = os.dup(told)
+        self.finalizer = util.Finalize(self, _util.close_fds, (watched, self.sentinel))
+        with open(told, "wb", closefd=True) as file:
+            file.write(content.getbuffer())
+        self.pid = _server.launched(self.sentinel)
+
+    def poll(self, flag: int = os.WNOHANG) -> int | None:
+        code: int | None = super().poll(flag)
+        # Nobody is left to tell how it ended: all that the nursery has forked goes with it.
+        return -signal.SIGKILL if code == 255 else code
+
+
+class ForkedProcess(BaseProcess):
+    """A process that is forked off the nursery."""
+
+    _start_method = "forkserver"
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:  # the name is multiprocessing's
+        return _Started(process_obj)
+
+
+def begin(modules: Sequence[str]) -> None:
+    """Let the nursery begin to import these modules, if it is not there yet; does not wait for it."""
+    global _server
+    _server.set_forkserver_preload(list(modules))
+    try:
+        _server.ensure_running()
+    except ChildProcessError:  # it has ended, and somebody else took note of that
+        _server = _Server()
+        begin(modules)
+
+
+def give_up() -> None:
+    """End the nursery if it is still importing; whoever waits for a process of it gets EOFError."""
+    _server.give_up()
