@@ -177,6 +177,7 @@ def test_an_evaluation_keeps_its_outcomes_where_it_is_told_to(tmp_path):
     assert fold["outcomes"] == digest(found)
     assert fold["rows"] == rows_digest({"id": found.columns["row"], "stratum": found.columns["true"]})
     assert np.array_equal(data.y[found.columns["row"]], problem.truth["y_pool"])
+    assert set(found.columns["row"][found.domain]) == set(data.rows("test_seen"))
     assert json.loads((tmp_path / "out" / "outcomes.json").read_text())["meta"]["bias"] == 0.25
     made = task.resampled(found, np.ones((1, len(found)), dtype=np.int32))
     assert {"AUSUC", "calibrated_H"} <= set(made)

@@ -253,7 +253,8 @@ class GeneralizedZeroShot(ZeroShotTask):
         """Return AUSUC, the accuracies and H (b,) of each draw, with the carried bias where there is one."""
         columns, seen = outcomes.columns, np.array(outcomes.meta["seen"])
         y, best = columns["true"], (columns["best_seen"], columns["best_unseen"], columns["critical"])
-        parts = {"U": ~seen[y], "S": seen[y]}
+        assert outcomes.domain is not None
+        parts = {"U": ~outcomes.domain, "S": outcomes.domain}
         metrics = {"AUSUC": resampled_ausuc(counts, *best, y, seen)}
         for kind, part in parts.items():
             correct = columns["own"][part] == y[part]

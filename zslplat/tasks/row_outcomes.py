@@ -33,6 +33,14 @@ class RowOutcomes:
         """Return the number of rows."""
         return len(self.columns["row"])
 
+    @property
+    def domain(self) -> np.ndarray | None:
+        """Whether each row is of a class that was seen in training (m,), where rows of both kinds are scored.
+
+        It needs no column: ``meta["seen"]`` says it of every class.
+        """
+        return np.array(self.meta["seen"])[self.columns["true"]] if "seen" in self.meta else None
+
 
 def common_columns(
     row: np.ndarray, true: np.ndarray, predicted: np.ndarray, score: np.ndarray, group: np.ndarray | None
