@@ -211,6 +211,65 @@ class PicklesAPart(Plain):
         self.__dict__.update({**state, "W_": state["W_"].round(1)} if "W_" in state else state)
 
 
+class KeepsAFunction(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S, statistics=statistics)
+        self.map_ = np.tanh
+        return self
+
+    def state(self):
+        return {"W_": self.W_, "map_": self.map_}
+
+
+class KeepsATuple(Plain):
+    def state(self):
+        return {"W_": self.W_, "shape_": self.W_.shape}
+
+
+class HidesItsState(Plain):
+    """What it scores with does not end in an underscore, so that its state lacks it."""
+
+    def fit(self, X, y, S, *, statistics=None):
+        super().fit(X, y, S, statistics=statistics)
+        self.offset = self.W_.mean()
+        return self
+
+    def decision_function(self, X, S, **_):
+        return super().decision_function(X + getattr(self, "offset", 0), S)
+
+
+class RestoresRounded(Plain):
+    def restore(self, state):
+        return super().restore({name: np.asarray(value, dtype=np.float32) for name, value in state.items()})
+
+
+class ForgetsItsParameters(Plain):
+    @classmethod
+    def from_state(cls, parameters, state):
+        return super().from_state({}, state)
+
+
+class KeepsTheRows(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        self.rows_ = X[:10]
+        return super().fit(X, y, S, statistics=statistics)
+
+    def state(self):
+        return {"W_": np.array(self.W_), "rows_": self.rows_}
+
+
+class GivesItself(Plain):
+    def state(self):
+        return {"W_": self.W_}
+
+
+class ShrinksWhenAsked(Plain):
+    def state(self):
+        found = super().state()
+        self.W_ = self.W_ * 0.9
+        return found
+
+
 def that_does(what):
     """Return a method that does something to its process, every time, and keeps it so."""
 
@@ -272,6 +331,9 @@ BROKEN = {
     "shared_settings_are_left_alone": (GlobalRandom, "NumPy's global random state"),
     "nothing_is_printed": (Prints, "prints 'fitting 96 rows"),
     "fitted_state_can_be_copied": (HoldsALock, "copy of the fitted method: TypeError"),
+    "state_is_arrays_and_json": (KeepsAFunction, "map_ is of type ufunc, neither an array nor JSON"),
+    "state_restores_the_method": (HidesItsState, "scores differ once restored from the state"),
+    "state_stands_by_itself": (KeepsTheRows, "rows_ shares memory with the input X"),
 }
 FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
@@ -286,6 +348,12 @@ FURTHER = [
     ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
     ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
+    ("state_is_arrays_and_json", KeepsATuple, "shape_ is of type tuple, neither"),
+    ("state_is_arrays_and_json", HoldsALock, "copy of the fitted method"),
+    ("state_restores_the_method", RestoresRounded, "scores differ once restored"),
+    ("state_restores_the_method", lambda: ForgetsItsParameters(0.5), "not {'lam': 0.5}"),
+    ("state_stands_by_itself", GivesItself, "after its state was taken and overwritten"),
+    ("state_stands_by_itself", ShrinksWhenAsked, "after its state was taken and overwritten"),
 ]
 
 

@@ -143,7 +143,8 @@ class Method(Parameterised, BaseEstimator):
         """Return what was learned, by attribute name, so that :meth:`from_state` makes a method that scores the same.
 
         Every attribute that ends in ``_`` but ``diagnostics_``; ``part_.name`` for a part with a state of its own (see
-        :meth:`restored_parts`). Raises :class:`MethodError` for what is neither an array nor JSON: override then.
+        :meth:`restored_parts`). Arrays are copies: what becomes of the method, or of rows that it keeps, does not
+        change them. Raises :class:`MethodError` for what is neither an array nor JSON: override then.
         """
         found: State = {}
         for name, value in vars(self).items():
@@ -158,7 +159,7 @@ class Method(Parameterised, BaseEstimator):
     def storable(self, name: str, value: Any) -> Any:
         """Return a value that was learned as an array or as JSON holds it; raises :class:`MethodError` for others."""
         if isinstance(value, np.ndarray) and value.dtype != object:
-            return value
+            return np.array(value)
         if isinstance(value, np.generic):
             return value.item() if isinstance(value, np.float64 | np.int64 | np.bool_ | np.str_) else np.asarray(value)
         if value is None or isinstance(value, bool | int | float | str):

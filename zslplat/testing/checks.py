@@ -30,6 +30,7 @@ from zslplat.testing.running import (
     under_pytest,
 )
 from zslplat.testing.selection import SELECTION_CHECKS
+from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.tasks import TASK_CHECKS
 from zslplat.testing.zero_shot import zero_shot_checks
 
@@ -46,7 +47,7 @@ def method_checks(method: Method) -> tuple[Check, ...]:
     exercise_of(method)  # refuses a kind that has no checks
     declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
-    return COMMON_CHECKS + ISOLATION_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
+    return COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
 
 
 def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:
