@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -71,6 +72,12 @@ class Method(Parameterised, BaseEstimator):
     tolerance_reason: ClassVar[str] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
     objective_may_rise: ClassVar[str] = ""
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        found = getattr(cls, "prepare_score", None)
+        if inspect.isfunction(found) and not _takes(found, "statistics"):
+            cls.prepare_score = _without_statistics(found)  # type: ignore[attr-defined]
 
     @property
     def space(self) -> Space:
@@ -199,6 +206,23 @@ class Method(Parameterised, BaseEstimator):
     def diagnostics(self) -> Diagnostics:
         """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
         return getattr(self, "diagnostics_", Diagnostics())
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+def _without_statistics(prepare_score: Callable[..., Arrays]) -> Callable[..., Arrays]:
+    """Return a ``prepare_score`` of version 1.0 of the plugin interface as callers of today call it."""
+
+    def given_statistics(
+        self: Any, *arguments: Any, statistics: Mapping[str, np.ndarray] | None = None, **named: Any
+    ) -> Arrays:
+        return prepare_score(self, *arguments, **named)
+
+    given_statistics.__doc__, given_statistics.__qualname__ = prepare_score.__doc__, prepare_score.__qualname__
+    return given_statistics
 
 
 def _plain(value: Any) -> Any:

@@ -103,10 +103,9 @@ class Coding(Task):
         for suffix in suffixes_of(problem.meta["splits"]):
             X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
             own = copy.deepcopy(method)
-            for prefix, arrays in (
-                ("fit", own.prepare_fit(X, y, space=space)),
-                ("score", own.prepare_score(pool, X, space=space)),
-            ):
+            fitted = own.prepare_fit(X, y, space=space)
+            scored = own.prepare_score(pool, X, space=space, statistics=fitted)
+            for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 

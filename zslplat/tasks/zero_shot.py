@@ -83,10 +83,11 @@ class ZeroShotTask(Task):
         require_kind(type(method), self.kind, self.name)
         inputs = problem.inputs
         S, signature = _signatures(method, inputs, "")
-        prepared = prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
+        fitted = method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature)
+        prepared = prefixed("fit/", fitted)
         for request in _scored_requests(method, problem):
             X, S, signature, _ = _batch(method, problem, request)
-            arrays = copy.deepcopy(method).prepare_score(X, S, space=space, **signature)
+            arrays = copy.deepcopy(method).prepare_score(X, S, space=space, statistics=fitted, **signature)
             prepared |= prefixed(_score_prefix(request), arrays)
         return prepared
 

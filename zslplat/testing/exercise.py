@@ -63,7 +63,7 @@ class ZeroShotExercise(Exercise):
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
         """Return the statistics of fit and of the pool."""
         fit = method.prepare_fit(arrays["X"], arrays["y"], arrays["S"], space=space)
-        score = method.prepare_score(arrays["X_pool"], arrays["S_pool"], space=space)
+        score = method.prepare_score(arrays["X_pool"], arrays["S_pool"], space=space, statistics=fit)
         return prefixed("fit/", fit) | prefixed("score/", score)
 
     def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
@@ -136,7 +136,7 @@ class CodingExercise(Exercise):
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
         """Return the statistics of the training rows and of the pool."""
         fit = method.prepare_fit(arrays["X"], arrays["y"], space=space)
-        score = method.prepare_score(arrays["X_pool"], arrays["X"], space=space)
+        score = method.prepare_score(arrays["X_pool"], arrays["X"], space=space, statistics=fit)
         return prefixed("fit/", fit) | prefixed("score/", score)
 
     def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:

@@ -192,7 +192,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         """Return kernel values between training rows, or the inner products that they follow from."""
         return self._prepared(X, None, space)
 
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the same between rows X that will be scored and the training rows."""
         return self._prepared(X, train, space)
 

@@ -115,7 +115,9 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return the coordinates of rows X (n, ...), those of the largest rank where the rank is searched."""
         if not statistics:
             return {}

@@ -62,8 +62,12 @@ class SLEM(SquareLossMethod):
             values, directions = moments.eigensystem(pool.covariance)
         return {"mean": mean, "values": values, "directions": directions, "count": np.array(count)}
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return the coordinates of rows X (n, d) in the basis of the negatives."""
+        if not statistics:
+            return {}
         return _coordinates(X, statistics["mean"], statistics["directions"])
 
     def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> SLEM:

@@ -51,7 +51,9 @@ class SmoothedESZSL(ESZSL):
         """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
         return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         index, cosine = nearest(X, largest_k(space, "k", self.k))
         return {"row_neighbours": index, "row_cosines": cosine}

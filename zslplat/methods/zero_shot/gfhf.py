@@ -75,7 +75,9 @@ class GFHF(ZeroShotMethod):
             "class_counts": spectral.class_counts(y, len(S)),
         }
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         index, cosine = nearest(X, largest_k(space, "k", self.k))
         return {"row_neighbours": index, "row_cosines": cosine}
