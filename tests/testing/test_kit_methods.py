@@ -7,6 +7,7 @@ import warnings
 import numpy as np
 import pytest
 from kit_toys import LAM, SEED, Plain
+from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
@@ -99,6 +100,26 @@ class PreparesForOneTrial(Plain):
     def prepare_fit(self, X, y, S, *, space):
         found = super().prepare_fit(X, y, S, space=space)
         return {**found, "gram": found["gram"] + self.lam * np.eye(len(found["gram"]))}
+
+
+class PreparesForItsValue(PreparesForOneTrial):
+    """The same for a parameter that is declared as costly: sound."""
+
+    parameters = {"lam": Parameter("ridge", POSITIVE, Real(1e-3, 10, log=True, steps=5))}
+    costly = ("lam",)
+
+    def fit(self, X, y, S, *, statistics=None):
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
+        self.W_ = linalg.solve(statistics["gram"], statistics["cross"], assume_a="pos")
+        return self
+
+
+class CallsCostlyWhatIsNone(Plain):
+    costly = ("gamma",)
+
+
+class CostlyWithoutSteps(Plain):
+    costly = ("lam",)
 
 
 class CountsThreads(Plain):
@@ -337,6 +358,8 @@ BROKEN = {
 }
 FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
+    ("search_ranges_are_legal", CostlyWithoutSteps, "no two trials share a value; give it steps"),
+    ("parameters_are_documented", CallsCostlyWhatIsNone, "gamma is called costly and is no parameter"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
     ("shared_settings_are_left_alone", that_does(sets_folder), "changed: the current folder;"),
@@ -375,6 +398,11 @@ def test_every_check_has_a_method_that_breaks_it():
 def test_check_catches_the_method_that_breaks_it(name, broken, message):
     with pytest.raises((AssertionError, ValueError), match=message):
         ALL[name](broken())
+
+
+def test_what_is_costly_is_prepared_for_each_of_its_values():
+    ALL["prepared_path_equals_direct_path"](PreparesForItsValue())
+    ALL["search_ranges_are_legal"](PreparesForItsValue())
 
 
 @pytest.fixture(autouse=True)

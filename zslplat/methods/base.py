@@ -57,6 +57,9 @@ class Method(Parameterised, BaseEstimator):
     ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
     the method cannot pass, with the reason. The tag ``monotone`` says that the objective which ``diagnostics_`` lists
     never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``.
+    ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
+    prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
+    that value (docs/preparation.md).
     Learned state ends in ``_``.
     """
 
@@ -72,6 +75,7 @@ class Method(Parameterised, BaseEstimator):
     tolerance_reason: ClassVar[str] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
     objective_may_rise: ClassVar[str] = ""
+    costly: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -107,6 +111,16 @@ class Method(Parameterised, BaseEstimator):
         instance = cls(**parameters)
         instance.check_parameters()
         return instance
+
+    @classmethod
+    def prepared_with(cls, space: Space, values: Mapping[str, Any]) -> tuple[dict[str, Any], Space]:
+        """Return what preparation for a trial with these ``values`` is told: those that are costly, the other ranges.
+
+        ``space``: all that is searched. Trials that agree in the former share what is prepared.
+        """
+        costly = [name for name in cls.costly if name in space]
+        told = {name: values[name] for name in costly if name in values}
+        return told, {name: dimension for name, dimension in space.items() if name not in costly}
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain."""

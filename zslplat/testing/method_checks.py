@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
-from zslplat.space import Parameter, is_active
+from zslplat.space import Parameter, Real, is_active
 from zslplat.testing.exercise import exercise_of, first_fit, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
@@ -38,6 +38,8 @@ def parameters_are_documented(method: Method) -> None:
     )
     missing = undocumented(method.parameters)
     assert not missing, f"no description for {', '.join(missing)}"
+    unknown = [name for name in method.costly if name not in domains(method)]
+    assert not unknown, f"{', '.join(unknown)} is called costly and is no parameter"
     for name, parameter in taken.items():
         default = parameter.default
         assert default is not inspect.Parameter.empty, f"{name} has no default"
@@ -86,8 +88,13 @@ def build_refuses_what_is_not_legal(method: Method) -> None:
 
 
 def search_ranges_are_legal(method: Method) -> None:
-    """Ranges have two ends, inside the legal values, and hold the default; every point of the space builds."""
+    """Ranges have two ends inside the legal values, hold the default, have steps where costly; every point builds."""
     check_ranges(method.space, domains(method))
+    for name in method.costly:
+        dimension = method.space.get(name)
+        assert not isinstance(dimension, Real) or dimension.steps, (
+            f"{name} is costly and searched over all of {dimension}, where no two trials share a value; give it steps"
+        )
     plain = type(method).build({})
     for name, dimension in plain.space.items():
         if name in plain.defaults and is_active(dimension, plain.defaults):
@@ -142,8 +149,15 @@ def prepared_path_equals_direct_path(method: Method) -> None:
     exercise = exercise_of(method)
     arrays = exercise.arrays(method)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
-    prepared = exercise.prepare(type(method).build(fixed), arrays, method.space)
-    if not prepared and not exercise.prepare(clone(method), arrays, {}):
+    known: dict[str, Arrays] = {}
+
+    def prepared_for(values: Mapping[str, Any]) -> Arrays:
+        told, space = method.prepared_with(method.space, values)
+        if repr(told) not in known:
+            known[repr(told)] = exercise.prepare(type(method).build({**fixed, **told}), arrays, space)
+        return known[repr(told)]
+
+    if not prepared_for(method.get_params(deep=False)) and not exercise.prepare(clone(method), arrays, {}):
         return  # a method that prepares nothing has one path
     for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
         point = _short(values, method)
@@ -154,7 +168,7 @@ def prepared_path_equals_direct_path(method: Method) -> None:
             continue  # a trial there fails, with its cause; the study goes on
         except Exception as error:
             raise AssertionError(f"{point} raises {type(error).__name__}: {error}") from error
-        with stored(prepared) as (statistics, _):
+        with stored(prepared_for(values)) as (statistics, _):
             through = exercise.apply(type(method).build(values), arrays, statistics)
         assert_close(method, through, direct, f"with prepared statistics, {point}", at_least=SAME)
         own = exercise.prepare(type(method).build(values), arrays, {})
