@@ -10,7 +10,7 @@ loaded where the major version is the same and the minor one at least that. The 
 base class or a promise of the kit changes so that plugins must follow; the minor one when there is more to use.
 
 Version 1.1: ``prepare_score`` of every kind of method is given what ``prepare_fit`` returned, as ``statistics``. A
-method whose ``prepare_score`` does not take it works as before.
+method whose ``prepare_score`` does not take it works as before. ``zslplat.api.PROTOCOLS`` makes the calls of each kind.
 """
 
 from __future__ import annotations

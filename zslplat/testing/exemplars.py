@@ -43,7 +43,7 @@ def similarity_follows_the_rows(method: Method) -> None:
 def order_of_negatives_does_not_matter(method: Method) -> None:
     """Negatives in another order, or in blocks, give the same similarities, within the declared tolerance."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["negatives"]
+    negatives = _EXERCISE.arrays(method)["X"]
     direct = {"similarity": fitted.similarity(fitted.encode(X), fitted.encode(X[:11]))}
     order = np.random.default_rng(9).permutation(len(negatives))
     others: dict[str, Any] = {"in another order": negatives[order], "in blocks": [negatives[:40], negatives[40:]]}
@@ -65,7 +65,7 @@ def a_row_is_most_like_itself(method: Method) -> None:
 def unusable_data_are_refused(method: Method) -> None:
     """NaN among negatives or rows, no negative, and rows of another width are refused with one clear line."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["negatives"]
+    negatives = _EXERCISE.arrays(method)["X"]
     spoilt, spoilt_rows = negatives.copy(), X.copy()
     spoilt[3, 1] = spoilt_rows[2, 0] = np.nan
     fresh: Any = clone(method)
@@ -80,7 +80,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, np.ndarray]:
-    return exercise.fitted(method), _EXERCISE.arrays(method)["X"]
+    return exercise.fitted(method), _EXERCISE.arrays(method)["gallery"]
 
 
 EXEMPLAR_CHECKS: tuple[Check, ...] = (

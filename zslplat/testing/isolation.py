@@ -41,7 +41,7 @@ def rows_around_the_inputs_are_not_seen(method: Method) -> None:
     arrays = exercise.arrays(method)
     direct = direct_outputs(method)
     around: Arrays = dict(arrays)
-    for name in exercise.fitted_on:
+    for name in exercise.protocol.training:
         values = arrays[name]
         outside = values[:7] * 0 + (np.nan if values.dtype.kind == "f" else 10_000)
         around[name] = np.concatenate([outside, values, outside]).astype(values.dtype)[len(outside) : -len(outside)]
