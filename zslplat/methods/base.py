@@ -56,7 +56,8 @@ class Method(Parameterised, BaseEstimator):
     relative deviation that reordering rows or classes, or another number of threads, may cause, with
     ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
     the method cannot pass, with the reason. The tag ``monotone`` says that the objective which ``diagnostics_`` lists
-    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``.
+    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``. The tag
+    ``stationary`` says that ``objective(X, y, S)`` (what of these ``fit`` takes) has no slope at the learned matrices.
     ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).

@@ -18,7 +18,12 @@ from zslplat.testing.exemplars import EXEMPLAR_CHECKS
 from zslplat.testing.exercise import exercise_of
 from zslplat.testing.isolation import ISOLATION_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
-from zslplat.testing.method_checks import COMMON_CHECKS, another_seed_gives_another_result, objective_never_rises
+from zslplat.testing.method_checks import (
+    COMMON_CHECKS,
+    another_seed_gives_another_result,
+    learned_matrices_are_stationary,
+    objective_never_rises,
+)
 from zslplat.testing.running import (
     Check,
     CheckResult,
@@ -46,6 +51,7 @@ def method_checks(method: Method) -> tuple[Check, ...]:
     """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
     exercise_of(method)  # refuses a kind that has no checks
     declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
+    declared += (learned_matrices_are_stationary,) if "stationary" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
     return COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
 

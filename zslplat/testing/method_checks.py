@@ -240,6 +240,33 @@ def objective_never_rises(method: Method) -> None:
             )
 
 
+def learned_matrices_are_stationary(method: Any) -> None:
+    """No small change of a learned matrix lowers objective() of the data of the fit, for methods tagged stationary."""
+    arrays, learned = exercise_of(method).arrays(method), fitted(method)
+    given = [arrays[name] for name in ("X", "y", "S") if name in arrays]
+    names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
+    assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
+    rng = np.random.default_rng(0)
+    for name in names:
+        matrix = np.array(getattr(learned, f"{name}_"), dtype=np.float64)
+        length = float(np.linalg.norm(matrix))
+        for _ in range(5):
+            direction = rng.normal(size=matrix.shape)
+            direction *= 1e-3 * length / np.linalg.norm(direction)
+            at = []
+            for share in (-1, 0, 1):
+                setattr(learned, f"{name}_", matrix + share * direction)
+                at.append(float(learned.objective(*given)))
+            # A parabola through three points: how far its lowest one is, in steps.
+            slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
+            # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
+            assert bend > 0, f"{name}: the objective bends by {bend:.1e} and has no lowest point here"
+            assert abs(slope) <= 1e-2 * bend, (
+                f"{name}: the objective is lower {abs(slope / bend) * 1e-3:.1e} of its size away along a direction"
+            )
+        setattr(learned, f"{name}_", matrix)
+
+
 def domains(method: Any) -> Mapping[str, Parameter]:
     """Return meaning and legal values of all parameters, those of a nested kernel included where they are known."""
     return {**method.parameters, **getattr(method, "domains", {})}

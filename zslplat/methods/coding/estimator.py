@@ -136,7 +136,8 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
 
     A subclass names its ``supervision`` (none, linear, bilinear) and makes its :class:`Scheme`. Fitting raises
     :class:`UsageError` for more atoms than samples and for kernels that do not fit, :class:`MethodError` where every
-    code vanishes.
+    code vanishes. Not tagged ``stationary``: the codes of one row are exact minimisers, with dictionary and classifier
+    as they are, but codes, dictionary and classifier take turns for so many rounds only.
     """
 
     citation = CITATION

@@ -59,7 +59,8 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     Learned: ``landmarks_`` (r, ...), ``map_`` (r, r), ``offset_`` (r,), ``values_`` (r,), ``count_``, ``kernel_``,
     ``lam_`` (absolute).
-    float64 throughout: the scores subtract nearly equal numbers.
+    float64 throughout: the scores subtract nearly equal numbers. Not tagged ``stationary``, for the reason that
+    :class:`~zslplat.methods.exemplars.slem.SLEM` gives.
     """
 
     summary = "square-loss exemplar machines in closed form, any kernel, full or low rank"

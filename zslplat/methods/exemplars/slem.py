@@ -37,6 +37,9 @@ class SLEM(SquareLossMethod):
     that tuning ``lam`` costs the scores alone. ``lam`` is in units of the variance of the negatives, or absolute
     (``scale="absolute"``). ``theta`` weighs the positives, ``scores`` is ``cosine`` or ``raw``. float64 throughout.
 
+    Not tagged ``stationary``: the machines are minimisers, but are made when encodings meet; what is learned describes
+    the negatives and minimises nothing.
+
     Learned: ``mean_`` (d,), ``directions_`` (d, r), ``values_`` (r,), ``count_``, ``lam_`` (absolute).
     """
 

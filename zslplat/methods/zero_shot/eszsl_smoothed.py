@@ -25,11 +25,12 @@ class SmoothedESZSL(ESZSL):
     """ESZSL followed by graph smoothing: the control that tells a joint method's own gain from its graph's.
 
     ``smoothing`` weighs the graph against 1 for a row's own scores; ``temperature`` is in units of the spread of
-    scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a).
+    scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a),
+    stationary in the objective of ESZSL.
     """
 
     summary = "ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)"
-    tags = ("transductive", "graph", "control")
+    tags = ("transductive", "graph", "control", "stationary")
     transductive = True
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
