@@ -14,7 +14,7 @@ from zslplat.errors import UsageError
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.space import POSITIVE, Parameter, Real
-from zslplat.testing import checks_for
+from zslplat.testing import checks_for, run_checks
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.zero_shot import zero_shot_checks
 
@@ -217,6 +217,23 @@ class KeepsGramsByShape(Plain):
         return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
 
 
+class KeepsPreparedGramsByShape(Plain):
+    """The same where statistics are prepared, and sound where the method prepares for itself."""
+
+    grams = {}
+
+    def prepare_fit(self, X, y, S, *, space):
+        return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
+
+    def fit(self, X, y, S, *, statistics=None):
+        return super().fit(X, y, S, statistics=statistics or super().prepare_fit(X, y, S, space={}))
+
+
+class LeavesInFit(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        raise SystemExit(0)
+
+
 class Prints(Plain):
     def fit(self, X, y, S, *, statistics=None):
         print("fitting", len(X), "rows")
@@ -315,6 +332,7 @@ FURTHER = [
     ("shared_settings_are_left_alone", that_does(draws_global_numbers), "changed: NumPy's global random state"),
     ("shared_settings_are_left_alone", that_does(silences_warnings), "changed: the filters of warnings"),
     ("shared_settings_are_left_alone", that_does(limits_threads), "changed: the number of threads"),
+    ("results_do_not_depend_on_data_seen_before", KeepsPreparedGramsByShape, "prepared after those of other data"),
     ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
     ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
@@ -357,6 +375,13 @@ def nothing_stays_changed():
     assert dict(os.environ).keys() - {"PYTEST_CURRENT_TEST"} == environment.keys() - {"PYTEST_CURRENT_TEST"}
     np.seterr(**errors)
     warnings.filters[:] = filters
+
+
+def test_a_method_that_leaves_in_fit_fails_check_by_check_and_ends_nothing():
+    results = {result.check: result for result in run_checks(LeavesInFit())}
+    assert results["outputs_are_finite"].message == "SystemExit: 0"
+    assert results["parameters_are_documented"].state == "passed"
+    assert "SystemExit: 0" in results["results_do_not_depend_on_data_seen_before"].message
 
 
 def test_kind_without_checks_is_refused():

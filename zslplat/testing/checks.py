@@ -37,6 +37,7 @@ from zslplat.testing.running import (
 from zslplat.testing.selection import SELECTION_CHECKS
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.tasks import TASK_CHECKS
+from zslplat.testing.traces import evaluation_leaves_no_traces, loading_leaves_no_traces, protocol_leaves_no_traces
 from zslplat.testing.zero_shot import zero_shot_checks
 
 _CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
@@ -58,15 +59,16 @@ def method_checks(method: Method) -> tuple[Check, ...]:
 
 def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:
     """Return the checks for a kernel, with those of derivatives where it offers them."""
-    return KERNEL_CHECKS + (DERIVATIVE_CHECKS if isinstance(kernel, InnerProductKernel) else ())
+    derived = DERIVATIVE_CHECKS if isinstance(kernel, InnerProductKernel) else ()
+    return (*KERNEL_CHECKS, evaluation_leaves_no_traces, *derived)
 
 
 # Base class, what messages call such a component, and its checks.
 _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
     (Kernel, "a kernel", kernel_checks),
     (Method, "a method", method_checks),
-    (DataSource, "a data source", lambda source: DATASET_CHECKS),
-    (Task, "a task", lambda task: TASK_CHECKS),
+    (DataSource, "a data source", lambda source: (*DATASET_CHECKS, loading_leaves_no_traces)),
+    (Task, "a task", lambda task: (*TASK_CHECKS, protocol_leaves_no_traces)),
 )
 
 
