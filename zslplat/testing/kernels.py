@@ -202,7 +202,7 @@ def kernel_remembers_nothing(kernel: Kernel) -> None:
     near, far = general(kernel, seed=3), general(kernel, 17, seed=4)
     found, alone = kernel(near, far), [kernel(near[i : i + 1], far)[0] for i in range(len(near))]
     assert_same(found, np.array(alone), TIGHT, "k(A, B) after other rows of the same shape against one row at a time")
-    beside, own = kernel.diag(near), [kernel(near[i : i + 1], near[i : i + 1])[0, 0] for i in range(len(near))]
+    beside, own = kernel.diag(near), [kernel.diag(near[i : i + 1])[0] for i in range(len(near))]
     assert_same(beside, np.array(own), TIGHT, "diag(A) after other rows of the same shape against one row at a time")
 
 
