@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pytest
 
 from zslplat.errors import UsageError
@@ -59,6 +60,8 @@ def test_optional_adds_nothing_but_none():
     [
         ("1e-3..1e3:log", None, Real(1e-3, 1e3, log=True)),
         ("-1..1", None, Real(-1, 1)),
+        ("1e-3..1e3:log:7", None, Real(1e-3, 1e3, log=True, steps=7)),
+        ("0..1:5", None, Real(0, 1, steps=5)),
         (" 3 .. 40 ", Integer(1), Integer(3, 40)),
         ("1..20:int", None, Integer(1, 20)),
         ("1..64:log:int", None, Integer(1, 64, log=True)),
@@ -85,6 +88,9 @@ def test_ranges_are_read(text, legal, expected):
         ("1..2..3", None, "write low..high"),
         ("0..1:log", None, "above 0"),
         ("1..2:square", None, "unknown flag 'square'"),
+        ("0..1:1", None, "2 or more"),
+        ("0..1:3:4", None, "give one number of values"),
+        ("1..9:3", Integer(0), "integers have no steps"),
         ("0.5..3", Integer(0), "must be integers"),
         ("0.5..3:int", None, "must be integers"),
         ("-1..1", POSITIVE, "leaves the legal values"),
@@ -101,9 +107,37 @@ def test_ranges_that_make_no_sense_are_refused(text, legal, why):
         parse_range(text, legal)
 
 
-@pytest.mark.parametrize("dimension", [Real(1e-3, 10, log=True), Real(-1, 1), Choice(("a", 1, 2.5))])
+@pytest.mark.parametrize(
+    "dimension", [Real(1e-3, 10, log=True), Real(-1, 1), Real(-1, 1, steps=3), Choice(("a", 1, 2.5))]
+)
 def test_a_range_is_read_as_it_is_written(dimension):
     assert parse_range(str(dimension)) == dimension
+
+
+@pytest.mark.parametrize(
+    "dimension", [Real(1e-3, 1e3, log=True, steps=13), Real(-1, 3, steps=9), Real(0.1, 7, steps=2)]
+)
+def test_a_number_goes_to_the_nearest_step_of_its_range(dimension):
+    ends = (dimension.low, dimension.high)
+    spaced = np.geomspace(*ends, dimension.steps) if dimension.log else np.linspace(*ends, dimension.steps)
+    scale = np.log if dimension.log else np.asarray
+    for share in np.linspace(0, 1, 97):
+        between = (
+            dimension.low * (dimension.high / dimension.low) ** share
+            if dimension.log
+            else np.interp(share, (0, 1), ends)
+        )
+        number = float(between)
+        found = dimension.on_step(number)
+        assert dimension.on_step(found) == found
+        assert dimension.contains(found)
+        assert abs(scale(found) - scale(number)) <= abs(scale(spaced) - scale(number)).min() + 1e-5
+    assert {dimension.on_step(float(value)) for value in ends} == set(ends)
+    assert len({dimension.on_step(float(value)) for value in spaced}) == dimension.steps
+
+
+def test_a_range_without_steps_takes_every_number():
+    assert Real(1e-3, 1e3, log=True).on_step(0.1234567891) == 0.1234567891
 
 
 def test_conditions_must_all_hold():

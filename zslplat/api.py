@@ -13,6 +13,7 @@ from zslplat.methods.base import Diagnostics, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.kernel_parameter import KernelMethod
+from zslplat.methods.protocols import PROTOCOLS, Protocol
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import (
@@ -37,6 +38,7 @@ __all__ = [
     "BOOLEAN",
     "NON_NEGATIVE",
     "POSITIVE",
+    "PROTOCOLS",
     "Choice",
     "ClassFold",
     "CodingMethod",
@@ -65,6 +67,7 @@ __all__ = [
     "PluginError",
     "Preprocessing",
     "Problem",
+    "Protocol",
     "RadialForm",
     "RadialKernel",
     "Real",

@@ -7,7 +7,10 @@ in the group ``zslplat.commands``.
 
 A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.2"``: then it is
 loaded where the major version is the same and the minor one at least that. The major version changes when a hook, a
-base class or a promise of the kit changes so that plugins must follow.
+base class or a promise of the kit changes so that plugins must follow; the minor one when there is more to use.
+
+Version 1.1: ``prepare_score`` of every kind of method is given what ``prepare_fit`` returned, as ``statistics``. A
+method whose ``prepare_score`` does not take it works as before. ``zslplat.api.PROTOCOLS`` makes the calls of each kind.
 """
 
 from __future__ import annotations
@@ -17,7 +20,7 @@ from typing import Any
 
 import pluggy
 
-API_VERSION = "1.0"
+API_VERSION = "1.1"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")

@@ -28,7 +28,9 @@ from zslplat.spec import Spec, parse_value
 class Real:
     """The real numbers in [low, high]; ``log`` searches them on a logarithmic scale; ``open_low`` excludes low.
 
-    With a ``unit`` (``*median``, say) it holds multiples of that unit, as texts such as ``0.7*median``.
+    With a ``unit`` (``*median``, say) it holds multiples of that unit, as texts such as ``0.7*median``. A range with
+    ``steps`` is searched on so many values, evenly spaced on its scale from low to high, so that trials share them; a
+    default between two of them is tried as it is.
     """
 
     low: float = -math.inf
@@ -37,6 +39,7 @@ class Real:
     open_low: bool = False
     when: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     unit: str = ""
+    steps: int = 0
 
     def contains(self, value: Any) -> bool:
         """Tell whether ``value`` is a finite number (not a bool) inside the interval, or such a multiple."""
@@ -58,8 +61,21 @@ class Real:
         """Return the value at a place on the axis: the number itself, or that multiple of the unit."""
         return write_multiple(number, self.unit) if self.unit else number
 
+    def on_step(self, number: float) -> float:
+        """Return the place on the axis that is searched in place of ``number``: the nearest step, where there are."""
+        if not self.steps:
+            return number
+        scale, back = (math.log, math.exp) if self.log else (float, float)
+        low, high = scale(self.low), scale(self.high)
+        step = round((scale(number) - low) / (high - low) * (self.steps - 1))
+        if step in (0, self.steps - 1):
+            return self.high if step else self.low
+        # Six digits, so that a value can be read and given again.
+        return float(f"{back(low + step / (self.steps - 1) * (high - low)):.6g}")
+
     def __str__(self) -> str:
-        return _interval(self.low, self.high, self.open_low, self.unit) + (":log" if self.log else "")
+        flags = (":log" if self.log else "") + (f":{self.steps}" if self.steps else "")
+        return _interval(self.low, self.high, self.open_low, self.unit) + flags
 
 
 @dataclass(frozen=True)
@@ -257,8 +273,10 @@ def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
     return all(values.get(other) in allowed for other, allowed in dimension.when.items())
 
 
-RANGE_FORMS = "write low..high (1..20), low..high:log (1e-3..1e3:log), low..high:int or a|b|c"
-_RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z]+)*)\s*$")
+RANGE_FORMS = (
+    "write low..high (1..20), low..high:log (1e-3..1e3:log), low..high:log:15 for 15 values, low..high:int or a|b|c"
+)
+_RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z0-9]+)*)\s*$")
 
 
 def parse_range(text: str, legal: Domain | None = None) -> Range:
@@ -277,6 +295,11 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
         if unit != other:
             raise UsageError(f"range {text!r}: give both ends in the same unit, for example 0.1*median..10*median:log")
         flags = {flag for flag in match["flags"].split(":") if flag}
+        counts = {flag for flag in flags if flag.isdecimal()}
+        steps = int(max(counts, default="0", key=int))
+        flags -= counts
+        if len(counts) > 1 or (counts and steps < 2):
+            raise UsageError(f"range {text!r}: give one number of values, 2 or more; {RANGE_FORMS}")
         if flags - {"log", "int"}:
             raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; {RANGE_FORMS}")
         if not low < high or not (math.isfinite(low) and math.isfinite(high)):
@@ -286,11 +309,13 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
         if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
             raise UsageError(f"range {text!r}: the ends of a range of integers must be integers; {RANGE_FORMS}")
         if "int" in flags or isinstance(core, Integer):
+            if steps:
+                raise UsageError(f"range {text!r}: integers have no steps; list those to search, for example 1|5|25")
             if unit:
                 raise UsageError(f"range {text!r}: integers have no unit; write low..high, for example 1..20")
             result = Integer(int(low), int(high), log="log" in flags)
         else:
-            result = Real(low, high, log="log" in flags, unit=unit)
+            result = Real(low, high, log="log" in flags, unit=unit, steps=steps)
         ends: tuple[Any, ...] = (
             (result.value(low), result.value(high)) if isinstance(result, Real) else (result.low, result.high)
         )

@@ -76,7 +76,7 @@ def test_new_refuses_a_wrong_request_in_one_line(program):
 def test_check_of_a_plugin_that_keeps_its_promises_succeeds(program, arccos):
     done = program("plugins", "check", "zslplat_arccos", PYTHONPATH=arccos)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "23 checks, none failed" in done.stdout
+    assert "24 checks, none failed" in done.stdout
     assert "kernel arc-cosine" in done.stdout
 
 
@@ -90,7 +90,7 @@ def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(program, breaker):
     assert "eigenvalue" in failed["gram_is_positive_semidefinite_as_declared"]
     table = program("plugins", "check", "zslplat-breaker", PYTHONPATH=breaker)
     assert table.returncode == 1
-    assert "1 of 23 checks failed" in table.stdout
+    assert "1 of 24 checks failed" in table.stdout
 
 
 def test_check_of_an_unknown_distribution_lists_near_ones(program, breaker):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import inspect
+
 import numpy as np
 import pytest
 
 from zslplat.registry import component, names
 from zslplat.testing.exercise import exercise_of
-from zslplat.testing.method_checks import objective_never_rises
+from zslplat.testing.method_checks import learned_matrices_are_stationary, objective_never_rises
 
 BUILT_IN = [name for name in names("methods") if component("methods", name).__module__.startswith("zslplat.")]
 MONOTONE = [name for name in BUILT_IN if "monotone" in component("methods", name).tags]
@@ -21,6 +23,34 @@ def test_method_that_lists_an_objective_says_whether_it_may_rise(name):
     exercise.apply(method, exercise.arrays(method))
     if any(series.startswith("objective") for series in method.diagnostics.series):
         assert "monotone" in method.tags or method.objective_may_rise
+
+
+@pytest.mark.filterwarnings("ignore::zslplat.errors.OutcomeWarning")
+@pytest.mark.parametrize("name", BUILT_IN)
+def test_method_with_an_objective_is_stationary_or_says_why_not(name):
+    cls = component("methods", name)
+    method = cls()
+    exercise = exercise_of(method)
+    exercise.apply(method, exercise.arrays(method))
+    lists = any(series.startswith("objective") for series in method.diagnostics.series)
+    if lists or hasattr(method, "objective") or "closed form" in method.tags:
+        told = any("Not tagged ``stationary``" in (inspect.getdoc(base) or "") for base in cls.__mro__)
+        assert ("stationary" in method.tags) != told
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        ("eszsl", {"labels": "signed", "alpha": 0.01, "gamma": 20.0}),
+        ("eszsl", {"scale": "absolute"}),
+        ("sae", {"lam": 1e-3}),
+        ("sae", {"lam": 1e4}),
+        ("ridge-prototypes", {"alpha": 1e-3}),
+        ("gfhf", {"alpha": 100.0}),
+    ],
+)
+def test_closed_forms_are_stationary_in_other_settings(name, parameters):
+    learned_matrices_are_stationary(component("methods", name).build(parameters))
 
 
 @pytest.mark.filterwarnings("ignore::zslplat.errors.OutcomeWarning")

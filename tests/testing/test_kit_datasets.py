@@ -168,6 +168,11 @@ FURTHER = [
         giving(X=with_feature(GOOD.y % 2), y=np.eye(2, dtype=int)[GOOD.y % 2], class_names=("a", "b")),
         "feature 4 has one value per class",
     ),
+    (
+        "labels_are_not_among_the_features",
+        giving(X=with_feature(5 - 2.5 * (GOOD.y % 2)), y=np.eye(2, dtype=int)[GOOD.y % 2], class_names=("a", "b")),
+        "feature 4 has one value per class",
+    ),
     ("loading_twice_gives_the_same", GlobalRandom, "global random state"),
     ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 40])}), "holds row 40 of 40"),
     ("splits_are_disjoint_rows", giving(splits={"train": np.array([0, 0])}), "a row twice"),

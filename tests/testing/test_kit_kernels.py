@@ -119,6 +119,20 @@ class Remembers(GramOnly):
         return A @ B.T / self.scale
 
 
+class KeepsGramsByShape(GramOnly):
+    grams = {}
+
+    def evaluate(self, A, B):
+        return self.grams.setdefault((A.shape, B.shape, A.dtype, B.dtype), A @ B.T)
+
+
+class KeepsDiagonalsByShape(GramOnly):
+    diagonals = {}
+
+    def diag(self, X):
+        return self.diagonals.setdefault((X.shape, X.dtype), super().diag(X))
+
+
 class LeavesOpen(Sound):
     parameters = {"sigma": Parameter("radius", Scaled(POSITIVE, "*median"))}
 
@@ -236,6 +250,14 @@ def test_check_catches_the_kernel_that_breaks_it(name):
 @pytest.mark.parametrize("kernel", [Sound(), Sound(0.3), GramOnly()], ids=str)
 def test_sound_kernels_pass_every_check(kernel):
     assert [r for r in run_checks(kernel) if r.state != "passed"] == []
+
+
+@pytest.mark.parametrize(
+    ("kernel", "what"), [(KeepsGramsByShape, "k\\(A, B\\)"), (KeepsDiagonalsByShape, "diag\\(A\\)")]
+)
+def test_a_kernel_that_takes_equal_shapes_for_equal_data_is_caught(kernel, what):
+    with pytest.raises(AssertionError, match=what + " after other rows of the same shape"):
+        ALL["kernel_remembers_nothing"](kernel())
 
 
 def test_partial_by_an_integer_is_caught():

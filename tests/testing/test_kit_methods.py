@@ -7,13 +7,15 @@ import warnings
 import numpy as np
 import pytest
 from kit_toys import LAM, SEED, Plain
+from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.space import POSITIVE, Parameter, Real
-from zslplat.testing import checks_for
+from zslplat.testing import checks_for, run_checks
+from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.zero_shot import zero_shot_checks
 
 
@@ -101,6 +103,26 @@ class PreparesForOneTrial(Plain):
         return {**found, "gram": found["gram"] + self.lam * np.eye(len(found["gram"]))}
 
 
+class PreparesForItsValue(PreparesForOneTrial):
+    """The same for a parameter that is declared as costly: sound."""
+
+    parameters = {"lam": Parameter("ridge", POSITIVE, Real(1e-3, 10, log=True, steps=5))}
+    costly = ("lam",)
+
+    def fit(self, X, y, S, *, statistics=None):
+        statistics = statistics or self.prepare_fit(X, y, S, space={})
+        self.W_ = linalg.solve(statistics["gram"], statistics["cross"], assume_a="pos")
+        return self
+
+
+class CallsCostlyWhatIsNone(Plain):
+    costly = ("gamma",)
+
+
+class CostlyWithoutSteps(Plain):
+    costly = ("lam",)
+
+
 class CountsThreads(Plain):
     def decision_function(self, X, S, **_):
         return super().decision_function(X, S) * (1 + 1e-3 * sum(info["num_threads"] for info in threadpool_info()))
@@ -123,6 +145,13 @@ class Rises(Plain):
     def fit(self, X, y, S, *, statistics=None):
         self.diagnostics_ = Diagnostics(series={"objective": [3.0, 2.0, 2.001, 1.0]})
         return super().fit(X, y, S, statistics=statistics)
+
+
+class OtherObjective(Plain):
+    tags = ("stationary",)
+
+    def objective(self, X, y, S):
+        return float(((X @ self.W_ - S[y]) ** 2).sum() + 2 * self.lam * (self.W_**2).sum())
 
 
 class ChangesInput(Plain):
@@ -186,6 +215,23 @@ class KeepsGramsByShape(Plain):
     def prepare_fit(self, X, y, S, *, space):
         check_fit_inputs(X, y, S)
         return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
+
+
+class KeepsPreparedGramsByShape(Plain):
+    """The same where statistics are prepared, and sound where the method prepares for itself."""
+
+    grams = {}
+
+    def prepare_fit(self, X, y, S, *, space):
+        return self.grams.setdefault(X.shape, super().prepare_fit(X, y, S, space=space))
+
+    def fit(self, X, y, S, *, statistics=None):
+        return super().fit(X, y, S, statistics=statistics or super().prepare_fit(X, y, S, space={}))
+
+
+class LeavesInFit(Plain):
+    def fit(self, X, y, S, *, statistics=None):
+        raise SystemExit(0)
 
 
 class Prints(Plain):
@@ -263,6 +309,7 @@ BROKEN = {
     "matrices_survive_storage": (MatrixOfObjects, "of type object"),
     "diagnostics_are_finite_numbers": (BadDiagnostics, "rank=nan"),
     "objective_never_rises": (Rises, "rises from 2 to 2.001 at iteration 2"),
+    "learned_matrices_are_stationary": (OtherObjective, "objective is lower"),
     "inputs_are_not_changed": (ChangesInput, "X was changed"),
     "read_only_memory_maps_are_accepted": (NeedsWritable, "read-only"),
     "rows_around_the_inputs_are_not_seen": (LooksAround, "other rows around"),
@@ -275,6 +322,8 @@ BROKEN = {
 }
 FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
+    ("search_ranges_are_legal", CostlyWithoutSteps, "no two trials share a value; give it steps"),
+    ("parameters_are_documented", CallsCostlyWhatIsNone, "gamma is called costly and is no parameter"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
     ("shared_settings_are_left_alone", that_does(sets_folder), "changed: the current folder;"),
@@ -283,6 +332,7 @@ FURTHER = [
     ("shared_settings_are_left_alone", that_does(draws_global_numbers), "changed: NumPy's global random state"),
     ("shared_settings_are_left_alone", that_does(silences_warnings), "changed: the filters of warnings"),
     ("shared_settings_are_left_alone", that_does(limits_threads), "changed: the number of threads"),
+    ("results_do_not_depend_on_data_seen_before", KeepsPreparedGramsByShape, "prepared after those of other data"),
     ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
     ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
@@ -292,11 +342,11 @@ FURTHER = [
 class Everything(SeedWithoutEffect):
     """Declares all that brings further checks."""
 
-    tags = ("monotone",)
+    tags = ("monotone", "stationary")
 
 
 OF_ITS_KIND = zero_shot_checks(Everything())
-ALL = {check.__name__: check for check in checks_for(Everything()) if check not in OF_ITS_KIND}
+ALL = {check.__name__: check for check in checks_for(Everything()) if check not in OF_ITS_KIND + STATE_CHECKS}
 
 
 def test_every_check_has_a_method_that_breaks_it():
@@ -307,6 +357,11 @@ def test_every_check_has_a_method_that_breaks_it():
 def test_check_catches_the_method_that_breaks_it(name, broken, message):
     with pytest.raises((AssertionError, ValueError), match=message):
         ALL[name](broken())
+
+
+def test_what_is_costly_is_prepared_for_each_of_its_values():
+    ALL["prepared_path_equals_direct_path"](PreparesForItsValue())
+    ALL["search_ranges_are_legal"](PreparesForItsValue())
 
 
 @pytest.fixture(autouse=True)
@@ -320,6 +375,13 @@ def nothing_stays_changed():
     assert dict(os.environ).keys() - {"PYTEST_CURRENT_TEST"} == environment.keys() - {"PYTEST_CURRENT_TEST"}
     np.seterr(**errors)
     warnings.filters[:] = filters
+
+
+def test_a_method_that_leaves_in_fit_fails_check_by_check_and_ends_nothing():
+    results = {result.check: result for result in run_checks(LeavesInFit())}
+    assert results["outputs_are_finite"].message == "SystemExit: 0"
+    assert results["parameters_are_documented"].state == "passed"
+    assert "SystemExit: 0" in results["results_do_not_depend_on_data_seen_before"].message
 
 
 def test_kind_without_checks_is_refused():

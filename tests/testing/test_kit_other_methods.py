@@ -92,16 +92,6 @@ class Unlike(Cosine):
         return -super().similarity(A, B)
 
 
-class HidesItsState(Cosine):
-    def fit(self, negatives, *, statistics=None):
-        super().fit(negatives)
-        self.offset = self.mean_ + 0.1
-        return self
-
-    def encode(self, X, *, statistics=None):
-        return super().encode(X - getattr(self, "offset", 0))
-
-
 class TakesAnything(ExemplarMethod):
     """Cosine without any look at what it is given."""
 
@@ -126,7 +116,6 @@ EXEMPLARS = {
     "similarity_follows_the_rows": (CentresTheBatch, "rows in another order"),
     "order_of_negatives_does_not_matter": (FirstNegatives, "with negatives in another order"),
     "a_row_is_most_like_itself": (Unlike, "only 0%"),
-    "state_restores_the_method": (HidesItsState, "restored"),
     "unusable_data_are_refused": (TakesAnything, "is accepted"),
 }
 

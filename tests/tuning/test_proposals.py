@@ -88,6 +88,18 @@ def test_trial_0_tries_the_defaults_each_where_its_range_holds_it():
     assert incomplete["lam"] == 1.0
 
 
+@pytest.mark.parametrize("sampler", ["tpe", "random", "grid"])
+def test_a_range_with_steps_is_searched_on_them_and_trial_0_keeps_its_default(sampler):
+    stepped = Real(1e-2, 1e2, log=True, steps=5)
+    space = {"lam": stepped, "k": Integer(1, 64, log=True), "kernel": Choice(("a", "b"))}
+    defaults = {"lam": 0.37, "k": 10, "kernel": "a"}
+    tried = [trial.parameters["lam"] for trial in play(5, sampler=sampler, space=space, defaults=defaults)]
+    if sampler != "grid":
+        assert tried.pop(0) == 0.37
+    assert {stepped.on_step(value) for value in tried} == set(tried)
+    assert 3 <= len(set(tried)) <= 5
+
+
 def test_values_in_units_of_the_data_stay_in_them():
     space = {"sigma": Real(0.1, 10, log=True, unit="*median"), "c": Real(0, 2, unit="/square")}
     trials = []

@@ -22,7 +22,7 @@ from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, Setting
-from zslplat.evaluation.wanted import EvaluateJob, Place
+from zslplat.evaluation.wanted import EvaluateJob, Place, PrepareJob
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of
@@ -33,7 +33,8 @@ from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
 from zslplat.space import Space
 
-Problems = Sequence[tuple[Path, Path]]
+# Problems with their statistics; without, where these are prepared for each value of what is costly.
+Problems = Sequence[tuple[Path, Path | None]]
 ALL_BYTES = 2**40  # of matrices: no bound
 # What a record holds of the evaluation itself; the rest says who asked for it, and when.
 _EVALUATED = (
@@ -84,6 +85,7 @@ class Session:
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self._workers: Workers | None = None
+        self._by_value: dict[Path, Space] = {}  # problems whose statistics wait for the values of a trial
         self._at_work = ExitStack()
         self._recorded: dict[str, tuple[str, dict[str, Any]]] | None = None
 
@@ -112,14 +114,19 @@ class Session:
     def prepared(
         self, split: str, space: Space | None = None, while_waiting: Callable[[], None] | None = None
     ) -> Problems:
-        """Return the problems of a split, each with the method's statistics for it, made now where they are missing."""
+        """Return the problems of a split, each with the method's statistics for it, made now where they are missing.
+
+        Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
+        """
         bench, name = self.bench, self.setting.method.name
         if not bench.made(split):
             self._pool.warm_up()
         problems = bench.problems(split)
+        if set(bench.method_class.costly) & set(space or {}):
+            self._by_value |= dict.fromkeys(problems, space or {})
+            return [(problem, None) for problem in problems]
         jobs = [bench.preparation(problem, space or {}) for problem in problems]
-        missing = [job for job in jobs if not bench.cache.has(job.target)]
-        bench.counts["statistics cached"] += len(jobs) - len(missing)
+        missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
             for answer in self._pool.run(missing, Limits(), while_waiting=while_waiting):
@@ -160,6 +167,13 @@ class Session:
                 self._remember(request, answer.result or {})
             on_answer(waiting[place], answer)
 
+        if self._by_value and waiting:
+            # A value that cannot be prepared for fails its trials, and no others.
+            failed = self._prepare_values([requests[p] for p in waiting], problems, limits, deadline)
+            places = [place for place in range(len(waiting)) if place not in failed]
+            for place, answer in failed.items():
+                answered(place, answer)
+            waiting = [waiting[place] for place in places]
         jobs = [self._job(requests[position], problems) for position in waiting]
         if jobs or while_waiting is not None:
             self._pool.run(jobs, limits, on_answer=answered, while_waiting=while_waiting, deadline=deadline)
@@ -171,6 +185,40 @@ class Session:
             f"prepared once: {counts['problems']} problems, {counts['statistics']} statistics; "
             f"found in the cache: {counts['problems cached']} problems, {counts['statistics cached']} statistics"
         )
+
+    def _missing(self, jobs: Sequence[PrepareJob]) -> list[PrepareJob]:
+        """Return those whose statistics are not in the cache, each once."""
+        cache = self.bench.cache
+        missing = {job.target: job for job in jobs if not cache.has(job.target)}
+        self.bench.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
+        return list(missing.values())
+
+    def _prepare_values(
+        self, requests: Sequence[Request], problems: Problems, limits: Limits, deadline: float | None
+    ) -> dict[int, Answer]:
+        """Make what is missing of the statistics for the values of these requests; return who cannot have his."""
+        waiting = [problem for problem, _ in problems if problem in self._by_value]
+        wanted = [[self._preparation(request, problem) for problem in waiting] for request in requests]
+        missing = self._missing([job for jobs in wanted for job in jobs])
+        if missing:
+            self.reporter.stage(f"preparing statistics of {self.setting.method.name} for new values")
+        answers = self._pool.run(missing, limits, deadline=deadline) if missing else []
+        self.bench.counts["statistics"] += sum(answer.result is not None for answer in answers)
+        failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
+        return {
+            place: next(failed[job.target] for job in jobs if job.target in failed)
+            for place, jobs in enumerate(wanted)
+            if any(job.target in failed for job in jobs)
+        }
+
+    def _preparation(self, request: Request, problem: Path) -> PrepareJob:
+        return self.bench.preparation(problem, self._by_value[problem], request.parameters)
+
+    def _entry_name(self, request: Request, problem: Path, statistics: Path | None) -> str | None:
+        """Return the key of the statistics that a request has for a problem."""
+        if problem in self._by_value:
+            return self._preparation(request, problem).target
+        return statistics.name if statistics else None
 
     @property
     def _pool(self) -> Workers:
@@ -186,7 +234,9 @@ class Session:
             parameters={**self.setting.method.parameters, **request.parameters},
             seed=int(setting.method_seed or 0),
             task=str(setting.task),
-            problems=tuple((problem.name, statistics.name) for problem, statistics in problems),
+            problems=tuple(
+                (problem.name, self._entry_name(request, problem, statistics)) for problem, statistics in problems
+            ),
             thresholds=request.thresholds,
             carried=dict(setting.carried),
             full=request.describe,

@@ -158,9 +158,13 @@ class Workbench:
         loaded = [("", self._loaded)]
         return entries_of(loaded + [(entry["name"], entry.get("warned", [])) for entry in built])
 
-    def preparation(self, problem: Path, space: Space) -> PrepareJob:
-        """Return the job that computes the statistics for a problem; its target may exist already."""
-        fixed = dict(self.setting.method.parameters)
+    def preparation(self, problem: Path, space: Space, values: Mapping[str, Any] | None = None) -> PrepareJob:
+        """Return the job that computes the statistics for a problem; its target may exist already.
+
+        ``values`` of a trial matter where some of them are costly: see :class:`~zslplat.methods.base.Method`.
+        """
+        told, space = self.method_class.prepared_with(space, values or {})
+        fixed = {**self.setting.method.parameters, **told}
         # Kernels that are searched prepare, too.
         searched = {name: " ".join(map(format_value, getattr(space[name], "values", ()))) for name in space}
         key = key_of(
@@ -170,7 +174,7 @@ class Workbench:
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
             str(self.setting.task),
-            self.code(searched),
+            self.code({**searched, **told}),
         )
         return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem.name, key)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -55,7 +56,11 @@ class Method(Parameterised, BaseEstimator):
     relative deviation that reordering rows or classes, or another number of threads, may cause, with
     ``tolerance_reason`` saying why it is not tighter. ``expected_failures`` names checks of the conformance kit that
     the method cannot pass, with the reason. The tag ``monotone`` says that the objective which ``diagnostics_`` lists
-    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``.
+    never rises (the kit looks); a method that lists one that may rise says why in ``objective_may_rise``. The tag
+    ``stationary`` says that ``objective(X, y, S)`` (what of these ``fit`` takes) has no slope at the learned matrices.
+    ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
+    prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
+    that value (docs/preparation.md).
     Learned state ends in ``_``.
     """
 
@@ -71,6 +76,13 @@ class Method(Parameterised, BaseEstimator):
     tolerance_reason: ClassVar[str] = ""
     expected_failures: ClassVar[Mapping[str, str]] = {}
     objective_may_rise: ClassVar[str] = ""
+    costly: ClassVar[tuple[str, ...]] = ()
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        found = getattr(cls, "prepare_score", None)
+        if inspect.isfunction(found) and not _takes(found, "statistics"):
+            cls.prepare_score = _without_statistics(found)  # type: ignore[attr-defined]
 
     @property
     def space(self) -> Space:
@@ -100,6 +112,16 @@ class Method(Parameterised, BaseEstimator):
         instance = cls(**parameters)
         instance.check_parameters()
         return instance
+
+    @classmethod
+    def prepared_with(cls, space: Space, values: Mapping[str, Any]) -> tuple[dict[str, Any], Space]:
+        """Return what preparation for a trial with these ``values`` is told: those that are costly, the other ranges.
+
+        ``space``: all that is searched. Trials that agree in the former share what is prepared.
+        """
+        costly = [name for name in cls.costly if name in space]
+        told = {name: values[name] for name in costly if name in values}
+        return told, {name: dimension for name, dimension in space.items() if name not in costly}
 
     def check_parameters(self) -> None:
         """Raise :class:`UsageError` for a parameter outside its legal domain."""
@@ -143,7 +165,8 @@ class Method(Parameterised, BaseEstimator):
         """Return what was learned, by attribute name, so that :meth:`from_state` makes a method that scores the same.
 
         Every attribute that ends in ``_`` but ``diagnostics_``; ``part_.name`` for a part with a state of its own (see
-        :meth:`restored_parts`). Raises :class:`MethodError` for what is neither an array nor JSON: override then.
+        :meth:`restored_parts`). Arrays are copies: what becomes of the method, or of rows that it keeps, does not
+        change them. Raises :class:`MethodError` for what is neither an array nor JSON: override then.
         """
         found: State = {}
         for name, value in vars(self).items():
@@ -158,7 +181,7 @@ class Method(Parameterised, BaseEstimator):
     def storable(self, name: str, value: Any) -> Any:
         """Return a value that was learned as an array or as JSON holds it; raises :class:`MethodError` for others."""
         if isinstance(value, np.ndarray) and value.dtype != object:
-            return value
+            return np.array(value)
         if isinstance(value, np.generic):
             return value.item() if isinstance(value, np.float64 | np.int64 | np.bool_ | np.str_) else np.asarray(value)
         if value is None or isinstance(value, bool | int | float | str):
@@ -198,6 +221,23 @@ class Method(Parameterised, BaseEstimator):
     def diagnostics(self) -> Diagnostics:
         """What the last fit reported of itself (``diagnostics_``), empty where a method reports nothing."""
         return getattr(self, "diagnostics_", Diagnostics())
+
+
+def _takes(function: Callable[..., Any], name: str) -> bool:
+    parameters = inspect.signature(function).parameters
+    return name in parameters or any(p.kind is inspect.Parameter.VAR_KEYWORD for p in parameters.values())
+
+
+def _without_statistics(prepare_score: Callable[..., Arrays]) -> Callable[..., Arrays]:
+    """Return a ``prepare_score`` of version 1.0 of the plugin interface as callers of today call it."""
+
+    def given_statistics(
+        self: Any, *arguments: Any, statistics: Mapping[str, np.ndarray] | None = None, **named: Any
+    ) -> Arrays:
+        return prepare_score(self, *arguments, **named)
+
+    given_statistics.__doc__, given_statistics.__qualname__ = prepare_score.__doc__, prepare_score.__qualname__
+    return given_statistics
 
 
 def _plain(value: Any) -> Any:

@@ -113,7 +113,7 @@ def _values(kind: str, name: str, registry: Registry, commands: Collection[str])
         "group": described.group,
         "target": module if described.group == GROUP else f"{module}.{file}:{file}",
         "dependencies": ", ".join(f'"{need}"' for need in (*described.needs, bounds)),
-        "api": API_VERSION.split(".")[0],
+        "api": API_VERSION,
         "year": str(datetime.date.today().year),
         "usage": Template(described.usage).substitute(name=name, variable=variable),
     }

@@ -22,6 +22,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
+from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.degenerate import look_at_scores
 from zslplat.metrics.ranking import class_rankings, mean_average_precision
@@ -34,6 +35,8 @@ from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
+
+CALLS = CodingProtocol()
 
 
 class Coding(Task):
@@ -101,12 +104,11 @@ class Coding(Task):
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
         for suffix in suffixes_of(problem.meta["splits"]):
-            X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
+            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             own = copy.deepcopy(method)
-            for prefix, arrays in (
-                ("fit", own.prepare_fit(X, y, space=space)),
-                ("score", own.prepare_score(pool, X, space=space)),
-            ):
+            fitted = CALLS.prepare_fit(own, inputs, space)
+            scored = CALLS.prepare_score(own, inputs, space, fitted)
+            for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
 
@@ -119,12 +121,12 @@ class Coding(Task):
         outputs: Arrays = {}
         # The last fit is that of the first split, so that its matrices are the ones that are logged.
         for suffix in reversed(suffixes_of(problem.meta["splits"])):
-            X, y, pool = (problem.inputs[name + suffix] for name in ("X", "y", "X_pool"))
+            inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             # Rows that are scored in one split have their labels in another.
             own = copy.deepcopy(method) if suffix else method
-            own.fit(X, y, statistics=selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(own.decision_function(pool, statistics=selected(f"score{suffix}/", statistics)))
-            expected = (len(pool), len(problem.meta["classes"]))
+            CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
+            scores = np.asarray(CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"])
+            expected = (len(inputs["X_pool"]), len(problem.meta["classes"]))
             if scores.shape != expected or not np.isfinite(scores).all():
                 raise MethodError(
                     f"{known_as(type(method))} returned scores of shape {scores.shape}, finite: "

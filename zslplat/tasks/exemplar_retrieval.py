@@ -26,6 +26,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
 from zslplat.methods.exemplars.frozen_steps import freeze
+from zslplat.methods.protocols import ExemplarProtocol
 from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
 from zslplat.registry import known_as
@@ -36,6 +37,8 @@ from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.predictions import confusion, predictions_table
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.splits import class_folds, fold_rows, split_rows
+
+CALLS = ExemplarProtocol()
 
 SCORES = "similarity"
 
@@ -115,8 +118,9 @@ class ExemplarRetrieval(Task):
         prepared: Arrays = {}
         for suffix in suffixes_of(problem.meta["draws"]):
             own = copy.deepcopy(method)
-            fitted = own.prepare_fit(problem.inputs[f"X{suffix}"], space=space)
-            scored = own.prepare_score(problem.inputs[f"gallery{suffix}"], space=space, statistics=fitted)
+            inputs = {name: problem.inputs[name + suffix] for name in ("X", "gallery")}
+            fitted = CALLS.prepare_fit(own, inputs, space)
+            scored = CALLS.prepare_score(own, inputs, space, fitted)
             for prefix, arrays in (("fit", fitted), ("score", scored)):
                 prepared |= prefixed(f"{prefix}{suffix}/", arrays)
         return prepared
@@ -127,13 +131,12 @@ class ExemplarRetrieval(Task):
         outputs: Arrays = {}
         # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
         for suffix in reversed(suffixes_of(problem.meta["draws"])):
-            X, gallery = (problem.inputs[name + suffix] for name in ("X", "gallery"))
-            queries = problem.truth[f"queries{suffix}"]
+            gallery, queries = problem.inputs[f"gallery{suffix}"], problem.truth[f"queries{suffix}"]
+            inputs = {"X": problem.inputs[f"X{suffix}"], "gallery": gallery, "queries": queries}
             # Rows that are searched in one draw may be negatives of another.
             own = copy.deepcopy(method) if suffix else method
-            own.fit(X, statistics=selected(f"fit{suffix}/", statistics))
-            encoded = own.encode(gallery, statistics=selected(f"score{suffix}/", statistics))
-            scores = np.asarray(own.similarity(encoded.take(queries), encoded))
+            CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
+            scores = np.asarray(CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["similarity"])
             who = known_as(type(method))
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(

@@ -30,6 +30,7 @@ from zslplat import registry
 from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
 from zslplat.errors import DataError, OutcomeWarning, UsageError
+from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.base import drawn_rows
 from zslplat.methods.selection.kmeans import cluster_by_features
 from zslplat.methods.selection.seen_classes import with_drawn_classes, with_seen_pair
@@ -49,6 +50,8 @@ from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
+
+CALLS = SelectionProtocol()
 
 
 class FeatureSelection(Task):
@@ -157,26 +160,16 @@ class FeatureSelection(Task):
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return the selector's sufficient statistics."""
-        inputs = problem.inputs
         method.features_taken = max(problem.meta["counts"])
-        statistics: Arrays = method.prepare_fit(
-            inputs["X"], inputs["y"], inputs["S"], row_signatures=inputs.get("row_signatures"), space=space
-        )
-        return statistics
+        return CALLS.prepare_fit(method, problem.inputs, space)
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
         """Rank the features and cluster the unseen rows; yield scores, ranking and clusters."""
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
-        method.fit(
-            inputs["X"],
-            inputs["y"],
-            inputs["S"],
-            row_signatures=inputs.get("row_signatures"),
-            statistics=statistics or None,
-        )
-        ranking = np.asarray(method.ranking_)
-        outputs = {"scores": np.asarray(method.scores_), "ranking": ranking}
+        CALLS.fit(method, inputs, statistics or None)
+        outputs = {name: np.asarray(found) for name, found in CALLS.score(method, inputs, None).items()}
+        ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
             warnings.warn(

@@ -28,12 +28,15 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
+from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, Problem, Task
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
+
+CALLS = ZeroShotProtocol()
 
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
@@ -81,12 +84,11 @@ class ZeroShotTask(Task):
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` (``score:R/...`` per request R for transductive methods)."""
         require_kind(type(method), self.kind, self.name)
-        inputs = problem.inputs
-        S, signature = _signatures(method, inputs, "")
-        prepared = prefixed("fit/", method.prepare_fit(inputs["X"], inputs["y"], S, space=space, **signature))
+        fitted = CALLS.prepare_fit(method, _trained_on(method, problem), space)
+        prepared = prefixed("fit/", fitted)
         for request in _scored_requests(method, problem):
-            X, S, signature, _ = _batch(method, problem, request)
-            arrays = copy.deepcopy(method).prepare_score(X, S, space=space, **signature)
+            batch = _batch(method, problem, request)
+            arrays = CALLS.prepare_score(copy.deepcopy(method), batch, space, fitted)
             prepared |= prefixed(_score_prefix(request), arrays)
         return prepared
 
@@ -98,10 +100,8 @@ class ZeroShotTask(Task):
         scores of wrong shape, NaN or infinity.
         """
         require_kind(type(method), self.kind, self.name)
-        inputs = problem.inputs
-        S, signature = _signatures(method, inputs, "")
-        fit_statistics = selected("fit/", statistics)
-        for step in method.fit_steps(inputs["X"], inputs["y"], S, statistics=fit_statistics, **signature):
+        trained_on = _trained_on(method, problem)
+        for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
 
 
@@ -188,17 +188,18 @@ def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str)
     return arrays
 
 
-def _signatures(method: Any, inputs: Mapping[str, np.ndarray], suffix: str) -> tuple[np.ndarray, Arrays]:
-    """Return S or S_pool as the method takes it, and the keyword that says which class each row describes."""
-    S, described = inputs[f"S{suffix}"], inputs.get(f"signature_class{suffix}")
+def _signatures(method: Any, inputs: Mapping[str, np.ndarray], suffix: str) -> Arrays:
+    """Return S or S_pool as the method takes it, with what says which class each row describes, where it takes that."""
+    name, described = f"S{suffix}", inputs.get(f"signature_class{suffix}")
+    S = inputs[name]
     if described is None:
-        return S, {}
+        return {name: S}
     if SEVERAL in method.tags:
-        return S, {"signature_class": described}
+        return {name: S, f"signature_class{suffix}": described}
     starts = np.flatnonzero(np.r_[True, np.diff(described) > 0])
     counts = np.diff(np.r_[starts, len(described)])
     means = np.add.reduceat(S, starts, axis=0, dtype=np.float64) / counts[:, None]
-    return (means.astype(S.dtype) if np.issubdtype(S.dtype, np.floating) else means), {}
+    return {name: means.astype(S.dtype) if np.issubdtype(S.dtype, np.floating) else means}
 
 
 def _scored_requests(method: ZeroShotMethod, problem: Problem) -> list[str]:
@@ -210,41 +211,44 @@ def _score_prefix(request: str) -> str:
     return f"score:{request}/" if request else "score/"
 
 
-def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray, Arrays, np.ndarray]:
-    """Return rows, signatures, the signature keyword and the seen mask of one request."""
+def _trained_on(method: ZeroShotMethod, problem: Problem) -> Arrays:
+    return {name: problem.inputs[name] for name in ("X", "y")} | _signatures(method, problem.inputs, "")
+
+
+def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> Arrays:
+    """Return the rows, the signatures and the seen mask of one request, as the protocol names them."""
     inputs = problem.inputs
     X, seen = inputs["X_pool"], inputs["seen"]
-    S, signature = _signatures(method, inputs, "_pool")
+    signatures = _signatures(method, inputs, "_pool")
     if not request:
-        return X, S, signature, seen
+        return {"X_pool": X, "seen": seen, **signatures}
     rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
-    X = X if len(rows) == len(X) else X[rows]
-    if not signature:
-        return X, S[classes], signature, seen[classes]
-    described = signature["signature_class"]
+    batch = {"X_pool": X if len(rows) == len(X) else X[rows], "seen": seen[classes]}
+    if "signature_class_pool" not in signatures:
+        return {**batch, "S_pool": signatures["S_pool"][classes]}
+    described = signatures["signature_class_pool"]
     kept = np.isin(described, classes)
-    return X, S[kept], {"signature_class": np.searchsorted(classes, described[kept])}, seen[classes]
+    numbers = np.searchsorted(classes, described[kept])
+    return {**batch, "S_pool": signatures["S_pool"][kept], "signature_class_pool": numbers}
 
 
 def request_batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (m, d) and the signatures (c, a) of a request, as the method is given them."""
-    X, S, _, _ = _batch(method, problem, request)
-    return X, S
+    batch = _batch(method, problem, request)
+    return batch["X_pool"], batch["S_pool"]
 
 
 def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Arrays:
     scored = {}
     requests = _scored_requests(method, problem)
     for number, request in enumerate(requests, start=1):
-        X, S, signature, seen = _batch(method, problem, request)
+        batch = _batch(method, problem, request)
         # What a method remembers of one batch must not tell it about the next. One that learns no further may score
         # the last batch itself: what it then shows of itself is of that batch.
         itself = not method.transductive or (number == len(requests) and not method.step_parameter)
         scorer = method if itself else copy.deepcopy(method)
-        scores = scorer.decision_function(
-            X, S, seen=seen, statistics=selected(_score_prefix(request), statistics), **signature
-        )
-        scored[request] = _checked(method, scores, (len(X), len(seen)))
+        scores = CALLS.score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
+        scored[request] = _checked(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
     if method.transductive:
         return scored
     whole = scored[""]

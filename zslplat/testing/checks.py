@@ -18,7 +18,12 @@ from zslplat.testing.exemplars import EXEMPLAR_CHECKS
 from zslplat.testing.exercise import exercise_of
 from zslplat.testing.isolation import ISOLATION_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
-from zslplat.testing.method_checks import COMMON_CHECKS, another_seed_gives_another_result, objective_never_rises
+from zslplat.testing.method_checks import (
+    COMMON_CHECKS,
+    another_seed_gives_another_result,
+    learned_matrices_are_stationary,
+    objective_never_rises,
+)
 from zslplat.testing.running import (
     Check,
     CheckResult,
@@ -30,7 +35,9 @@ from zslplat.testing.running import (
     under_pytest,
 )
 from zslplat.testing.selection import SELECTION_CHECKS
+from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.tasks import TASK_CHECKS
+from zslplat.testing.traces import evaluation_leaves_no_traces, loading_leaves_no_traces, protocol_leaves_no_traces
 from zslplat.testing.zero_shot import zero_shot_checks
 
 _CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
@@ -45,21 +52,23 @@ def method_checks(method: Method) -> tuple[Check, ...]:
     """Return the checks for a method: the common ones, then those of its kind and of what it declares."""
     exercise_of(method)  # refuses a kind that has no checks
     declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
+    declared += (learned_matrices_are_stationary,) if "stationary" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
-    return COMMON_CHECKS + ISOLATION_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
+    return COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
 
 
 def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:
     """Return the checks for a kernel, with those of derivatives where it offers them."""
-    return KERNEL_CHECKS + (DERIVATIVE_CHECKS if isinstance(kernel, InnerProductKernel) else ())
+    derived = DERIVATIVE_CHECKS if isinstance(kernel, InnerProductKernel) else ()
+    return (*KERNEL_CHECKS, evaluation_leaves_no_traces, *derived)
 
 
 # Base class, what messages call such a component, and its checks.
 _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
     (Kernel, "a kernel", kernel_checks),
     (Method, "a method", method_checks),
-    (DataSource, "a data source", lambda source: DATASET_CHECKS),
-    (Task, "a task", lambda task: TASK_CHECKS),
+    (DataSource, "a data source", lambda source: (*DATASET_CHECKS, loading_leaves_no_traces)),
+    (Task, "a task", lambda task: (*TASK_CHECKS, protocol_leaves_no_traces)),
 )
 
 

@@ -31,10 +31,11 @@ def loaded(source: DataSource) -> Dataset:
     A source without options that asks for some (UsageError), or whose files are not there (DataError from a
     FileNotFoundError), is skipped; any other error is a failure.
     """
-    return _load(source, DataPlaces(root=_root()))
+    return _load(source, DataPlaces(root=data_root()))
 
 
-def _root() -> Path | None:
+def data_root() -> Path | None:
+    """Return the folder of data sets that the settings name."""
     from zslplat.settings import resolve_settings
 
     return resolve_settings({}).data_root
@@ -96,7 +97,7 @@ def loading_twice_gives_the_same(source: DataSource) -> None:
     try:
         np.random.seed(987)  # noqa: NPY002
         before = repr(np.random.get_state())  # noqa: NPY002
-        second = _load(source, DataPlaces(root=_root()))
+        second = _load(source, DataPlaces(root=data_root()))
         after = repr(np.random.get_state())  # noqa: NPY002
     finally:
         np.random.set_state(state)  # noqa: NPY002
@@ -109,7 +110,7 @@ def cache_changes_nothing(source: DataSource) -> None:
     expected = _computed(loaded(source))
     with tempfile.TemporaryDirectory(prefix="zslplat-kit-", ignore_cleanup_errors=True) as folder:
         for time in ("the first", "the second"):
-            dataset = _load(source, DataPlaces(root=_root(), cache=Path(folder)))
+            dataset = _load(source, DataPlaces(root=data_root(), cache=Path(folder)))
             assert _computed(dataset) == expected, f"{time} load with a cache folder gives other data"
             assert dataset.fingerprint == expected, f"{time} load with a cache folder claims another fingerprint"
 
@@ -191,10 +192,7 @@ def labels_are_not_among_the_features(source: DataSource) -> None:
     """No feature tells the class by itself: equal within every class, and not the same for all."""
     dataset = loaded(source)
     flat = dataset.X.reshape(len(dataset.X), -1)
-    if dataset.y.ndim == 1:
-        told = _constant_within_classes(flat, dataset.y)
-    else:
-        told = np.array([j for j in range(flat.shape[1]) if (dataset.y == flat[:, j, None]).all(axis=0).any()])
+    told = (_constant_within_classes if dataset.y.ndim == 1 else _marking_a_class)(flat, dataset.y)
     assert not len(told), (
         f"feature {told[0]} has one value per class"
         + (f", as have {len(told) - 1} more" if len(told) > 1 else "")
@@ -270,6 +268,14 @@ def _constant_within_classes(flat: np.ndarray, y: np.ndarray) -> np.ndarray:
     if len(values) < 2:
         return candidates[:0]
     return np.asarray(candidates[(np.array(values) != values[0]).any(axis=0)])
+
+
+def _marking_a_class(flat: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Return the columns with two values, one for all rows of a class of y (n, c) and the other for all other rows."""
+    low, high = flat.min(axis=0), flat.max(axis=0)
+    two = np.flatnonzero((low < high) & ((flat == low) | (flat == high)).all(axis=0))
+    agreement = ((j, ((flat[:, j] == high[j])[:, None] == (y == 1)).mean(axis=0)) for j in two)
+    return np.array([j for j, shares in agreement if ((shares == 0) | (shares == 1)).any()], dtype=np.int64)
 
 
 def _computed(dataset: Dataset) -> str:

@@ -43,7 +43,7 @@ def similarity_follows_the_rows(method: Method) -> None:
 def order_of_negatives_does_not_matter(method: Method) -> None:
     """Negatives in another order, or in blocks, give the same similarities, within the declared tolerance."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["negatives"]
+    negatives = _EXERCISE.arrays(method)["X"]
     direct = {"similarity": fitted.similarity(fitted.encode(X), fitted.encode(X[:11]))}
     order = np.random.default_rng(9).permutation(len(negatives))
     others: dict[str, Any] = {"in another order": negatives[order], "in blocks": [negatives[:40], negatives[40:]]}
@@ -62,22 +62,10 @@ def a_row_is_most_like_itself(method: Method) -> None:
     assert own >= 0.9, f"only {own:.0%} of the rows are most similar to themselves"
 
 
-def state_restores_the_method(method: Method) -> None:
-    """What state() returns, stored and restored into a new instance, gives the same similarities."""
-    fitted, X = _fitted(method)
-    direct = fitted.similarity(fitted.encode(X), fitted.encode(X[:11]))
-    state = {name: np.array(values) for name, values in fitted.state().items()}
-    fresh: Any = clone(method)
-    fresh.restore(state)
-    assert np.array_equal(fresh.similarity(fresh.encode(X), fresh.encode(X[:11])), direct), (
-        "restored, it scores otherwise"
-    )
-
-
 def unusable_data_are_refused(method: Method) -> None:
     """NaN among negatives or rows, no negative, and rows of another width are refused with one clear line."""
     fitted, X = _fitted(method)
-    negatives = _EXERCISE.arrays(method)["negatives"]
+    negatives = _EXERCISE.arrays(method)["X"]
     spoilt, spoilt_rows = negatives.copy(), X.copy()
     spoilt[3, 1] = spoilt_rows[2, 0] = np.nan
     fresh: Any = clone(method)
@@ -92,7 +80,7 @@ def unusable_data_are_refused(method: Method) -> None:
 
 
 def _fitted(method: Method) -> tuple[Any, np.ndarray]:
-    return exercise.fitted(method), _EXERCISE.arrays(method)["X"]
+    return exercise.fitted(method), _EXERCISE.arrays(method)["gallery"]
 
 
 EXEMPLAR_CHECKS: tuple[Check, ...] = (
@@ -100,6 +88,5 @@ EXEMPLAR_CHECKS: tuple[Check, ...] = (
     similarity_follows_the_rows,
     order_of_negatives_does_not_matter,
     a_row_is_most_like_itself,
-    state_restores_the_method,
     unusable_data_are_refused,
 )

@@ -1,48 +1,62 @@
 """How a method of each kind is put to work: its inputs by name, its preparation, and what comes out.
 
 All kinds share one set of checks through this: :meth:`Exercise.arrays` gives the inputs, :meth:`Exercise.prepare` the
-statistics, :meth:`Exercise.apply` fits the given instance and returns its outputs by name.
+statistics, :meth:`Exercise.apply` fits the given instance and returns its outputs by name. Methods are called as their
+tasks call them, by the protocol of their kind (:mod:`zslplat.methods.protocols`).
 """
 
 from __future__ import annotations
 
 import copy
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import clone
 
 from zslplat.errors import UsageError
 from zslplat.methods.base import Arrays, Method
+from zslplat.methods.protocols import PROTOCOLS, Protocol
 from zslplat.space import Space
 from zslplat.tasks.array_names import prefixed, selected
-from zslplat.testing.problems import SMALL, WIDE, class_problem, classification_problem
+from zslplat.testing.problems import SMALL, WIDE, ClassProblem, class_problem, classification_problem
+
+QUERIES = 20
 
 
-class Exercise(ABC):
-    """The inputs and calls of one kind of method. ``fitted_on`` names the inputs whose rows are training rows."""
+class Exercise:
+    """The inputs of one kind of method, and its calls."""
 
-    fitted_on: tuple[str, ...] = ("X", "y")
+    kind: ClassVar[str]
 
-    @abstractmethod
+    @property
+    def protocol(self) -> Protocol:
+        """How methods of the kind are called."""
+        return PROTOCOLS[self.kind]
+
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return all inputs by name, small ones, or such as BLAS shares out to threads."""
+        return self.named(class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed))
 
-    @abstractmethod
+    def named(self, problem: ClassProblem) -> Arrays:
+        """Return the inputs that a problem has for this kind."""
+        return {"X": problem.X, "y": problem.y, "S": problem.S}
+
     def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
         """Return the statistics of both sides, names prefixed by ``fit/`` and ``score/``."""
+        fitted = self.protocol.prepare_fit(method, arrays, space)
+        scored = self.protocol.prepare_score(method, arrays, space, fitted)
+        return prefixed("fit/", fitted) | prefixed("score/", scored)
 
-    @abstractmethod
     def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
         """Fit the method and return what its ``fit`` returns."""
+        return self.protocol.fit(method, arrays, selected("fit/", statistics))
 
-    @abstractmethod
     def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
         """Return what a fitted method makes of the inputs, by name."""
+        return self.protocol.score(method, arrays, selected("score/", statistics))
 
     def apply(
         self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray] | None = None
@@ -55,109 +69,51 @@ class Exercise(ABC):
 class ZeroShotExercise(Exercise):
     """Fit on seen classes, score the pool against all."""
 
-    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
+    kind = "zero-shot"
+
+    def named(self, problem: ClassProblem) -> Arrays:
         """Return X, y, S and X_pool, S_pool, seen."""
-        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {name: value for name, value in vars(problem).items() if name != "y_pool"}
-
-    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
-        """Return the statistics of fit and of the pool."""
-        fit = method.prepare_fit(arrays["X"], arrays["y"], arrays["S"], space=space)
-        score = method.prepare_score(arrays["X_pool"], arrays["S_pool"], space=space)
-        return prefixed("fit/", fit) | prefixed("score/", score)
-
-    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
-        """Fit on X, y, S."""
-        return method.fit(arrays["X"], arrays["y"], arrays["S"], statistics=selected("fit/", statistics))
-
-    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
-        """Return the scores of the pool."""
-        X, S = arrays["X_pool"], arrays["S_pool"]
-        given = selected("score/", statistics)
-        return {"scores": method.decision_function(X, S, seen=arrays["seen"], statistics=given)}
 
 
 class SelectionExercise(Exercise):
     """Rank the features."""
 
-    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
-        """Return X, y, S."""
-        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
-        return {"X": problem.X, "y": problem.y, "S": problem.S}
-
-    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
-        """Return the statistics of fit."""
-        return prefixed("fit/", method.prepare_fit(arrays["X"], arrays["y"], arrays["S"], space=space))
-
-    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
-        """Fit on X, y, S."""
-        return method.fit(arrays["X"], arrays["y"], arrays["S"], statistics=selected("fit/", statistics))
+    kind = "feature-selection"
 
     def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
-        """Return the scores of the features."""
-        return {"scores": method.scores_}
+        """Return the scores of the features: the ranking follows from them, and ties may fall either way."""
+        return {"scores": super().outputs(method, arrays, statistics)["scores"]}
 
 
 class ExemplarExercise(Exercise):
-    """Fit a pool of negatives, encode rows, compare them with each other."""
+    """Fit a pool of negatives, encode rows, compare the first of them with all."""
 
-    fitted_on = ("negatives",)
+    kind = "exemplar"
 
-    def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
-        """Return negatives and the rows X to encode."""
-        problem = class_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
-        return {"negatives": problem.X, "X": problem.X_pool}
-
-    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
-        """Return the statistics of the negatives and of the rows."""
-        fit = method.prepare_fit(arrays["negatives"], space=space)
-        return prefixed("fit/", fit) | prefixed(
-            "score/", method.prepare_score(arrays["X"], space=space, statistics=fit)
-        )
-
-    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
-        """Fit on the negatives."""
-        return method.fit(arrays["negatives"], statistics=selected("fit/", statistics))
-
-    def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
-        """Return the similarities of all rows with the first twenty."""
-        encoding = method.encode(arrays["X"], statistics=selected("score/", statistics))
-        return {"similarity": method.similarity(encoding, encoding.take(slice(0, 20)))}
+    def named(self, problem: ClassProblem) -> Arrays:
+        """Return the negatives X, the rows to encode and which of them are compared with all."""
+        return {"X": problem.X, "gallery": problem.X_pool, "queries": np.arange(QUERIES)}
 
 
 class CodingExercise(Exercise):
     """Fit on labelled rows, code and score further rows of the same classes."""
+
+    kind = "coding"
 
     def arrays(self, method: Any, *, wide: bool = False, seed: int = 0) -> Arrays:
         """Return X, y and X_pool."""
         problem = classification_problem(method.wanted_preprocessing, WIDE if wide else SMALL, seed=seed)
         return {"X": problem.X, "y": problem.y, "X_pool": problem.X_pool}
 
-    def prepare(self, method: Any, arrays: Mapping[str, np.ndarray], space: Space) -> Arrays:
-        """Return the statistics of the training rows and of the pool."""
-        fit = method.prepare_fit(arrays["X"], arrays["y"], space=space)
-        score = method.prepare_score(arrays["X_pool"], arrays["X"], space=space)
-        return prefixed("fit/", fit) | prefixed("score/", score)
-
-    def fit(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Any:
-        """Fit on X, y."""
-        return method.fit(arrays["X"], arrays["y"], statistics=selected("fit/", statistics))
-
     def outputs(self, method: Any, arrays: Mapping[str, np.ndarray], statistics: Mapping[str, np.ndarray]) -> Arrays:
         """Return codes and scores of the pool."""
-        given = selected("score/", statistics)
-        return {
-            "codes": method.transform(arrays["X_pool"], statistics=given),
-            "scores": method.decision_function(arrays["X_pool"], statistics=given),
-        }
+        codes = method.transform(arrays["X_pool"], statistics=selected("score/", statistics))
+        return {"codes": codes, **super().outputs(method, arrays, statistics)}
 
 
-EXERCISES: dict[str, Exercise] = {
-    "zero-shot": ZeroShotExercise(),
-    "coding": CodingExercise(),
-    "feature-selection": SelectionExercise(),
-    "exemplar": ExemplarExercise(),
-}
+_ALL = (ZeroShotExercise(), CodingExercise(), SelectionExercise(), ExemplarExercise())
+EXERCISES: dict[str, Exercise] = {exercise.kind: exercise for exercise in _ALL}
 
 
 def exercise_of(method: Method) -> Exercise:

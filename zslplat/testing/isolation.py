@@ -41,7 +41,7 @@ def rows_around_the_inputs_are_not_seen(method: Method) -> None:
     arrays = exercise.arrays(method)
     direct = direct_outputs(method)
     around: Arrays = dict(arrays)
-    for name in exercise.fitted_on:
+    for name in exercise.protocol.training:
         values = arrays[name]
         outside = values[:7] * 0 + (np.nan if values.dtype.kind == "f" else 10_000)
         around[name] = np.concatenate([outside, values, outside]).astype(values.dtype)[len(outside) : -len(outside)]
@@ -96,9 +96,11 @@ def fitted_state_can_be_copied(method: Method) -> None:
 
 def results_do_not_depend_on_data_seen_before(method: Method) -> None:
     """After other data of the same shape, a fit gives what it gives in a process that saw no other data."""
-    found = _met_others(method).others
+    met = _met_others(method)
     alone = outputs_elsewhere(method, exercise_of(method).arrays(method, seed=5))
-    assert_close(method, found, alone, "after a fit on other data of the same shape", at_least=SAME)
+    assert_close(method, met.others, alone, "after a fit on other data of the same shape", at_least=SAME)
+    when = "with statistics prepared after those of other data of the same shape"
+    assert_close(method, met.prepared, alone, when, at_least=SAME)
 
 
 @dataclass(frozen=True)
@@ -130,10 +132,14 @@ def _watched(method: Method) -> _Watched:
 
 @dataclass(frozen=True)
 class _Met:
-    """Outputs of an instance before and after another one met other data of the same shape, and those of the other."""
+    """Outputs of an instance before and after another one met other data of the same shape, and those of the other.
+
+    ``prepared``: those of a third one on the other data, with statistics that were prepared for both in turn.
+    """
 
     direct: Arrays
     others: Arrays
+    prepared: Arrays
     after: Arrays
     again: Arrays
 
@@ -144,9 +150,12 @@ def _met_others(method: Method) -> _Met:
     arrays = exercise.arrays(method)
     first = clone(method)
     direct = exercise.apply(first, arrays)
-    others = exercise.apply(clone(method), exercise.arrays(method, seed=5))
+    elsewhere = exercise.arrays(method, seed=5)
+    others = exercise.apply(clone(method), elsewhere)
     after, again = (exercise.outputs(first, arrays, {}) for _ in range(2))
-    return _Met(direct, others, after, again)
+    statistics = [exercise.prepare(clone(method), given, {}) for given in (arrays, elsewhere)][1]
+    prepared = exercise.apply(clone(method), elsewhere, statistics) if statistics else others
+    return _Met(direct, others, prepared, after, again)
 
 
 def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:

@@ -189,7 +189,7 @@ def inputs_are_not_changed(kernel: Kernel) -> None:
 
 
 def kernel_remembers_nothing(kernel: Kernel) -> None:
-    """The same inputs give the same values whatever was computed in between; evaluation changes no attribute."""
+    """Values depend on the inputs alone, not on others of the same shape before; evaluation changes no attribute."""
     kernel = ready(kernel)
     X, Y = general(kernel), general(kernel, 17, seed=2)
     other, before = copy.deepcopy(kernel), pickle.dumps(vars(kernel))
@@ -199,6 +199,11 @@ def kernel_remembers_nothing(kernel: Kernel) -> None:
     other.resolved(2 * Y)
     assert (other(X, Y) == first).all(), "k(X, Y) is another one after the kernel has seen other rows"
     assert (other.diag(X) == diagonal).all(), "diag(X) is another one after the kernel has seen other rows"
+    near, far = general(kernel, seed=3), general(kernel, 17, seed=4)
+    found, alone = kernel(near, far), [kernel(near[i : i + 1], far)[0] for i in range(len(near))]
+    assert_same(found, np.array(alone), TIGHT, "k(A, B) after other rows of the same shape against one row at a time")
+    beside, own = kernel.diag(near), [kernel.diag(near[i : i + 1])[0] for i in range(len(near))]
+    assert_same(beside, np.array(own), TIGHT, "diag(A) after other rows of the same shape against one row at a time")
 
 
 def kernel_travels_to_other_processes(kernel: Kernel) -> None:

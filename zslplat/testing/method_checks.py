@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.methods.base import Arrays, Diagnostics, Method
-from zslplat.space import Parameter, is_active
+from zslplat.space import Parameter, Real, is_active
 from zslplat.testing.exercise import exercise_of, first_fit, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
@@ -38,6 +38,8 @@ def parameters_are_documented(method: Method) -> None:
     )
     missing = undocumented(method.parameters)
     assert not missing, f"no description for {', '.join(missing)}"
+    unknown = [name for name in method.costly if name not in domains(method)]
+    assert not unknown, f"{', '.join(unknown)} is called costly and is no parameter"
     for name, parameter in taken.items():
         default = parameter.default
         assert default is not inspect.Parameter.empty, f"{name} has no default"
@@ -86,8 +88,13 @@ def build_refuses_what_is_not_legal(method: Method) -> None:
 
 
 def search_ranges_are_legal(method: Method) -> None:
-    """Ranges have two ends, inside the legal values, and hold the default; every point of the space builds."""
+    """Ranges have two ends inside the legal values, hold the default, have steps where costly; every point builds."""
     check_ranges(method.space, domains(method))
+    for name in method.costly:
+        dimension = method.space.get(name)
+        assert not isinstance(dimension, Real) or dimension.steps, (
+            f"{name} is costly and searched over all of {dimension}, where no two trials share a value; give it steps"
+        )
     plain = type(method).build({})
     for name, dimension in plain.space.items():
         if name in plain.defaults and is_active(dimension, plain.defaults):
@@ -142,8 +149,15 @@ def prepared_path_equals_direct_path(method: Method) -> None:
     exercise = exercise_of(method)
     arrays = exercise.arrays(method)
     fixed = {n: v for n, v in method.get_params(deep=False).items() if n not in method.space}
-    prepared = exercise.prepare(type(method).build(fixed), arrays, method.space)
-    if not prepared and not exercise.prepare(clone(method), arrays, {}):
+    known: dict[str, Arrays] = {}
+
+    def prepared_for(values: Mapping[str, Any]) -> Arrays:
+        told, space = method.prepared_with(method.space, values)
+        if repr(told) not in known:
+            known[repr(told)] = exercise.prepare(type(method).build({**fixed, **told}), arrays, space)
+        return known[repr(told)]
+
+    if not prepared_for(method.get_params(deep=False)) and not exercise.prepare(clone(method), arrays, {}):
         return  # a method that prepares nothing has one path
     for number, values in enumerate([method.get_params(deep=False), *settings(method)]):
         point = _short(values, method)
@@ -154,7 +168,7 @@ def prepared_path_equals_direct_path(method: Method) -> None:
             continue  # a trial there fails, with its cause; the study goes on
         except Exception as error:
             raise AssertionError(f"{point} raises {type(error).__name__}: {error}") from error
-        with stored(prepared) as (statistics, _):
+        with stored(prepared_for(values)) as (statistics, _):
             through = exercise.apply(type(method).build(values), arrays, statistics)
         assert_close(method, through, direct, f"with prepared statistics, {point}", at_least=SAME)
         own = exercise.prepare(type(method).build(values), arrays, {})
@@ -224,6 +238,33 @@ def objective_never_rises(method: Method) -> None:
                 f"{name} rises from {series[bad[0]]:.10g} to {series[bad[0] + 1]:.10g} at iteration {bad[0] + 1}, "
                 f"{_short(values, method)}"
             )
+
+
+def learned_matrices_are_stationary(method: Any) -> None:
+    """No small change of a learned matrix lowers objective() of the data of the fit, for methods tagged stationary."""
+    arrays, learned = exercise_of(method).arrays(method), fitted(method)
+    given = [arrays[name] for name in ("X", "y", "S") if name in arrays]
+    names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
+    assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
+    rng = np.random.default_rng(0)
+    for name in names:
+        matrix = np.array(getattr(learned, f"{name}_"), dtype=np.float64)
+        length = float(np.linalg.norm(matrix))
+        for _ in range(5):
+            direction = rng.normal(size=matrix.shape)
+            direction *= 1e-3 * length / np.linalg.norm(direction)
+            at = []
+            for share in (-1, 0, 1):
+                setattr(learned, f"{name}_", matrix + share * direction)
+                at.append(float(learned.objective(*given)))
+            # A parabola through three points: how far its lowest one is, in steps.
+            slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
+            # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
+            assert bend > 0, f"{name}: the objective bends by {bend:.1e} and has no lowest point here"
+            assert abs(slope) <= 1e-2 * bend, (
+                f"{name}: the objective is lower {abs(slope / bend) * 1e-3:.1e} of its size away along a direction"
+            )
+        setattr(learned, f"{name}_", matrix)
 
 
 def domains(method: Any) -> Mapping[str, Parameter]:

@@ -45,7 +45,7 @@ def value_at(dimension: Range, share: float) -> Any:
     else:
         value = low + share * (high - low)
     value = min(max(value, low), high)
-    return round(value) if isinstance(dimension, Integer) else dimension.value(value)
+    return round(value) if isinstance(dimension, Integer) else dimension.value(dimension.on_step(value))
 
 
 def illegal_values(legal: Any) -> list[Any]:

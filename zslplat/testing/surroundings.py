@@ -12,7 +12,7 @@ import random
 import sys
 import tempfile
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import dataclass, field
 from typing import Any
@@ -33,11 +33,22 @@ class Traces:
     printed: str = ""
 
 
+def assert_no_traces(use: Callable[[], object], *, elsewhere: bool = True) -> None:
+    """Call ``use`` twice, the second time watched; raise AssertionError for what it prints or changes."""
+    use()
+    with watched(elsewhere=elsewhere) as traces:
+        use()
+    assert not traces.changed, f"changed: {', '.join(traces.changed)}; restore it, or pass the value along"
+    printed = " ".join(traces.printed.split())
+    assert not printed, f"prints {printed[:80]!r}; warn (OutcomeWarning) of what should be looked at"
+
+
 @contextmanager
-def watched() -> Iterator[Traces]:
+def watched(*, elsewhere: bool = True) -> Iterator[Traces]:
     """Watch the code inside the context; the traces are complete once it has ended, and everything is restored.
 
-    Libraries set some of these when they are imported: use a component once before it is watched.
+    Libraries set some of these when they are imported: use a component once before it is watched. ``elsewhere``: in
+    another folder, and without variables that were set lately; not for code that reads files of the user.
     """
     from threadpoolctl import threadpool_limits
 
@@ -51,8 +62,9 @@ def watched() -> Iterator[Traces]:
         warnings.catch_warnings(record=True),
     ):
         try:
-            os.chdir(folder)
-            _set_environment(_ENVIRONMENT)
+            if elsewhere:
+                os.chdir(folder)
+                _set_environment(_ENVIRONMENT)
             np.random.seed(_SEED)  # noqa: NPY002
             random.seed(_SEED)
             warnings.resetwarnings()

@@ -169,7 +169,9 @@ class CodingPlayer(_Player, Method):
         """Prepare nothing."""
         return {}
 
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Prepare nothing."""
         return {}
 

@@ -77,10 +77,8 @@ def of_callers() -> Iterator[Any]:
 
 
 def _held(thing: Any) -> list[Any]:
-    if isinstance(thing, Mapping):
-        return list(thing.values())
-    if isinstance(thing, list | tuple):
-        return list(thing[:1000])
+    if isinstance(thing, Mapping | list | tuple):
+        return list(thing.values() if isinstance(thing, Mapping) else thing[:1000])
     try:
         return list(vars(thing).values()) if not isinstance(thing, type) else []
     except TypeError:
@@ -274,7 +272,7 @@ def registered_seekers(task: type[Task] | None = None) -> Iterator[Path]:
         points = f"[zslplat]\ntruth_seekers = {__name__}\n"
         if task is not None:
             target = f"{task.__module__}:{task.__qualname__}"
-            # A name of its own: a process that has attacked another task before still has that one's module.
+            # A name of its own: a process may still have the module of a task that was attacked before.
             module = f"{folder.name.replace('-', '_')}_registration"
             (folder / f"{module}.py").write_text(_REGISTRATION.format(name=UNDER_ATTACK, target=target))
             points += f"task_under_attack = {module}\n"
@@ -312,8 +310,7 @@ def attack_outcomes(
     """Let all attacks of the task's kind loose on its validation problems and on its test problem.
 
     ``task`` is a spec, for example ``gzsl(folds=3)``; ``unregistered`` is the class where no plugin registers it, which
-    is then called :data:`UNDER_ATTACK`. Each attack runs as a trial and a final evaluation do, in a
-    method process that a scorer owns. Raises :class:`ZslplatError` where an evaluation fails.
+    is then called :data:`UNDER_ATTACK`. Attacks run as trials do; raises :class:`ZslplatError` where one fails.
     """
     outcomes = []
     with tempfile.TemporaryDirectory(prefix="zslplat-attacks-") as name, registered_seekers(unregistered):

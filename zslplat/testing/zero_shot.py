@@ -17,7 +17,7 @@ from zslplat.testing.method_checks import assert_data_refused
 from zslplat.testing.problems import PLENTY, ClassProblem, class_problem
 from zslplat.testing.running import Check
 
-SEVERAL_SIGNATURES, STATIONARY = "several-signatures", "stationary"
+SEVERAL_SIGNATURES = "several-signatures"
 
 
 def zero_shot_checks(method: Method) -> tuple[Check, ...]:
@@ -27,8 +27,6 @@ def zero_shot_checks(method: Method) -> tuple[Check, ...]:
         checks += INDUCTIVE_CHECKS
     if SEVERAL_SIGNATURES in method.tags:
         checks += (one_signature_per_class_is_the_plain_case,)
-    if STATIONARY in method.tags:
-        checks += (learned_matrices_are_stationary,)
     return checks
 
 
@@ -179,34 +177,6 @@ def one_signature_per_class_is_the_plain_case(method: Any) -> None:
     double = np.repeat(own, 2)
     twice = several.decision_function(problem.X_pool, problem.S_pool[double], seen=problem.seen, signature_class=double)
     assert twice.shape == direct.shape, f"two signatures per class give scores {twice.shape}, expected {direct.shape}"
-
-
-def learned_matrices_are_stationary(method: Any) -> None:
-    """No small change of a learned matrix lowers objective(X, y, S), for methods that are tagged stationary."""
-    problem = class_problem(method.preprocessing)
-    learned = fitted(method)
-    given = (problem.X, problem.y, problem.S)
-    names = [name for name in learned.matrices() if hasattr(learned, f"{name}_")]
-    assert names, "tagged stationary, but no matrix of matrices() is an attribute with an underscore"
-    rng = np.random.default_rng(0)
-    for name in names:
-        matrix = np.array(getattr(learned, f"{name}_"), dtype=np.float64)
-        length = float(np.linalg.norm(matrix))
-        for _ in range(5):
-            direction = rng.normal(size=matrix.shape)
-            direction *= 1e-3 * length / np.linalg.norm(direction)
-            at = []
-            for share in (-1, 0, 1):
-                setattr(learned, f"{name}_", matrix + share * direction)
-                at.append(float(learned.objective(*given)))
-            # A parabola through three points: how far its lowest one is, in steps.
-            slope, bend = (at[2] - at[0]) / 2, at[2] - 2 * at[1] + at[0]
-            # Learned in single precision, a matrix is 1e-7 of its size off; the step is 1e-3 of it.
-            assert bend > 0, f"{name}: the objective bends by {bend:.1e} and has no lowest point here"
-            assert abs(slope) <= 1e-2 * bend, (
-                f"{name}: the objective is lower {abs(slope / bend) * 1e-3:.1e} of its size away along a direction"
-            )
-        setattr(learned, f"{name}_", matrix)
 
 
 def _with_time_to_learn(method: ZeroShotMethod) -> ZeroShotMethod:

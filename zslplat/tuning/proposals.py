@@ -55,11 +55,12 @@ def propose_batch(
         proposals = []
         for number in range(batch * batch_size, (batch + 1) * batch_size):
             study.sampler = _sampler(sampler, seed, number, space)
+            given: dict[str, Any] = {}
             if number == 0:
-                inside = {k: v for k, v in defaults.items() if k in space and space[k].contains(v)}
-                study.enqueue_trial(optuna_parameters(inside, space))
+                given = {k: v for k, v in defaults.items() if k in space and space[k].contains(v)}
+                study.enqueue_trial(optuna_parameters(given, space))
             trial = study.ask()
-            proposals.append(_suggest(trial, space, fixed))
+            proposals.append(_suggest(trial, space, fixed, given))
     return proposals
 
 
@@ -131,17 +132,21 @@ def grid_values(dimension: Range, points: int) -> list[Any]:
     values = np.geomspace(low, high, points) if dimension.log else np.linspace(low, high, points)
     if isinstance(dimension, Integer):
         return sorted({round(v) for v in values})
+    if dimension.steps:
+        return [dimension.value(v) for v in sorted({dimension.on_step(float(v)) for v in values})]
     return [dimension.value(min(max(float(f"{v:.6g}"), low), high)) for v in values]
 
 
-def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any]) -> dict[str, Any]:
+def _suggest(trial: Any, space: Space, fixed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a trial tries; values that were not ``given`` are brought to the steps of their range."""
     values: dict[str, Any] = {}
     for name in ordered(space):
         dimension = space[name]
         if not is_active(dimension, {**fixed, **values}):
             continue
         if isinstance(dimension, Real):
-            values[name] = dimension.value(trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log))
+            number = trial.suggest_float(name, dimension.low, dimension.high, log=dimension.log)
+            values[name] = dimension.value(number if name in given else dimension.on_step(number))
         elif isinstance(dimension, Integer):
             values[name] = trial.suggest_int(name, int(dimension.low), int(dimension.high), log=dimension.log)
         else:

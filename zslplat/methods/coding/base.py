@@ -22,8 +22,18 @@ class CodingMethod(Method):
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
-        """Return what scoring rows X after a fit on rows ``train`` needs and no searched parameter changes."""
+    def prepare_score(
+        self,
+        X: np.ndarray,
+        train: np.ndarray,
+        *,
+        space: Space,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Arrays:
+        """Return what scoring rows X after a fit on rows ``train`` needs and no searched parameter changes.
+
+        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
+        """
         return {}
 
     @abstractmethod

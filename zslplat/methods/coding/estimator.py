@@ -136,7 +136,8 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
 
     A subclass names its ``supervision`` (none, linear, bilinear) and makes its :class:`Scheme`. Fitting raises
     :class:`UsageError` for more atoms than samples and for kernels that do not fit, :class:`MethodError` where every
-    code vanishes.
+    code vanishes. Not tagged ``stationary``: the codes of one row are exact minimisers, with dictionary and classifier
+    as they are, but codes, dictionary and classifier take turns for so many rounds only.
     """
 
     citation = CITATION
@@ -192,7 +193,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         """Return kernel values between training rows, or the inner products that they follow from."""
         return self._prepared(X, None, space)
 
-    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(self, X: np.ndarray, train: np.ndarray, *, space: Space, statistics: Statistics = None) -> Arrays:
         """Return the same between rows X that will be scored and the training rows."""
         return self._prepared(X, train, space)
 

@@ -34,7 +34,10 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Par
 
 
 class LCKSVD(CodingMethod):
-    """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier."""
+    """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier.
+
+    Not tagged ``stationary``: which atoms a code uses is chosen greedily, and rounds end after ``iterations``.
+    """
 
     summary = "label-consistent K-SVD"
     citation = "Jiang, Lin, Davis, Label Consistent K-SVD (PAMI 2013)"

@@ -68,10 +68,12 @@ class ExemplarMethod(Method):
         """Return what :meth:`fit` needs of the negatives and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return what :meth:`encode` needs of rows X and no searched parameter changes.
 
-        ``statistics`` is what :meth:`prepare_fit` returned.
+        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
         """
         return {}
 

@@ -59,7 +59,8 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     Learned: ``landmarks_`` (r, ...), ``map_`` (r, r), ``offset_`` (r,), ``values_`` (r,), ``count_``, ``kernel_``,
     ``lam_`` (absolute).
-    float64 throughout: the scores subtract nearly equal numbers.
+    float64 throughout: the scores subtract nearly equal numbers. Not tagged ``stationary``, for the reason that
+    :class:`~zslplat.methods.exemplars.slem.SLEM` gives.
     """
 
     summary = "square-loss exemplar machines in closed form, any kernel, full or low rank"
@@ -115,7 +116,9 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return the coordinates of rows X (n, ...), those of the largest rank where the rank is searched."""
         if not statistics:
             return {}

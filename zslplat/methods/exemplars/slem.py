@@ -37,6 +37,9 @@ class SLEM(SquareLossMethod):
     that tuning ``lam`` costs the scores alone. ``lam`` is in units of the variance of the negatives, or absolute
     (``scale="absolute"``). ``theta`` weighs the positives, ``scores`` is ``cosine`` or ``raw``. float64 throughout.
 
+    Not tagged ``stationary``: the machines are minimisers, but are made when encodings meet; what is learned describes
+    the negatives and minimises nothing.
+
     Learned: ``mean_`` (d,), ``directions_`` (d, r), ``values_`` (r,), ``count_``, ``lam_`` (absolute).
     """
 
@@ -62,8 +65,12 @@ class SLEM(SquareLossMethod):
             values, directions = moments.eigensystem(pool.covariance)
         return {"mean": mean, "values": values, "directions": directions, "count": np.array(count)}
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return the coordinates of rows X (n, d) in the basis of the negatives."""
+        if not statistics:
+            return {}
         return _coordinates(X, statistics["mean"], statistics["directions"])
 
     def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> SLEM:

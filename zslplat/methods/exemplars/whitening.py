@@ -68,8 +68,12 @@ class Whitening(ExemplarMethod):
         values, directions = moments.eigensystem(pool.covariance)
         return {"mean": pool.mean, "values": values, "directions": directions}
 
-    def prepare_score(self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray]) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return the rows X (n, d) in the basis of the eigenvectors."""
+        if not statistics:
+            return {}
         X = check_matrix(X, len(statistics["mean"]))
         return {"rotated": (X - statistics["mean"]) @ statistics["directions"]}
 

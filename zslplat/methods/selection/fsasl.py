@@ -114,7 +114,8 @@ class FSASL(FeatureSelector):
     ``global_weight`` and ``local_weight`` weigh the two structures, ``sparsity`` the row-sparse norm (relative to the
     smallest at which W would be zero), ``strength`` the l1 norm in the global structure; ``neighbours`` and
     ``clusters`` (none: number of seen classes) shape the local structure and the embedding. ``iterations`` rounds.
-    One LASSO per row and round makes the cost, so at most ``rows`` rows are used.
+    One LASSO per row and round makes the cost, so at most ``rows`` rows are used. Not tagged ``stationary``: the
+    structures and W take turns for so many rounds, each round with an objective of its own.
     """
 
     summary = "unsupervised feature selection with adaptive structure learning"

@@ -75,6 +75,9 @@ class SemFS(FeatureSelector):
 
     Scores: s_i where s_i > 0 (``binary``: from 1 for the first feature down to 1 / k for the last); below zero
     otherwise, -1 for a feature that the residual does not pull at all and close to 0 for one that is about to enter.
+    Not tagged ``stationary``: ``binary`` chooses features, which no gradient tells of, and ``convex`` is bounded by its
+    duality gap instead, as its penalty has no gradient where a feature is left out.
+
     Learned: ``scores_``, ``ranking_``, ``active_`` (a,), ``W_`` (a, m).
     """
 

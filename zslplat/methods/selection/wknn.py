@@ -78,6 +78,7 @@ class WkNN(FeatureSelector):
 
     Gradient steps of length ``step`` (l1 norm of the change, halved until the loss falls), projected to w >= 0, from
     w = 1 / d. ``l0``, ``l1``, ``l2`` weigh the penalties. Pairs of rows make the cost, so at most ``rows`` are used.
+    Not tagged ``stationary``: at most ``iterations`` steps are taken, and weights that are 0 are held there.
     """
 
     summary = "weighted nearest-neighbour feature selection"

@@ -21,8 +21,18 @@ class ZeroShotMethod(Method):
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return what :meth:`decision_function` needs of a batch and no searched parameter changes."""
+    def prepare_score(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        space: Space,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> Arrays:
+        """Return what :meth:`decision_function` needs of a batch and no searched parameter changes.
+
+        ``statistics`` is what :meth:`prepare_fit` returned; None where nobody prepared the fit.
+        """
         return {}
 
     @abstractmethod

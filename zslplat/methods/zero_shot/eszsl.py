@@ -60,7 +60,7 @@ class ESZSL(ZeroShotMethod):
 
     summary = "bilinear compatibility with two ridges, closed form"
     citation = "Romera-Paredes, Torr: An embarrassingly simple approach to zero-shot learning. ICML 2015"
-    tags = ("inductive", "linear", "closed form")
+    tags = ("inductive", "linear", "closed form", "stationary")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
@@ -89,10 +89,7 @@ class ESZSL(ZeroShotMethod):
         if statistics is None:
             statistics = self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
-        alpha, gamma = self.alpha, self.gamma
-        if self.scale == "mean":
-            alpha *= float(statistics["feature_scale"])
-            gamma *= float(np.einsum("ij,ij->", S, S)) / S.shape[1]
+        alpha, gamma = self._ridges(float(statistics["feature_scale"]), S)
         self.W_ = solve(statistics, S, alpha, gamma, self.labels)
         self.diagnostics_ = Diagnostics(numbers={"alpha_absolute": alpha, "gamma_absolute": gamma})
         return self
@@ -107,6 +104,23 @@ class ESZSL(ZeroShotMethod):
     ) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
         return np.asarray(X @ (self.W_ @ np.asarray(S, dtype=np.float64).T).astype(X.dtype))
+
+    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
+        """Return |X W S' - Y|^2 + alpha |W S'|^2 + gamma |X W|^2 + alpha gamma |W|^2, which the learned W minimises."""
+        X, S, W = (np.asarray(m, dtype=np.float64) for m in (X, S, self.W_))
+        Y = np.eye(len(S))[y]
+        if self.labels == "signed":
+            Y = 2 * Y - 1
+        alpha, gamma = self._ridges(float((X * X).sum()) / X.shape[1], S)
+        XW, WS = X @ W, W @ S.T
+        error, sides = XW @ S.T - Y, alpha * (WS**2).sum() + gamma * (XW**2).sum()
+        return float((error**2).sum() + sides + alpha * gamma * (W**2).sum())
+
+    def _ridges(self, feature_scale: float, S: np.ndarray) -> tuple[float, float]:
+        """Return alpha and gamma as absolute numbers; ``feature_scale`` is the mean eigenvalue of X'X."""
+        if self.scale == "absolute":
+            return self.alpha, self.gamma
+        return self.alpha * feature_scale, self.gamma * (float(np.einsum("ij,ij->", S, S)) / S.shape[1])
 
     def matrices(self) -> Arrays:
         """Return W (d, a)."""

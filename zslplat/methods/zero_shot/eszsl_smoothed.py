@@ -25,11 +25,12 @@ class SmoothedESZSL(ESZSL):
     """ESZSL followed by graph smoothing: the control that tells a joint method's own gain from its graph's.
 
     ``smoothing`` weighs the graph against 1 for a row's own scores; ``temperature`` is in units of the spread of
-    scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a).
+    scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a),
+    stationary in the objective of ESZSL.
     """
 
     summary = "ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)"
-    tags = ("transductive", "graph", "control")
+    tags = ("transductive", "graph", "control", "stationary")
     transductive = True
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
@@ -51,7 +52,9 @@ class SmoothedESZSL(ESZSL):
         """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
         return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         index, cosine = nearest(X, largest_k(space, "k", self.k))
         return {"row_neighbours": index, "row_cosines": cosine}

@@ -25,6 +25,7 @@ from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.graph_smoothing import balanced, harmonic, log_shares
+from zslplat.methods.zero_shot.ridge_prototypes import objective_value
 from zslplat.space import POSITIVE, Integer, Parameter, Real, Space
 
 FLOOR = 1e-3
@@ -44,7 +45,7 @@ class GFHF(ZeroShotMethod):
     citation = (
         "Zhu, Ghahramani, Lafferty: Semi-supervised learning using Gaussian fields and harmonic functions. ICML 2003"
     )
-    tags = ("transductive", "graph")
+    tags = ("transductive", "graph", "stationary")
     transductive = True
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
@@ -75,7 +76,9 @@ class GFHF(ZeroShotMethod):
             "class_counts": spectral.class_counts(y, len(S)),
         }
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         index, cosine = nearest(X, largest_k(space, "k", self.k))
         return {"row_neighbours": index, "row_cosines": cosine}
@@ -111,6 +114,10 @@ class GFHF(ZeroShotMethod):
         cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(prototypes).T.astype(X.dtype)
         F = balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
         return log_shares(F)
+
+    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
+        """Return the penalised squared error of the regression at the learned M, which minimises it."""
+        return objective_value(X, S[y], self.M_, self.mean_, np.zeros(S.shape[1]), self.alpha)
 
     def matrices(self) -> Arrays:
         """Return M (a, d)."""

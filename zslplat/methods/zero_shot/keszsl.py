@@ -59,7 +59,8 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     ``alpha`` and ``gamma`` are in units of the mean non-zero eigenvalue of K and the mean eigenvalue of S'S
     (``scale="mean"``) or absolute. Up to ``exact_rows`` training rows the Gram matrix is used as it is, beyond that
     ``rank`` low-rank features. The decomposition is prepared once where the kernel is not searched. Learned:
-    ``coefficients_`` (n or rank, a) and ``kernel_``. Everything in float64.
+    ``coefficients_`` (n or rank, a) and ``kernel_``. Everything in float64. Not tagged ``stationary``: the coefficients
+    are, but the tag speaks of all matrices that are listed, and landmarks are rows that nothing was minimised over.
     """
 
     summary = "ESZSL with any positive semidefinite kernel, closed form"

@@ -52,6 +52,21 @@ def solve(
     return M, mean, signature_mean
 
 
+def objective_value(
+    X: np.ndarray,
+    T: np.ndarray,
+    M: np.ndarray,
+    mean: np.ndarray,
+    signature_mean: np.ndarray,
+    alpha: float,
+) -> float:
+    """Return |X - 1 mean' - (T - 1 signature_mean') M|^2 + ridge |M|^2, for rows X (n, d) with signatures T (n, a)."""
+    centred = np.asarray(T, dtype=np.float64) - signature_mean
+    error = np.asarray(X, dtype=np.float64) - mean - centred @ M
+    unit = float((centred**2).sum()) / centred.shape[1]
+    return float((error**2).sum()) + (alpha * unit if unit > 0 else 1.0) * float((M**2).sum())
+
+
 class RidgePrototypes(ZeroShotMethod):
     """Nearest prototype, by a ridge regression from signatures to features and the metric of the residual.
 
@@ -61,7 +76,7 @@ class RidgePrototypes(ZeroShotMethod):
     """
 
     summary = "nearest prototype by ridge regression from signatures to features, closed form (control for mfmr)"
-    tags = ("inductive", "linear", "closed form", "control")
+    tags = ("inductive", "linear", "closed form", "control", "stationary")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
@@ -112,6 +127,10 @@ class RidgePrototypes(ZeroShotMethod):
         prototypes = (np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_
         cosines = self.metric_.cosines(X - self.mean_.astype(X.dtype), prototypes)
         return feature_metric.relative(cosines, self.temperature)
+
+    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
+        """Return the penalised squared error of the regression at the learned M, which minimises it."""
+        return objective_value(X, S[y], self.M_, self.mean_, self.signature_mean_, self.alpha)
 
     def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
         """Return how the metric is made again."""

@@ -54,7 +54,7 @@ class SAE(ZeroShotMethod):
 
     summary = "semantic autoencoder, closed form; both directions of comparison"
     citation = "Kodirov, Xiang, Gong: Semantic autoencoder for zero-shot learning. CVPR 2017"
-    tags = ("inductive", "linear", "closed form")
+    tags = ("inductive", "linear", "closed form", "stationary")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
@@ -95,6 +95,11 @@ class SAE(ZeroShotMethod):
         if self.direction == "s->f":
             return np.asarray(unit_rows(X) @ unit_rows(unit_rows(S) @ W).astype(X.dtype).T)
         return np.asarray(unit_rows(X @ W.T.astype(X.dtype)) @ unit_rows(S).astype(X.dtype).T)
+
+    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
+        """Return |X - Y S W|^2 + lam |X W' - Y S|^2 at the learned W, which minimises it."""
+        X, T = np.asarray(X, dtype=np.float64), np.asarray(S, dtype=np.float64)[y]
+        return float(((X - T @ self.W_) ** 2).sum() + self.lam * ((X @ self.W_.T - T) ** 2).sum())
 
     def matrices(self) -> Arrays:
         """Return W (a, d)."""

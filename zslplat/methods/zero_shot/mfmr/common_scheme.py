@@ -67,6 +67,9 @@ class MFMR(ZeroShotMethod):
     ``labels="free"`` goes on from Eq. 7's solution to Eq. 6, whose V_s is free: ``gamma_fit`` weighs the graph of the
     training rows, ``label_anchor`` holds V_s to the labels. It keeps ``V_seen_`` (n, c).
 
+    Not tagged ``stationary``: updates end where the objective hardly falls (``converged_at``), well before its
+    gradient is small, and at entries of U that are 0 it need not be.
+
     Learned: ``U_`` (d, a), ``mean_`` (d,), ``prototype_mean_`` (d,); ``diagnostics_`` holds the objective by update.
     Raises :class:`MethodError` for negative features or signatures.
     """

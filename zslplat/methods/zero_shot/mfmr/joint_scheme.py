@@ -135,7 +135,9 @@ class MFMRJoint(MFMR):
         """
         return (*super().knows_of_batch, *((CLASS_BALANCE,) if self._form.normalise or self.balance > 0 else ()))
 
-    def prepare_score(self, X: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         require_non_negative("features", X)
         index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))

@@ -59,7 +59,8 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
 
     A subclass trains in :meth:`fit_steps`, which sets ``W_`` (d, a) and ``kernel_`` (bandwidths resolved on the
     signatures) and reports every epoch. ``both_projections``: Eq. 9, with k(x, W y), instead of Eq. 10. Raises
-    :class:`MethodError` when training leaves the finite numbers, with the epoch.
+    :class:`MethodError` when training leaves the finite numbers, with the epoch. Not tagged ``stationary``: steps of a
+    fixed length over mini-batches end around a stationary point, and early stopping ends them before.
     """
 
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018"

@@ -1,0 +1,170 @@
+"""How a method of each kind is called: one protocol object per kind, for tasks and for the conformance kit alike.
+
+A protocol takes inputs by name and makes the four calls of a method: :meth:`Protocol.prepare_fit`,
+:meth:`Protocol.prepare_score`, :meth:`Protocol.fit` (or :meth:`Protocol.fit_steps`) and :meth:`Protocol.score`. Names
+that all kinds share: ``X`` training rows, ``y`` their labels, ``S`` signatures. ``statistics`` is what the preparation
+of that side returned, or None: then the method prepares for itself.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+
+from zslplat.methods.base import Arrays
+from zslplat.space import Space
+
+Inputs = Mapping[str, Any]
+Statistics = Mapping[str, np.ndarray] | None
+
+
+class Protocol(ABC):
+    """The calls of the methods of one kind. ``training`` names the inputs that have an entry per training row."""
+
+    training: ClassVar[tuple[str, ...]] = ("X", "y")
+
+    @abstractmethod
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return what fitting needs and no searched parameter changes."""
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return what scoring needs and no searched parameter changes; ``fitted`` was prepared for the fit."""
+        return {}
+
+    @abstractmethod
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit the method and return what its ``fit`` returns."""
+
+    def fit_steps(self, method: Any, inputs: Inputs, statistics: Statistics) -> Iterator[int]:
+        """Fit step by step, yielding 1, 2, ...; once for kinds without steps."""
+        self.fit(method, inputs, statistics)
+        yield 1
+
+    @abstractmethod
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return what a fitted method makes of the rows to be scored, by name, as it returned it."""
+
+
+class ZeroShotProtocol(Protocol):
+    """Fit on X, y and S; score ``X_pool`` against ``S_pool``, of which ``seen`` marks the classes trained on.
+
+    ``signature_class`` and ``signature_class_pool``, where they are given, say which class each signature describes.
+    """
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the statistics of the training rows."""
+        X, y, S, described = _training(inputs)
+        found: Arrays = method.prepare_fit(X, y, S, space=space, **described)
+        return found
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return the statistics of the pool."""
+        X, S, described = _pool(inputs)
+        found: Arrays = method.prepare_score(X, S, space=space, statistics=fitted, **described)
+        return found
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit at once."""
+        X, y, S, described = _training(inputs)
+        return method.fit(X, y, S, statistics=statistics, **described)
+
+    def fit_steps(self, method: Any, inputs: Inputs, statistics: Statistics) -> Iterator[int]:
+        """Fit step by step."""
+        X, y, S, described = _training(inputs)
+        steps: Iterator[int] = method.fit_steps(X, y, S, statistics=statistics, **described)
+        return steps
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``scores`` (rows of the pool, candidate classes)."""
+        X, S, described = _pool(inputs)
+        return {"scores": method.decision_function(X, S, seen=inputs["seen"], statistics=statistics, **described)}
+
+
+class CodingProtocol(Protocol):
+    """Fit on X and y; score ``X_pool``."""
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the statistics of the training rows."""
+        found: Arrays = method.prepare_fit(inputs["X"], inputs["y"], space=space)
+        return found
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return the statistics of the pool beside the training rows."""
+        found: Arrays = method.prepare_score(inputs["X_pool"], inputs["X"], space=space, statistics=fitted)
+        return found
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit on X and y."""
+        return method.fit(inputs["X"], inputs["y"], statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``scores`` (rows of the pool, classes)."""
+        return {"scores": method.decision_function(inputs["X_pool"], statistics=statistics)}
+
+
+class SelectionProtocol(Protocol):
+    """Fit on X, y and S, and on ``row_signatures`` where rows have their own; nothing is scored but the features."""
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the sufficient statistics."""
+        X, y, S, rows = (inputs.get(name) for name in ("X", "y", "S", "row_signatures"))
+        found: Arrays = method.prepare_fit(X, y, S, row_signatures=rows, space=space)
+        return found
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Score the features."""
+        X, y, S, rows = (inputs.get(name) for name in ("X", "y", "S", "row_signatures"))
+        return method.fit(X, y, S, row_signatures=rows, statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``ranking`` and ``scores`` (d,) of the features."""
+        return {"ranking": method.ranking_, "scores": method.scores_}
+
+
+class ExemplarProtocol(Protocol):
+    """Fit on negatives X; encode ``gallery`` and compare its rows ``queries`` with all of it."""
+
+    training = ("X",)
+
+    def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
+        """Return the statistics of the negatives."""
+        found: Arrays = method.prepare_fit(inputs["X"], space=space)
+        return found
+
+    def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
+        """Return the statistics of the gallery."""
+        found: Arrays = method.prepare_score(inputs["gallery"], space=space, statistics=fitted)
+        return found
+
+    def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
+        """Fit on the negatives."""
+        return method.fit(inputs["X"], statistics=statistics)
+
+    def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
+        """Return ``similarity`` (queries, rows of the gallery)."""
+        encoded = method.encode(inputs["gallery"], statistics=statistics)
+        return {"similarity": method.similarity(encoded.take(inputs["queries"]), encoded)}
+
+
+# By the kind of the methods.
+PROTOCOLS: dict[str, Protocol] = {
+    "zero-shot": ZeroShotProtocol(),
+    "coding": CodingProtocol(),
+    "feature-selection": SelectionProtocol(),
+    "exemplar": ExemplarProtocol(),
+}
+
+
+def _training(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    return inputs["X"], inputs["y"], inputs["S"], _described(inputs, "signature_class")
+
+
+def _pool(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    return inputs["X_pool"], inputs["S_pool"], _described(inputs, "signature_class_pool")
+
+
+def _described(inputs: Inputs, name: str) -> dict[str, np.ndarray]:
+    return {"signature_class": inputs[name]} if name in inputs else {}
