@@ -6,7 +6,7 @@ import py_compile
 import zipfile
 
 import pytest
-from support import install_distribution, trials_of
+from support import install_distribution, tags_of, trials_of
 
 from zslplat.evaluation import modules
 from zslplat.evaluation.code import CodeReader, parse_module
@@ -67,10 +67,17 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     assert "other code of its method" in refused.stderr
     assert "--accept-changed-code" in refused.stderr
     assert trials_of(tmp_path / "mlruns") == before
+    # All numbers are of the code before, so those of a study that is continued are marked, and until it is back.
+    for code, mark in ((source.read_text(), [EARLIER]), (METHOD, [])):
+        source.write_text(code)
+        assert tune(3, "--accept-changed-code").returncode == 0
+        assert tags_of(tmp_path / "mlruns", "zslplat.code") == mark
+    source.write_text(METHOD.replace("self.a * (X", "-self.a * (X"))
     accepted = tune(4, "--accept-changed-code")
     assert accepted.returncode == 0, accepted.stderr
     assert json.loads(accepted.stdout)["code"]
     assert trials_of(tmp_path / "mlruns")[:3] == before
+    assert tags_of(tmp_path / "mlruns", "zslplat.code") == [json.loads(accepted.stdout)["code"]]
     compared = program("compare", "-d", "marked", "--json", PYTHONPATH=path)
     assert json.loads(compared.stdout)["rows"][0]["code"], compared.stderr
 
@@ -187,3 +194,22 @@ def test_an_edited_kernel_is_marked_and_other_kernels_are_no_change():
     assert code_mark(Bench(), edited, edited[1], []) == MIXED
     assert code_mark(Bench(), edited, edited[2], []) == MIXED
     assert code_mark(Bench(), edited, edited[0], []) == EARLIER
+
+
+def test_a_winner_is_of_earlier_code_although_nothing_was_computed_since():
+    class Bench:
+        def code(self, parameters):
+            return {"method": "new", "numpy": "3"}
+
+    def record(number, method):
+        return {"ended": number, "parameters": {}, "code": {"method": method, "numpy": "2"}}
+
+    old = [record(0, "old"), record(1, "old")]
+    assert code_mark(Bench(), old, old[0], [record(2, "old")]) == EARLIER
+    assert code_mark(Bench(), old, old[0], [record(2, "new")]) == EARLIER
+    new = [record(0, "new"), record(1, "new")]
+    assert code_mark(Bench(), new, new[0], [record(2, "new")]) == ""
+    assert code_mark(Bench(), new, new[0], [record(2, "old")]) == MIXED
+    assert code_mark(Bench(), [*new, record(2, "old")], new[0], [record(3, "new")]) == MIXED
+    unknown = [{"ended": 0, "parameters": {}}]
+    assert code_mark(Bench(), unknown, unknown[0], unknown) == ""
