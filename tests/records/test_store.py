@@ -10,7 +10,9 @@ import numpy as np
 import pytest
 from support import runs_of
 
+from zslplat.errors import StoreError
 from zslplat.records.database import SCHEMA, Records
+from zslplat.records.journal import may_not_be_written
 from zslplat.settings import resolve_settings
 
 ESZSL, GFHF = "eszsl(gamma=1, alpha=1)", "gfhf(k=5)"
@@ -176,6 +178,40 @@ def test_a_store_of_a_newer_schema_is_refused(call, tmp_path):
     done = call("compare")
     assert done.returncode == 1
     assert f"has schema {SCHEMA + 1}" in done.stderr
+
+
+@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
+def test_a_store_that_may_not_be_written_is_read_and_left_as_it_is(call, tmp_path, monkeypatch, journal):
+    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+    before, store = rows(call, tmp_path), tmp_path / "mlruns"
+    with closing(sqlite3.connect(store / "optuna.db")) as connection:
+        connection.execute(f"PRAGMA journal_mode={journal}")
+
+    def files():
+        return {path: path.stat().st_mtime_ns for path in store.rglob("*")}
+
+    def refused(*arguments, **options):
+        raise AssertionError("a lock is written")
+
+    monkeypatch.setattr("zslplat.records.database.may_not_be_written", lambda path: True)
+    monkeypatch.setattr("zslplat.records.database.file_lock", refused)
+    there = files()
+    assert rows(call, tmp_path) == before
+    assert call("store", "check").returncode == 0
+    assert files() == there
+    records = records_of_store(tmp_path)
+    with pytest.raises(StoreError, match="readonly"):
+        records.add_evaluation("run:x", "repeat-0", "test", "data", {})
+
+
+def test_a_database_is_not_to_be_written_where_it_or_its_folder_is_not(tmp_path, monkeypatch):
+    path = tmp_path / "a.db"
+    assert not may_not_be_written(path)  # it can be made
+    path.write_bytes(b"")
+    assert not may_not_be_written(path)
+    for place in (path, tmp_path):
+        monkeypatch.setattr("os.access", lambda asked, mode, place=place: asked != place)
+        assert may_not_be_written(path)
 
 
 def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path):

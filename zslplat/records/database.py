@@ -12,6 +12,7 @@ import time
 import uuid
 import warnings
 from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +22,7 @@ import sqlalchemy as sa
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.keys import run_identifier
 from zslplat.records.faults import lasting_errors, shown_address
-from zslplat.records.journal import settle, write_ahead
+from zslplat.records.journal import address_for_reading, may_not_be_written, settle, write_ahead
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
@@ -65,7 +66,8 @@ class Found:
 class Records:
     """The database of studies and evaluations, made before any worker starts; files of outcomes lie beside it.
 
-    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote.
+    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote. One
+    that may not be written (``read_only``) can be read.
     """
 
     def __init__(self, settings: Settings) -> None:
@@ -77,7 +79,10 @@ class Records:
         self.url, self.shown, self.folder = url, shown_address(url), settings.store
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
-        with lasting_errors(url), file_lock(settings.studies / "records.lock"):
+        self.read_only = self.path is not None and may_not_be_written(self.path)
+        if self.read_only and self.path is not None:
+            url = address_for_reading(self.path)
+        with lasting_errors(self.url), nullcontext() if self.read_only else file_lock(self._lock(settings)):
             engine: dict[str, Any] = {"pool_pre_ping": True}
             if url.startswith("sqlite"):
                 engine = {"connect_args": {"timeout": 30}}
@@ -95,8 +100,14 @@ class Records:
                     f"the store {self.shown} has schema {self.schema}, this program knows {SCHEMA}; update zslplat, or "
                     "choose another --store"
                 )
-            if self.path is not None:
+            if self.path is not None and not self.read_only:
                 write_ahead(self.engine, self.path, durable=True)
+
+    def _lock(self, settings: Settings) -> Path:
+        """Return the file that keeps two programs from making the tables of one database at once."""
+        if self.path is not None and self.path.parent not in (settings.store, Path()) and self.path.parent.is_dir():
+            return self.path.with_name(f"{self.path.name}.lock")
+        return settings.studies / "records.lock"
 
     @property
     def identity(self) -> str:
@@ -162,7 +173,7 @@ class Records:
 
     def close(self) -> None:
         """Leave the database; it opens again by itself when it is used."""
-        if self.path is not None:
+        if self.path is not None and not self.read_only:
             settle(self.engine, self.path)
 
     def study_names(self) -> list[str]:
