@@ -129,17 +129,9 @@ class Records:
 
     def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
         """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
-        import optuna
-
+        opened = self.new_study(name, maximise)
+        study = opened.study
         with lasting_errors(self.url):
-            study = optuna.create_study(
-                study_name=name,
-                storage=self.storage,
-                direction="maximize" if maximise else "minimize",
-                load_if_exists=True,
-                # The stored study is never asked for a proposal.
-                sampler=optuna.samplers.RandomSampler(seed=0),
-            )
             known = study.user_attrs
             stored = known.get("identity")
             if stored is None and study.get_trials(deepcopy=False):
@@ -152,6 +144,21 @@ class Records:
                 raise StoreError(difference(name, stored, identity))
             if "origin" not in known:
                 study.set_user_attr("origin", self.identity)
+        return opened
+
+    def new_study(self, name: str, maximise: bool) -> OpenStudy:
+        """Make a study that holds nothing yet, or open the one that is there."""
+        import optuna
+
+        with lasting_errors(self.url):
+            study = optuna.create_study(
+                study_name=name,
+                storage=self.storage,
+                direction="maximize" if maximise else "minimize",
+                load_if_exists=True,
+                # The stored study is never asked for a proposal.
+                sampler=optuna.samplers.RandomSampler(seed=0),
+            )
         return OpenStudy(study, self.url, self.engine)
 
     def study(self, name: str) -> OpenStudy:

@@ -16,7 +16,7 @@ from zslplat.records.trials import FinishedTrial
 from zslplat.space import Space
 
 STUDY = "study:"
-_RETRIED = "retried"
+RETRIED = "retried"
 
 
 class OpenStudy:
@@ -32,6 +32,12 @@ class OpenStudy:
         """Return all JSON values of the study; ``identity`` is its setting."""
         with lasting_errors(self.url):
             return dict(self.study.user_attrs)
+
+    @property
+    def maximise(self) -> bool:
+        """Whether larger values are better."""
+        with lasting_errors(self.url):
+            return str(self.study.direction.name) == "MAXIMIZE"
 
     def run(self, key: str) -> str:
         """Return the identifier of one of the study's runs: ``study``, ``trial-3``, ``trial-3/repeat-0``."""
@@ -70,7 +76,7 @@ class OpenStudy:
         names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
         with lasting_errors(self.url):
             trials = self.study.get_trials(deepcopy=False)
-            retried = self.study.user_attrs.get(_RETRIED, {})
+            retried = self.study.user_attrs.get(RETRIED, {})
         result = []
         for position, trial in enumerate(trials):
             if trial.number != position or trial.state not in names:
@@ -84,11 +90,20 @@ class OpenStudy:
             result.append((finished_trial(record), record))
         return result
 
+    def extend(self, longer: OpenStudy) -> int:
+        """Add the trials that a copy of this study has beyond these; return how many."""
+        with lasting_errors(self.url):
+            known = len(self.study.get_trials(deepcopy=False))
+            more = longer.study.get_trials(deepcopy=False)[known:]
+            for trial in more:
+                self.study.add_trial(trial)
+        return len(more)
+
     def retry(self, record: Mapping[str, Any]) -> None:
         """Store what a failed trial gave when it was tried again; its first record stays where it is."""
         with lasting_errors(self.url):
-            known = self.study.user_attrs.get(_RETRIED, {})
-            self.study.set_user_attr(_RETRIED, {**known, str(record["number"]): dict(record)})
+            known = self.study.user_attrs.get(RETRIED, {})
+            self.study.set_user_attr(RETRIED, {**known, str(record["number"]): dict(record)})
 
     def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
         """Store a finished trial in one transaction."""
