@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
-from zslplat.records.database import Records
+from zslplat.records.database import Records, damaged
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import RETRIED, STUDY, OpenStudy
@@ -28,13 +28,16 @@ class Merged:
 
 
 def recorded_runs(records: Records) -> dict[str, tuple[str, str]]:
-    """Return {run: (owner, key)} of all recorded evaluations, trials left out."""
-    return {records.run_of(owner, key): (owner, key) for owner, key, _ in records.all_evaluations()}
+    """Return {run: (owner, key)} of all recorded evaluations, trials left out, those included that are damaged."""
+    run_of = records.runs()
+    places = [(owner, key) for owner, key, _ in records.all_evaluations()]
+    return {run_of(owner, key): (owner, key) for owner, key in (*places, *sorted(records.damaged))}
 
 
 def problems_of(records: Records) -> Iterator[str]:
     """Yield a line for everything in the database that is not as it was written."""
-    for name in records.study_names():
+    names = records.study_names()
+    for name in names:
         try:
             values = records.study(name).values()
             trials = [record for _, record in records.study(name).finished()]
@@ -45,11 +48,14 @@ def problems_of(records: Records) -> Iterator[str]:
             yield f"study {name!r} was written by another program"
         elif trials and "about" not in values:
             yield f"study {name!r} does not say on what it ran, and cannot be shown anew; give its command again"
+    owners = {STUDY + name for name in names}
     for owner, key, record in records.all_evaluations():
-        if owner.startswith(STUDY) and owner.removeprefix(STUDY) not in records.study_names():
+        if owner.startswith(STUDY) and owner not in owners:
             yield f"evaluation {key} belongs to {owner}, which is not recorded"
         if "setting" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
             yield f"evaluation {key} of {owner} was recorded without its setting, and cannot be evaluated again"
+    for owner, key in sorted(records.damaged):
+        yield damaged(owner, key)
 
 
 def at_rest(settings: Settings) -> AbstractContextManager[None]:
@@ -130,10 +136,11 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
             left.add(STUDY + name)
             done.left_out.append(str(error))
     known = {(owner, key) for owner, key, _ in records.all_evaluations()}
+    run_of = other.runs()
     for owner, key, content in other.all_evaluations():
         if owner in left or (owner, key) in known:
             continue
-        run = other.run_of(owner, key)
+        run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
             shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
         split, fingerprint = other.place_of(owner, key)

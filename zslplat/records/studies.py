@@ -17,6 +17,7 @@ from zslplat.space import Space
 
 STUDY = "study:"
 RETRIED = "retried"
+_DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
 
 
 class OpenStudy:
@@ -30,7 +31,7 @@ class OpenStudy:
 
     def values(self) -> dict[str, Any]:
         """Return all JSON values of the study; ``identity`` is its setting."""
-        with lasting_errors(self.url):
+        with lasting_errors(self.url, f"study {self.name!r}"):
             return dict(self.study.user_attrs)
 
     @property
@@ -70,13 +71,17 @@ class OpenStudy:
                 self.study.set_user_attr(name, value)
 
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
-        """Return the finished trials with their records, in order."""
+        """Return the finished trials with their records, in order.
+
+        Raises :class:`StoreError` where one is damaged, or trials are missing of a study that has ended.
+        """
         from optuna.trial import TrialState
 
         names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
-        with lasting_errors(self.url):
+        with lasting_errors(self.url, f"study {self.name!r}"):
             trials = self.study.get_trials(deepcopy=False)
-            retried = self.study.user_attrs.get(RETRIED, {})
+            values = self.study.user_attrs
+        retried, ended = values.get(RETRIED, {}), values.get("finished", {})
         result = []
         for position, trial in enumerate(trials):
             if trial.number != position or trial.state not in names:
@@ -86,8 +91,14 @@ class OpenStudy:
                 )
             if "record" not in trial.user_attrs:
                 raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
-            record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
-            result.append((finished_trial(record), record))
+            try:
+                record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
+                result.append((finished_trial(record), record))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise StoreError(f"trial {position} of study {self.name!r} {_DAMAGED}") from error
+        winner = ended.get("winner", -1)
+        if winner >= len(result):
+            raise StoreError(f"trial {winner} of study {self.name!r}, which was its best, {_DAMAGED}")
         return result
 
     def extend(self, longer: OpenStudy) -> int:

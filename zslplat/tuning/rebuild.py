@@ -53,7 +53,13 @@ def rebuild(
     """
     done = Rebuilt()
     for name, identity in records.identities().items():
-        if "about" not in records.study(name).values():
+        try:
+            values = records.study(name).values()
+            records.study(name).finished()
+        except StoreError as error:
+            reporter.warn(f"{error}; study {name!r} is not shown")
+            continue
+        if "about" not in values:
             reporter.warn(f"study {name!r} does not say on what it ran; give its command again to have it shown")
             continue
         folder = study_folder(settings, name)
