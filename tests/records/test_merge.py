@@ -50,7 +50,7 @@ def fill(records, settings, *, trials=3, ended=5.0):
     study.note("about", {"experiment": "e"})
     study.note("finished", {"winner": trials - 1, "ended": ended})
     run = study.run(f"trial-{trials - 1}/repeat-0")
-    content = {"run": run, "folds": [], "created": 4.0, "winner": trials - 1}
+    content = {"run": run, "folds": [], "metrics": {}, "created": 4.0, "winner": trials - 1}
     records.add_evaluation(study.owner, f"trial-{trials - 1}/repeat-0", "test", "data", content)
     folder = records.evaluation_folder(run)
     folder.mkdir(parents=True)
@@ -81,6 +81,7 @@ def test_a_merge_that_was_stopped_anywhere_is_completed_by_the_next(opened, know
         fill(theirs, place, trials=known, ended=3.0)
     fill(theirs, place)
     expected = content(theirs, place)
+    assert expected[1]
     for stopped_at in range(100):
         name = f"ours-{stopped_at}"
         ours, settings = opened(name)

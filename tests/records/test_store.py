@@ -111,6 +111,14 @@ def test_two_stores_on_one_server_leave_each_other_alone(call, tmp_path):
     assert runs == (6,)
 
 
+def test_what_a_server_that_is_away_was_not_shown_is_not_counted(call):
+    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+    away = ("--tracking-uri", "http://127.0.0.1:9")
+    done = call("store", "rebuild", "--json", *away)
+    assert "does not answer" in done.stderr
+    assert json.loads(done.stdout) == {"studies": 0, "runs": 0, "evaluated": 0, "left_out": 0}
+
+
 def test_an_evaluation_that_is_recorded_is_not_computed_again(call):
     first = json.loads(call("run", "-m", ESZSL, "--test", "--json").stdout)
     again = json.loads(call("run", "-m", ESZSL, "--test", "--json").stdout)

@@ -72,7 +72,7 @@ def rebuild(
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
             shown = show_study(settings, records, name, reporter.warn, announced=False)
-            done.studies += 1
+            done.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
                 _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
@@ -90,7 +90,7 @@ def rebuild(
         if projection is None:
             mark_shown(folder)
             continue
-        done.runs += 1
+        done.runs += not projection.away
         _mark(projection, folder)
         for key, record in records.evaluations(owner).items():
             if key != SUMMARY and "about" in record:
