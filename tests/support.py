@@ -54,6 +54,12 @@ def runs_of(store):
     return runs
 
 
+def tags_of(store, name):
+    """Return the values of one tag of all MLflow's runs of a store."""
+    with contextlib.closing(sqlite3.connect(store / "mlflow.db")) as connection:
+        return [value for (value,) in connection.execute("select value from tags where key = ?", (name,))]
+
+
 def records_of(store):
     """Return the records of all trials, in order."""
     connection = sqlite3.connect(store / "optuna.db")

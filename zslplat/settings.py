@@ -97,6 +97,11 @@ class Settings:
         """The address of MLflow as it may be printed, logged and recorded: without password."""
         return masked_url(self.tracking_uri)
 
+    @property
+    def storage_is_local(self) -> bool:
+        """Whether studies and records are in the sqlite file in the store folder."""
+        return self.storage_url == f"sqlite:///{self.store / 'optuna.db'}"
+
     def masked(self, text: str) -> str:
         """Return a text, such as a library's message, without the passwords of this store's addresses."""
         return masked_url(text, self.tracking_uri, self.storage_url)

@@ -4,6 +4,7 @@ import math
 
 import pytest
 
+from zslplat.errors import StoreError
 from zslplat.records import trial_rows
 from zslplat.records.database import Records
 from zslplat.records.trials import FinishedTrial
@@ -43,6 +44,18 @@ def test_optuna_reads_what_it_would_have_written(records, monkeypatch):
     monkeypatch.setattr(trial_rows, "_writable", lambda: False)
     assert ours == written(records, "theirs")
     assert len(ours) == len(TRIALS)
+
+
+def test_no_trial_is_recorded_twice_where_two_commands_share_a_database(records):
+    """They may be given stores in two folders, each with locks of its own."""
+    written(records, "shared")
+    study, other = records.study("shared"), records.study("shared")
+    late = FinishedTrial(3, "complete", {"n": 2}, 0.5)
+    record = {"number": 3, "started": 10.5, "ended": 12.25, "steps": {}, "parameters": {}, "state": "x", "value": 0.5}
+    study.add(late, record, SPACE)
+    with pytest.raises(StoreError, match="trial 3 of study 'shared' is recorded already"):
+        other.add(late, record, SPACE)
+    assert [trial.number for trial in records.study("shared").study.get_trials()] == [0, 1, 2, 3]
 
 
 def test_optuna_writes_where_its_tables_ask_for_more(records, monkeypatch):

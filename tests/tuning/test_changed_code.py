@@ -2,9 +2,13 @@
 
 import json
 import os
+import py_compile
+import zipfile
 
-from support import install_distribution, trials_of
+import pytest
+from support import install_distribution, tags_of, trials_of
 
+from zslplat.evaluation import modules
 from zslplat.evaluation.code import CodeReader, parse_module
 from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
 
@@ -63,10 +67,17 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     assert "other code of its method" in refused.stderr
     assert "--accept-changed-code" in refused.stderr
     assert trials_of(tmp_path / "mlruns") == before
+    # All numbers are of the code before, so those of a study that is continued are marked, and until it is back.
+    for code, mark in ((source.read_text(), [EARLIER]), (METHOD, [])):
+        source.write_text(code)
+        assert tune(3, "--accept-changed-code").returncode == 0
+        assert tags_of(tmp_path / "mlruns", "zslplat.code") == mark
+    source.write_text(METHOD.replace("self.a * (X", "-self.a * (X"))
     accepted = tune(4, "--accept-changed-code")
     assert accepted.returncode == 0, accepted.stderr
     assert json.loads(accepted.stdout)["code"]
     assert trials_of(tmp_path / "mlruns")[:3] == before
+    assert tags_of(tmp_path / "mlruns", "zslplat.code") == [json.loads(accepted.stdout)["code"]]
     compared = program("compare", "-d", "marked", "--json", PYTHONPATH=path)
     assert json.loads(compared.stdout)["rows"][0]["code"], compared.stderr
 
@@ -98,6 +109,67 @@ def test_imports_are_followed_to_where_a_name_is_defined_and_no_further(tmp_path
     assert CodeReader().digest(["drafts.method"]) != before
 
 
+@pytest.fixture
+def drafts(tmp_path, monkeypatch):
+    """Lay out a package ``drafts`` in one of several forms; return the hash of its method as a new program has it."""
+    place = tmp_path / "place"
+
+    def lay_out(form, helper):
+        files = {"method": "from drafts.helper import f\n", "helper": helper, "__init__": ""}
+        if form == "namespace":
+            del files["__init__"]
+        elif form == "import_module":
+            files["method"] = "from importlib import import_module\nhelper = import_module('.helper', __package__)\n"
+        for name, text in files.items():
+            (place / "drafts").mkdir(parents=True, exist_ok=True)
+            source = place / "drafts" / f"{name}.py"
+            source.write_text(text)
+            if form == "compiled":
+                py_compile.compile(str(source), cfile=f"{source}c", doraise=True)
+                source.unlink()
+        if form == "archive":
+            with zipfile.ZipFile(tmp_path / "drafts.zip", "w") as archive:
+                for source in sorted((place / "drafts").glob("*.py")):
+                    archive.write(source, f"drafts/{source.name}")
+        monkeypatch.syspath_prepend(str(tmp_path / "drafts.zip" if form == "archive" else place))
+        modules._found.cache_clear()
+        modules.module_file.cache_clear()
+        return CodeReader(tmp_path / "code.json").digest(["drafts.method"])
+
+    yield lay_out
+    modules._found.cache_clear()
+    modules.module_file.cache_clear()
+
+
+@pytest.mark.parametrize("form", ["package", "namespace", "import_module", "archive", "compiled"])
+def test_an_edited_helper_is_seen_however_the_package_is_installed(drafts, form):
+    before = drafts(form, "def f(x):\n    return x\n")
+    assert drafts(form, "def f(x):\n    return x\n") == before
+    assert drafts(form, "def f(x):\n    return x + 1\n") != before
+    assert drafts(form, "def f(x):\n    return x\n") == before
+
+
+def test_an_archive_has_the_code_of_the_folder_it_was_made_from(drafts):
+    assert drafts("archive", "def f(x):\n    return x\n") == drafts("package", "def f(x):\n    return x\n")
+
+
+def test_an_edit_that_keeps_size_and_time_of_a_file_is_seen(drafts, tmp_path):
+    before = drafts("package", "f = 1\n")
+    source = tmp_path / "place" / "drafts" / "helper.py"
+    status = source.stat()
+    source.write_text("f = 2\n")
+    os.utime(source, ns=(status.st_atime_ns, status.st_mtime_ns))
+    assert CodeReader(tmp_path / "code.json").digest(["drafts.method"]) != before
+
+
+def test_what_runs_where_no_type_checker_reads_counts():
+    def digest(test, value):
+        return parse_module(f"from typing import TYPE_CHECKING\nif {test}:\n    x = {value}\n", "m").digest
+
+    assert digest("TYPE_CHECKING", 1) == digest("TYPE_CHECKING", 2)
+    assert digest("not TYPE_CHECKING", 1) != digest("not TYPE_CHECKING", 2)
+
+
 def test_trials_that_a_limit_stopped_are_tried_again_under_a_higher_one(call, tmp_path):
     common = ("tune", "-m", "plain", "-d", "marked", "--workers", 1, "--trials", 2, "--json", "--set", "pause=0.4")
     stopped = call(*common, "--trial-timeout", 0.3)
@@ -122,3 +194,22 @@ def test_an_edited_kernel_is_marked_and_other_kernels_are_no_change():
     assert code_mark(Bench(), edited, edited[1], []) == MIXED
     assert code_mark(Bench(), edited, edited[2], []) == MIXED
     assert code_mark(Bench(), edited, edited[0], []) == EARLIER
+
+
+def test_a_winner_is_of_earlier_code_although_nothing_was_computed_since():
+    class Bench:
+        def code(self, parameters):
+            return {"method": "new", "numpy": "3"}
+
+    def record(number, method):
+        return {"ended": number, "parameters": {}, "code": {"method": method, "numpy": "2"}}
+
+    old = [record(0, "old"), record(1, "old")]
+    assert code_mark(Bench(), old, old[0], [record(2, "old")]) == EARLIER
+    assert code_mark(Bench(), old, old[0], [record(2, "new")]) == EARLIER
+    new = [record(0, "new"), record(1, "new")]
+    assert code_mark(Bench(), new, new[0], [record(2, "new")]) == ""
+    assert code_mark(Bench(), new, new[0], [record(2, "old")]) == MIXED
+    assert code_mark(Bench(), [*new, record(2, "old")], new[0], [record(3, "new")]) == MIXED
+    unknown = [{"ended": 0, "parameters": {}}]
+    assert code_mark(Bench(), unknown, unknown[0], unknown) == ""

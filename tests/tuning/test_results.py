@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 import shutil
 import signal
 import socket
@@ -41,6 +42,18 @@ def test_the_result_names_fixed_parameters_and_the_run_to_check_and_counts_trial
     assert content["fixed"] == {"mix": 0.25, "pause": 0}
     assert content["final_run_ids"] == [words[0].split()[1]]
     assert found
+
+
+def test_the_printed_commands_lead_to_a_database_elsewhere_and_to_folders_with_blanks(call, tmp_path):
+    places = ("--store", tmp_path / "my store", "--storage-url", f"sqlite:///{tmp_path / 'my records.db'}")
+    done = call(*TUNE, "--trials", 1, *places)
+    assert done.returncode == 0, done.stderr
+    lines = dict(line.split(": ", 1) for line in done.stdout.splitlines() if line.startswith(("again:", "check:")))
+    for name in ("check", "again"):
+        again = call(*shlex.split(lines[name])[1:], "--workers", 1, "-q")
+        assert again.returncode == 0, again.stderr
+    (command,) = re.findall(r"runs: sqlite:\S+.* \((zslplat ui .*)\)$", done.stdout, re.MULTILINE)
+    assert shlex.split(command)[2:] == ["--store", str(tmp_path / "my store")]
 
 
 def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):

@@ -49,6 +49,7 @@ def compare(
     from zslplat.spec import Spec
     from zslplat.tables import Table, write_table
     from zslplat.tracking.stores import show_what_is_left
+    from zslplat.tuning.code_changes import MEANING
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     primary = build_component("tasks", task_spec).primary
@@ -83,7 +84,7 @@ def compare(
             "not recorded" if row["knows"] is None else row["knows"],
         )
     console.print(table, markup=False)
-    notes = [f"{row['method']}: {row['code']} (trials of several versions of its code)" for row in rows if row["code"]]
+    notes = [f"{row['method']}: {row['code']} ({MEANING.get(row['code'], '')})" for row in rows if row["code"]]
     if all(row["low"] is None for row in rows):
         notes.append(f"{name} has no intervals: evaluations keep no bootstrap replicates of it")
     if any(row["verdict"] == OTHER_ROWS for row in rows):

@@ -131,6 +131,8 @@ def places_given(settings: Any) -> str:
     """
     import shlex
 
+    from zslplat.settings import masked_url
+
     usual = settings_from()
     options = {
         "--data-root": (settings.data_root, usual.data_root),
@@ -139,9 +141,12 @@ def places_given(settings: Any) -> str:
             settings.shown_tracking_uri,
             None if settings.tracking_is_local else usual.shown_tracking_uri,
         ),
+        "--storage-url": (masked_url(settings.storage_url), masked_url(usual.storage_url)),
     }
     if settings.tracking_is_local:
         del options["--tracking-uri"]
+    if settings.storage_is_local:
+        del options["--storage-url"]
     return "".join(
         f" {option} {shlex.quote(str(value))}"
         for option, (value, known) in options.items()

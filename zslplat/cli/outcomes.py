@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from zslplat.spec import format_value
 def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
     """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
     from zslplat.evaluation.components import knowledge
+    from zslplat.tuning.code_changes import MEANING
 
     knows = knowledge(setting.method.with_parameters(result.parameters))
     fixed = dict(setting.method.parameters)
@@ -39,14 +41,14 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
         f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
         f"looks at this test split so far: {result.looks_at_test}",
-        f"runs: {settings.shown_tracking_uri} (zslplat ui{_store_option(settings)})",
-        f"again: zslplat run --test --config {_shown(result.config)}{places}",
+        f"runs: {settings.shown_tracking_uri}{_ui_hint(settings)}",
+        f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
     ]
     for line in lines:
         _line(console, line)
     if result.code:
-        _line(console, f"code: {result.code}; trials were computed by several versions of the code")
+        _line(console, f"code: {result.code}; {MEANING.get(result.code, '')}")
     print_warnings(console, result.warnings)
 
 
@@ -94,8 +96,12 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     print_warnings(console, result.warnings)
 
 
-def _store_option(settings: Any) -> str:
-    return "" if settings.store == Path("mlruns").absolute() else f" --store {settings.store}"
+def _ui_hint(settings: Any) -> str:
+    """Return the command that shows the runs; none for a server, whose address is all that it takes."""
+    if not settings.tracking_is_local:
+        return ""
+    known = settings.store == Path("mlruns").absolute()
+    return f" (zslplat ui{'' if known else f' --store {shlex.quote(str(settings.store))}'})"
 
 
 def _shown(path: Path) -> str:

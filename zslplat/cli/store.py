@@ -24,12 +24,12 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
     found = list(problems_of(records))
-    evaluations = 0
+    evaluations, run_of = 0, records.runs()
     for owner, key, record in records.all_evaluations():
         evaluations += 1
         if any("outcomes" in fold for fold in record.get("folds", [])):
             try:
-                read_outcomes(records.evaluation_folder(records.run_of(owner, key)))
+                read_outcomes(records.evaluation_folder(run_of(owner, key)))
             except StoreError as error:
                 found.append(str(error))
     counts = {"studies": len(records.identities()), "evaluations": evaluations, "schema": records.schema}

@@ -67,7 +67,7 @@ def read_finals(
     recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
     records = existing_records(settings, warn)
-    groups = [*_studies(records, dataset, task), *_single_runs(records, dataset, task)]
+    groups = [*_studies(records, dataset, task, warn), *_single_runs(records, dataset, task)]
     if not groups:
         _require_known(settings, dataset, records)
         raise StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}; tune it first")
@@ -85,21 +85,25 @@ def read_finals(
     return chosen
 
 
-def _studies(records: Records, dataset: str, task: str) -> list[_Group]:
-    """Return the studies that ended with test evaluations of their winner."""
+def _studies(records: Records, dataset: str, task: str, warn: Callable[[str], None]) -> list[_Group]:
+    """Return the studies that ended with test evaluations of their winner; one that is damaged is left out."""
     found = []
     for name, identity in records.identities().items():
         if identity.get("dataset") != dataset or identity.get("task") != task:
             continue
         study = records.study(name)
-        finished = study.values().get("finished")
+        try:
+            finished, trials = study.values().get("finished"), study.finished()
+        except StoreError as error:
+            warn(f"{error}; study {name!r} is left out")
+            continue
         if finished is None:
             continue
         # An extended study has a new winner; the test evaluations of the earlier one are history.
         known = records.evaluations(study.owner)
         tested = [_with_setting(r, identity) for r in known.values() if r["winner"] == finished["winner"]]
         if tested:
-            trial = study.finished()[finished["winner"]][1]
+            trial = trials[finished["winner"]][1]
             runs = frozenset({study.run("study"), *(record["run"] for record in tested)})
             code = str(finished.get("code", ""))
             found.append(_Group(name, str(identity["method"]), trial["metrics"], _ordered(tested), code, runs))
@@ -183,14 +187,16 @@ def _knowledge(setting: Mapping[str, Any]) -> str | None:
 def _replicates(records: Records, group: _Group, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
     built = build_component("tasks", Spec.parse(task))
-    tables = [_own_replicates(built, records.evaluation_folder(record["run"]), warn) for record in group.tested]
+    tables = [_own_replicates(built, record, records.evaluation_folder(record["run"]), warn) for record in group.tested]
     shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     return {name: np.array([table[name] for table in tables]) for name in shared}
 
 
-def _own_replicates(task: Task, folder: Path, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
+def _own_replicates(
+    task: Task, record: Mapping[str, Any], folder: Path, warn: Callable[[str], None]
+) -> dict[str, np.ndarray]:
     """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
-    if (folder / "outcomes.json").exists():
+    if any("outcomes" in fold for fold in record["folds"]):
         try:
             return replicates(task, folder)
         except StoreError as error:

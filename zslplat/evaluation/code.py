@@ -6,6 +6,7 @@ the evaluation does not reach. Imports are followed where they lead to zslplat, 
 files outside of the installed libraries; numpy, scipy and numba are recorded by version instead.
 
 A name that a module merely hands on (``from zslplat.api import Method``) is followed to the module that defines it.
+Of a module without source (compiled by Python or to an extension) the bytes count, and all modules of its package.
 """
 
 from __future__ import annotations
@@ -15,15 +16,14 @@ import hashlib
 import importlib.util
 import json
 import os
-import site
-import sysconfig
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
+
+from zslplat.evaluation.modules import ModuleFile, is_library, module_file, modules_of
 
 LIBRARIES = ("numpy", "scipy", "numba")
 # Changed where the way of hashing is, so that hashes of different ways are never compared.
@@ -110,22 +110,26 @@ class CodeReader:
         """Return a module's entry; None for what is no module, has no source, or belongs to a library."""
         key = name if name.partition(".")[0] in own else f"?{name}"
         if key not in self._read:
-            path = source_file(name) if key == name or not _is_library(name.partition(".")[0]) else None
-            self._read[key] = self._parsed(name, path) if path is not None else None
+            held = module_file(name) if key == name or not is_library(name.partition(".")[0]) else None
+            self._read[key] = self._parsed(held) if held is not None else None
         return self._read[key]
 
-    def _parsed(self, name: str, path: Path) -> _Module | None:
+    def _parsed(self, held: ModuleFile) -> _Module | None:
         try:
-            status = path.stat()
-            stamp = [status.st_size, status.st_mtime_ns]
-            known = self._known.get(str(path))
-            if known is None or known[:2] != stamp:
-                found = parse_module(path.read_text(encoding="utf-8"), name, is_package=path.name == "__init__.py")
+            status = held.file.stat()
+            # Tools that unpack and copy set the time of change as they like, that of the file's entry they cannot.
+            stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
+            known = self._known.get(held.place)
+            if known is None or known[:3] != stamp:
+                text = held.source()
+                if text is None:
+                    return _compiled(held)
+                found = parse_module(text, held.name, is_package=held.is_package)
                 known = [*stamp, found.digest, found.imports, found.bindings]
-                self._known[str(path)], self._changed = known, True
+                self._known[held.place], self._changed = known, True
         except (OSError, SyntaxError, ValueError):
             return None
-        _, _, digest, imports, bindings = known
+        digest, imports, bindings = known[3:]
         return _Module(digest, tuple((m, tuple(n)) for m, n in imports), {k: tuple(v) for k, v in bindings.items()})
 
     def _remember(self) -> None:
@@ -136,6 +140,12 @@ class CodeReader:
             temporary = self.remembered.with_name(f"{self.remembered.name}.{os.getpid()}")
             temporary.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
             os.replace(temporary, self.remembered)
+
+
+def _compiled(held: ModuleFile) -> _Module:
+    """Return what is known of a module without source; which others it imports is not, so all of its package count."""
+    others = tuple((name, ()) for name in modules_of(held.name.partition(".")[0]))
+    return _Module(hashlib.sha256(held.content()).hexdigest()[:16], others, {})
 
 
 def parse_module(text: str, name: str, *, is_package: bool = False) -> _Module:
@@ -160,6 +170,8 @@ def _walk(node: ast.AST, words: list[str], imports: list[tuple[str, tuple[str, .
         imports += [(alias.name, ()) for alias in node.names]
     elif isinstance(node, ast.ImportFrom):
         imports.append((_absolute(node, package), tuple(alias.name for alias in node.names)))
+    elif isinstance(node, ast.Call) and (named := _imported_by_name(node, package)):
+        imports.append((named, ()))
     for name in node._fields:
         value = getattr(node, name, None)
         # Empty fields are left out: newer versions of Python have more of them.
@@ -183,7 +195,7 @@ def _statements(node: ast.AST, name: str, values: list[Any]) -> list[Any]:
     """Return the statements of a body that run; other lists as they are."""
     if name != "body":
         return values
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.dump(node.test):
+    if isinstance(node, ast.If) and "TYPE_CHECKING" in (getattr(node.test, "id", ""), getattr(node.test, "attr", "")):
         return []
     documented = isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)
     first = values[0]
@@ -193,45 +205,20 @@ def _statements(node: ast.AST, name: str, values: list[Any]) -> list[Any]:
     return values[1:] if documented and is_text else values
 
 
+def _imported_by_name(node: ast.Call, package: str) -> str:
+    """Return the module that ``import_module("name")`` or ``__import__("name")`` imports; empty for other calls."""
+    called = getattr(node.func, "id", getattr(node.func, "attr", ""))
+    given = node.args[0] if node.args else None
+    if called not in ("import_module", "__import__") or not isinstance(given, ast.Constant):
+        return ""
+    with suppress(ImportError, ValueError):
+        return importlib.util.resolve_name(given.value, package) if isinstance(given.value, str) else ""
+    return ""
+
+
 def _absolute(node: ast.ImportFrom, package: str) -> str:
     if not node.level:
         return node.module or ""
     parts = package.split(".")
     base = parts[: len(parts) - (node.level - 1)]
     return ".".join([*base, *([node.module] if node.module else [])])
-
-
-@cache
-def source_file(module: str) -> Path | None:
-    """Return the source file of a module, None where there is none to be found; nothing is imported for it."""
-    package, _, name = module.rpartition(".")
-    if not package:
-        try:
-            found = importlib.util.find_spec(module)
-        except (ImportError, ValueError, AttributeError):
-            return None
-        origin = getattr(found, "origin", None)
-        return Path(origin) if origin and str(origin).endswith(".py") else None
-    around = source_file(package)
-    if around is None or around.name != "__init__.py":
-        return None
-    for place in (around.parent / f"{name}.py", around.parent / name / "__init__.py"):
-        if place.is_file():
-            return place
-    return None
-
-
-@cache
-def _library_folders() -> tuple[str, ...]:
-    paths = sysconfig.get_paths()
-    folders = [paths[name] for name in ("stdlib", "platstdlib", "purelib", "platlib") if name in paths]
-    with suppress(AttributeError):
-        folders += [*site.getsitepackages(), site.getusersitepackages()]
-    return tuple(os.path.realpath(folder) + os.sep for folder in folders)
-
-
-@cache
-def _is_library(package: str) -> bool:
-    """Tell whether a top-level package is installed or part of Python, and not somebody's work in progress."""
-    path = source_file(package)
-    return path is None or os.path.realpath(path).startswith(_library_folders())

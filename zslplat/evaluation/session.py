@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -313,8 +313,9 @@ class Session:
         for name, identity in self.records.identities().items():
             sure = all(identity.get(part) == asked.get(part) for part in same)
             if sure and str(identity.get("method", "")).partition("(")[0] == self.setting.method.name:
-                for _, record in self.records.study(name).finished():
-                    yield from _usable(record)
+                with suppress(StoreError):  # one that is damaged knows nothing
+                    for _, record in self.records.study(name).finished():
+                        yield from _usable(record)
         for owner, _, record in self.records.evaluations_on(self.setting.data):
             if not owner.startswith(STUDY) or self.setting.method.name in str(record.get("setting", "")):
                 yield from _usable(record)

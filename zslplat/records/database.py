@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import json
+import sys
 import time
 import uuid
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,7 +23,7 @@ import sqlalchemy as sa
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.keys import run_identifier
 from zslplat.records.faults import lasting_errors, shown_address
-from zslplat.records.journal import settle, write_ahead
+from zslplat.records.journal import address_for_reading, may_not_be_written, settle, write_ahead
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
@@ -48,6 +50,11 @@ _STORE = sa.Table(
 )
 
 
+def damaged(owner: str, key: str) -> str:
+    """Return in words that an evaluation cannot be read, and what to do."""
+    return f"evaluation {key} of {owner} is damaged; restore the records from a copy of the store, or evaluate it again"
+
+
 @dataclass(frozen=True)
 class Found:
     """A recorded evaluation by its run identifier: whose it is, under which key, and its record.
@@ -65,19 +72,25 @@ class Found:
 class Records:
     """The database of studies and evaluations, made before any worker starts; files of outcomes lie beside it.
 
-    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote.
+    Raises :class:`StoreError` for a database that cannot be used, or that a newer version of the program wrote. One
+    that may not be written (``read_only``) can be read. Evaluations that are damaged are left out, and named to
+    ``warn`` and, by owner and key, in ``damaged``.
     """
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda text: None) -> None:
         import optuna
         from optuna.storages import RDBStorage
 
         optuna.logging.set_verbosity(optuna.logging.WARNING)
+        self.warn, self.damaged = warn, set[tuple[str, str]]()
         url = settings.storage_url
         self.url, self.shown, self.folder = url, shown_address(url), settings.store
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
-        with lasting_errors(url), file_lock(settings.studies / "records.lock"):
+        self.read_only = self.path is not None and may_not_be_written(self.path)
+        if self.read_only and self.path is not None:
+            url = address_for_reading(self.path)
+        with lasting_errors(self.url), nullcontext() if self.read_only else file_lock(self._lock(settings)):
             engine: dict[str, Any] = {"pool_pre_ping": True}
             if url.startswith("sqlite"):
                 engine = {"connect_args": {"timeout": 30}}
@@ -92,11 +105,17 @@ class Records:
                 self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(1 if self._has_content() else SCHEMA))
             if self.schema > SCHEMA:
                 raise StoreError(
-                    f"the store {self.shown} has schema {self.schema}, this program knows {SCHEMA}; update zslplat, or "
-                    "choose another --store"
+                    f"the store {self.shown} has schema {self._facts['schema']}, this program knows {SCHEMA}; "
+                    "update zslplat, or choose another --store"
                 )
-            if self.path is not None:
+            if self.path is not None and not self.read_only:
                 write_ahead(self.engine, self.path, durable=True)
+
+    def _lock(self, settings: Settings) -> Path:
+        """Return the file that keeps two programs from making the tables of one database at once."""
+        if self.path is not None and self.path.parent not in (settings.store, Path()) and self.path.parent.is_dir():
+            return self.path.with_name(f"{self.path.name}.lock")
+        return settings.studies / "records.lock"
 
     @property
     def identity(self) -> str:
@@ -106,7 +125,8 @@ class Records:
     @property
     def schema(self) -> int:
         """The version of the store's form; :data:`SCHEMA` is today's."""
-        return int(self._facts["schema"])
+        text = self._facts["schema"]
+        return int(text) if text.isdecimal() else sys.maxsize
 
     def migrated(self) -> None:
         """Note that the store has today's form."""
@@ -118,17 +138,9 @@ class Records:
 
     def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
         """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
-        import optuna
-
+        opened = self.new_study(name, maximise)
+        study = opened.study
         with lasting_errors(self.url):
-            study = optuna.create_study(
-                study_name=name,
-                storage=self.storage,
-                direction="maximize" if maximise else "minimize",
-                load_if_exists=True,
-                # The stored study is never asked for a proposal.
-                sampler=optuna.samplers.RandomSampler(seed=0),
-            )
             known = study.user_attrs
             stored = known.get("identity")
             if stored is None and study.get_trials(deepcopy=False):
@@ -141,6 +153,21 @@ class Records:
                 raise StoreError(difference(name, stored, identity))
             if "origin" not in known:
                 study.set_user_attr("origin", self.identity)
+        return opened
+
+    def new_study(self, name: str, maximise: bool) -> OpenStudy:
+        """Make a study that holds nothing yet, or open the one that is there."""
+        import optuna
+
+        with lasting_errors(self.url):
+            study = optuna.create_study(
+                study_name=name,
+                storage=self.storage,
+                direction="maximize" if maximise else "minimize",
+                load_if_exists=True,
+                # The stored study is never asked for a proposal.
+                sampler=optuna.samplers.RandomSampler(seed=0),
+            )
         return OpenStudy(study, self.url, self.engine)
 
     def study(self, name: str) -> OpenStudy:
@@ -162,16 +189,20 @@ class Records:
 
     def close(self) -> None:
         """Leave the database; it opens again by itself when it is used."""
-        if self.path is not None:
+        if self.path is not None and not self.read_only:
             settle(self.engine, self.path)
 
     def study_names(self) -> list[str]:
         """Return the names of all studies in the database."""
-        with lasting_errors(self.url):
-            return [s.study_name for s in self.storage.get_all_studies()]
+        # Optuna would read all that each study keeps, too.
+        with lasting_errors(self.url), self.engine.connect() as connection:
+            return list(connection.execute(sa.text("select study_name from studies order by study_id")).scalars())
 
     def add_evaluation(self, owner: str, key: str, split: str, fingerprint: str, content: Mapping[str, Any]) -> None:
-        """Record one evaluation; the same (owner, key) again is ignored, as it has the same content."""
+        """Record one evaluation; the same (owner, key) again is ignored, as it has the same content.
+
+        One that is damaged is replaced.
+        """
         row = {
             "owner": owner,
             "key": key,
@@ -182,6 +213,9 @@ class Records:
         }
         with lasting_errors(self.url), contextlib.suppress(sa.exc.IntegrityError), self.engine.begin() as connection:
             connection.execute(sa.insert(_EVALUATIONS).values(row))
+        if (owner, key) in self.damaged:
+            self.replace_evaluation(owner, key, content)
+            self.damaged.discard((owner, key))
 
     def replace_evaluation(self, owner: str, key: str, content: Mapping[str, Any]) -> None:
         """Write a recorded evaluation in another form."""
@@ -234,8 +268,12 @@ class Records:
 
     def run_of(self, owner: str, key: str) -> str:
         """Return the identifier of an owner's run."""
-        name = owner.removeprefix(STUDY)
-        return run_identifier(self._attributes("origin").get(name, "") if name != owner else "", owner, key)
+        return self.runs()(owner, key)
+
+    def runs(self) -> Callable[[str, str], str]:
+        """Return the function that gives the identifier of a run by owner and key, for many runs at once."""
+        origins = {STUDY + name: str(origin) for name, origin in self._attributes("origin").items()}
+        return lambda owner, key: run_identifier(origins.get(owner, ""), owner, key)
 
     def find(self, run: str) -> Found | None:
         """Return a recorded trial or evaluation by its identifier, or by a beginning of it that fits no other."""
@@ -264,7 +302,20 @@ class Records:
         query = sa.select(_EVALUATIONS).where(condition).order_by(_EVALUATIONS.c.id)
         with lasting_errors(self.url), self.engine.connect() as connection:
             rows = connection.execute(query).all()
-        return [(r.owner, r.key, json.loads(r.content) | {"created": r.created}) for r in rows]
+        return [(r.owner, r.key, found | {"created": r.created}) for r in rows if (found := self._content(r))]
+
+    def _content(self, row: Any) -> dict[str, Any]:
+        """Return what is recorded of an evaluation; nothing where that is damaged."""
+        found: Any = None
+        with contextlib.suppress(ValueError, RecursionError):
+            found = json.loads(row.content)
+        needed = {"winner", "folds", "metrics"} if row.owner.startswith(STUDY) else set()
+        if isinstance(found, dict) and needed <= set(found):
+            return found
+        if (row.owner, row.key) not in self.damaged:
+            self.damaged.add((row.owner, row.key))
+            self.warn(f"{damaged(row.owner, row.key)}; it is left out")
+        return {}
 
     def _attributes(self, name: str) -> dict[str, Any]:
         """Return {name of study: value} of one attribute of all studies that have it."""
@@ -273,7 +324,12 @@ class Records:
             "where a.key = :key order by s.study_id"
         )
         with lasting_errors(self.url), self.engine.connect() as connection:
-            return {study: json.loads(text) for study, text in connection.execute(query, {"key": name})}
+            rows = connection.execute(query, {"key": name}).all()
+        found = {}
+        for study, text in rows:
+            with contextlib.suppress(ValueError):  # as if it had none: a study of another program
+                found[study] = json.loads(text)
+        return found
 
     def _count_trials(self, study: str) -> int:
         query = sa.text(

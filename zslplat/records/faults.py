@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 from collections.abc import Iterator
 
 import sqlalchemy as sa
@@ -12,13 +13,18 @@ from zslplat.settings import masked_url
 
 
 @contextlib.contextmanager
-def lasting_errors(url: str) -> Iterator[None]:
-    """Turn database errors into one clear line."""
+def lasting_errors(url: str, what: str = "a record") -> Iterator[None]:
+    """Turn database errors into one clear line; ``what`` is read there, and may be damaged."""
     from optuna.exceptions import OptunaError
 
     shown = shown_address(url)
     try:
         yield
+    except json.JSONDecodeError as error:
+        raise StoreError(
+            f"{what} in the store {shown} is damaged ({error}); restore the records from a copy of the store, or "
+            "choose another with --store"
+        ) from error
     except (sa.exc.SQLAlchemyError, OptunaError, RuntimeError, OSError, ImportError) as error:
         cause: BaseException = error
         while cause.__cause__ is not None:

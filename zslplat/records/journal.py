@@ -16,6 +16,7 @@ import weakref
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 import sqlalchemy as sa
@@ -43,6 +44,20 @@ def write_ahead(engine: sa.Engine, path: Path, *, durable: bool) -> None:
     _DONE.add(engine)
     sa.event.listen(engine, "connect", prepare)
     engine.dispose()
+
+
+def may_not_be_written(path: Path) -> bool:
+    """Tell whether a database is there and can only be read: somebody else's, or one in an archive."""
+    return path.is_file() and not (os.access(path, os.W_OK) and os.access(path.parent, os.W_OK))
+
+
+def address_for_reading(path: Path) -> str:
+    """Return the URL by which SQLAlchemy reads a database of sqlite without writing anything beside it."""
+    with open(path, "rb") as file:
+        journalled = file.read(20)[18:20] == b"\x02\x02"
+    # A closed file with the write-ahead journal needs a file beside it to be read, unless nobody can write it.
+    finished = journalled and not path.with_name(f"{path.name}-wal").exists()
+    return f"sqlite:///file:{quote(str(path))}?mode=ro{'&immutable=1' if finished else ''}&uri=true"
 
 
 def settle(engine: sa.Engine, path: Path) -> None:

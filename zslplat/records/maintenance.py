@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from zslplat.errors import StoreError
-from zslplat.records.database import Records
-from zslplat.records.faults import lasting_errors
+from zslplat.records.database import Records, damaged
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
-from zslplat.records.studies import STUDY
+from zslplat.records.studies import RETRIED, STUDY, OpenStudy
 from zslplat.settings import Settings
 
 
@@ -28,13 +28,16 @@ class Merged:
 
 
 def recorded_runs(records: Records) -> dict[str, tuple[str, str]]:
-    """Return {run: (owner, key)} of all recorded evaluations, trials left out."""
-    return {records.run_of(owner, key): (owner, key) for owner, key, _ in records.all_evaluations()}
+    """Return {run: (owner, key)} of all recorded evaluations, trials left out, those included that are damaged."""
+    run_of = records.runs()
+    places = [(owner, key) for owner, key, _ in records.all_evaluations()]
+    return {run_of(owner, key): (owner, key) for owner, key in (*places, *sorted(records.damaged))}
 
 
 def problems_of(records: Records) -> Iterator[str]:
     """Yield a line for everything in the database that is not as it was written."""
-    for name in records.study_names():
+    names = records.study_names()
+    for name in names:
         try:
             values = records.study(name).values()
             trials = [record for _, record in records.study(name).finished()]
@@ -45,11 +48,14 @@ def problems_of(records: Records) -> Iterator[str]:
             yield f"study {name!r} was written by another program"
         elif trials and "about" not in values:
             yield f"study {name!r} does not say on what it ran, and cannot be shown anew; give its command again"
+    owners = {STUDY + name for name in names}
     for owner, key, record in records.all_evaluations():
-        if owner.startswith(STUDY) and owner.removeprefix(STUDY) not in records.study_names():
+        if owner.startswith(STUDY) and owner not in owners:
             yield f"evaluation {key} belongs to {owner}, which is not recorded"
         if "setting" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
             yield f"evaluation {key} of {owner} was recorded without its setting, and cannot be evaluated again"
+    for owner, key in sorted(records.damaged):
+        yield damaged(owner, key)
 
 
 def at_rest(settings: Settings) -> AbstractContextManager[None]:
@@ -115,69 +121,80 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there.
     """
     done = Merged()
-    if records.identity == other.identity and records.url == other.url:
+    if records.path and other.path and records.path.samefile(other.path):
         raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
-    here, left = records.identities(), set()
+    left = set()
     for name in other.identities():
-        if name not in here:
-            _copy_study(records, other, name)
-            done.studies.append(name)
-        elif _same_study(records, other, name):
-            if _extend(records, other, name):
-                done.studies.append(name)
-        else:
+        try:
+            with file_lock(
+                settings.studies / folder_name(name) / "leader.lock", wait_seconds=0, holder=f"study {name!r}"
+            ):
+                if _take_study(records, other, name):
+                    done.studies.append(name)
+                _take_configuration(settings, theirs, name, again=name in done.studies)
+        except StoreError as error:
             left.add(STUDY + name)
-            done.left_out.append(f"study {name!r} is another one in each of the two stores")
+            done.left_out.append(str(error))
     known = {(owner, key) for owner, key, _ in records.all_evaluations()}
+    run_of = other.runs()
     for owner, key, content in other.all_evaluations():
         if owner in left or (owner, key) in known:
             continue
-        run = other.run_of(owner, key)
+        run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
             shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         done.evaluations += 1
-    for name in done.studies:
-        best = theirs.studies / folder_name(name) / "best.toml"
-        if best.exists():
-            place = settings.studies / folder_name(name)
-            place.mkdir(parents=True, exist_ok=True)
-            shutil.copy(best, place / best.name)
     return done
 
 
-def _copy_study(records: Records, other: Records, name: str) -> None:
-    import optuna
+def _take_study(records: Records, other: Records, name: str) -> bool:
+    """Take over what the other store's study holds beyond ours; False where that is nothing.
 
-    with lasting_errors(records.url):
-        optuna.copy_study(from_study_name=name, from_storage=other.storage, to_storage=records.storage)
+    May be stopped anywhere and repeated: a study knows first what it is, then its trials, then how it ended. Raises
+    :class:`StoreError` where ours is another study.
+    """
+    theirs = other.study(name)
+    values = theirs.values()
+    known = records.identities()
+    if name not in known:
+        ours = records.new_study(name, theirs.maximise)
+        if ours.finished():
+            raise StoreError(f"study {name!r} was written by another program here")
+        for key in ("origin", "identity"):
+            ours.note(key, values.get(key))
+    ours = records.study(name)
+    if not _same_study(ours, theirs):
+        raise StoreError(f"study {name!r} is another one in each of the two stores")
+    more = ours.extend(theirs)
+    before = ours.values()
+    if not (more or name not in known or set(values) - set(before) or _ended(values) > _ended(before)):
+        return False
+    for key, value in values.items():
+        ours.note(key, {**value, **before.get(key, {})} if key == RETRIED else value)
+    return True
 
 
-def _same_study(records: Records, other: Records, name: str) -> bool:
-    """Tell whether two studies are copies of one, as far as both go."""
-    ours, theirs = records.study(name), other.study(name)
+def _same_study(ours: OpenStudy, theirs: OpenStudy) -> bool:
+    """Tell whether two studies are copies of one, as far as both go; one may have tried again what failed."""
     if ours.values().get("origin") != theirs.values().get("origin"):
         return False
-    pairs = zip(ours.finished(), theirs.finished(), strict=False)
-    return all(
-        json.dumps([a["parameters"], a["value"]]) == json.dumps([b["parameters"], b["value"]])
-        for (_, a), (_, b) in pairs
+    pairs = [(a, b) for (_, a), (_, b) in zip(ours.finished(), theirs.finished(), strict=False)]
+    return all(json.dumps(a["parameters"]) == json.dumps(b["parameters"]) for a, b in pairs) and all(
+        json.dumps(a["value"]) == json.dumps(b["value"]) for a, b in pairs if "failed" not in (a["state"], b["state"])
     )
 
 
-def _extend(records: Records, other: Records, name: str) -> bool:
-    """Add the trials that the other copy of a study has beyond ours; False where it has none."""
-    ours, theirs = records.study(name), other.study(name)
-    with lasting_errors(records.url):
-        known = len(ours.study.get_trials(deepcopy=False))
-        more = theirs.study.get_trials(deepcopy=False)[known:]
-        for trial in more:
-            ours.study.add_trial(trial)
-    if more:
-        for key, value in theirs.values().items():
-            ours.note(key, value)
-    return bool(more)
+def _ended(values: Mapping[str, Any]) -> float:
+    return float(values.get("finished", {}).get("ended", 0.0))
+
+
+def _take_configuration(settings: Settings, theirs: Settings, name: str, *, again: bool) -> None:
+    place = Path(folder_name(name)) / "best.toml"
+    if (theirs.studies / place).exists() and (again or not (settings.studies / place).exists()):
+        (settings.studies / place).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(theirs.studies / place, settings.studies / place)
 
 
 def _folders(root: Path) -> list[Path]:

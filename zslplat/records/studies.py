@@ -16,7 +16,8 @@ from zslplat.records.trials import FinishedTrial
 from zslplat.space import Space
 
 STUDY = "study:"
-_RETRIED = "retried"
+RETRIED = "retried"
+_DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
 
 
 class OpenStudy:
@@ -30,8 +31,14 @@ class OpenStudy:
 
     def values(self) -> dict[str, Any]:
         """Return all JSON values of the study; ``identity`` is its setting."""
-        with lasting_errors(self.url):
+        with lasting_errors(self.url, f"study {self.name!r}"):
             return dict(self.study.user_attrs)
+
+    @property
+    def maximise(self) -> bool:
+        """Whether larger values are better."""
+        with lasting_errors(self.url):
+            return str(self.study.direction.name) == "MAXIMIZE"
 
     def run(self, key: str) -> str:
         """Return the identifier of one of the study's runs: ``study``, ``trial-3``, ``trial-3/repeat-0``."""
@@ -64,13 +71,17 @@ class OpenStudy:
                 self.study.set_user_attr(name, value)
 
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
-        """Return the finished trials with their records, in order."""
+        """Return the finished trials with their records, in order.
+
+        Raises :class:`StoreError` where one is damaged, or trials are missing of a study that has ended.
+        """
         from optuna.trial import TrialState
 
         names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
-        with lasting_errors(self.url):
+        with lasting_errors(self.url, f"study {self.name!r}"):
             trials = self.study.get_trials(deepcopy=False)
-            retried = self.study.user_attrs.get(_RETRIED, {})
+            values = self.study.user_attrs
+        retried, ended = values.get(RETRIED, {}), values.get("finished", {})
         result = []
         for position, trial in enumerate(trials):
             if trial.number != position or trial.state not in names:
@@ -80,15 +91,30 @@ class OpenStudy:
                 )
             if "record" not in trial.user_attrs:
                 raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
-            record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
-            result.append((finished_trial(record), record))
+            try:
+                record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
+                result.append((finished_trial(record), record))
+            except (ValueError, TypeError, KeyError, AttributeError) as error:
+                raise StoreError(f"trial {position} of study {self.name!r} {_DAMAGED}") from error
+        winner = ended.get("winner", -1)
+        if winner >= len(result):
+            raise StoreError(f"trial {winner} of study {self.name!r}, which was its best, {_DAMAGED}")
         return result
+
+    def extend(self, longer: OpenStudy) -> int:
+        """Add the trials that a copy of this study has beyond these; return how many."""
+        with lasting_errors(self.url):
+            known = len(self.study.get_trials(deepcopy=False))
+            more = longer.study.get_trials(deepcopy=False)[known:]
+            for trial in more:
+                self.study.add_trial(trial)
+        return len(more)
 
     def retry(self, record: Mapping[str, Any]) -> None:
         """Store what a failed trial gave when it was tried again; its first record stays where it is."""
         with lasting_errors(self.url):
-            known = self.study.user_attrs.get(_RETRIED, {})
-            self.study.set_user_attr(_RETRIED, {**known, str(record["number"]): dict(record)})
+            known = self.study.user_attrs.get(RETRIED, {})
+            self.study.set_user_attr(RETRIED, {**known, str(record["number"]): dict(record)})
 
     def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
         """Store a finished trial in one transaction."""

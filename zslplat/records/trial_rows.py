@@ -15,6 +15,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from zslplat.errors import StoreError
 from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
 from zslplat.space import Space
 
@@ -28,7 +29,10 @@ _WRITTEN = {
 
 
 def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
-    """Store a finished trial with its record in one transaction; its number is the next one of the study."""
+    """Store a finished trial with its record in one transaction.
+
+    Its number is the next one of the study; raises :class:`StoreError` where another command has recorded that.
+    """
     from optuna.trial import FrozenTrial, TrialState
 
     states = {"complete": TrialState.COMPLETE, "pruned": TrialState.PRUNED, "failed": TrialState.FAIL}
@@ -49,10 +53,10 @@ def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mappi
         study.add_trial(frozen)
         return
     frozen._validate()
-    _write(engine, study._study_id, frozen)
+    _write(engine, study._study_id, frozen, study.study_name)
 
 
-def _write(engine: sa.Engine, study_id: int, trial: Any) -> None:
+def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
     from optuna.distributions import distribution_to_json
     from optuna.storages._rdb import models
 
@@ -72,6 +76,12 @@ def _write(engine: sa.Engine, study_id: int, trial: Any) -> None:
         trial_id = made[0]
         before = sa.select(sa.func.count()).where(trials.c.study_id == study_id, trials.c.trial_id < trial_id)
         number = connection.execute(before).scalar_one()
+        if number != trial.number:
+            # Stores in several folders may share one database, and the lock of a study lies in the folder.
+            raise StoreError(
+                f"trial {trial.number} of study {name!r} is recorded already, by another command that works on the "
+                "same study; wait for it or stop it, then give the same command again"
+            )
         connection.execute(sa.update(trials).where(trials.c.trial_id == trial_id).values(number=number))
         rows: dict[str, list[dict[str, Any]]] = {"TrialValueModel": []}
         if trial.value is not None:
@@ -93,9 +103,9 @@ def _write(engine: sa.Engine, study_id: int, trial: Any) -> None:
             {"step": step, "intermediate_value": value, "intermediate_value_type": kind}
             for step, (value, kind) in ((step, stored(value)) for step, value in trial.intermediate_values.items())
         ]
-        for name, wanted in rows.items():
+        for model, wanted in rows.items():
             if wanted:
-                table = getattr(models, name).__table__
+                table = getattr(models, model).__table__
                 connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in wanted])
 
 

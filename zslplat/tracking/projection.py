@@ -27,7 +27,8 @@ from zslplat.tracking.whole_runs import WholeRun, WholeRuns
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
 _MOST_TAG, _MOST_PARAM = 5000, 6000
-_REASON = "zslplat.reason"
+# What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
+_PASSING = ("zslplat.reason", "zslplat.code")
 
 
 @dataclass(frozen=True)
@@ -244,8 +245,9 @@ class Projection:
             Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if there is None or k not in there.params
         ]
         new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
-        if there is not None and _REASON in there.tags and _REASON not in tags:
-            self.client.delete_tag(run_id, _REASON)  # it failed, and was tried again
+        for name in _PASSING:
+            if there is not None and name in there.tags and name not in tags:
+                self.client.delete_tag(run_id, name)
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
             self.client.log_batch(

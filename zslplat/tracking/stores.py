@@ -25,12 +25,12 @@ UNSHOWN, LOCK = "unshown", "leader.lock"
 
 def open_records(settings: Settings, warn: Warn) -> Records:
     """Open a store's records, brought into today's form where an earlier version of the program wrote them."""
-    records = Records(settings)
+    records = Records(settings, warn)
     if records.schema < SCHEMA:
         with file_lock(settings.studies / "migration.lock"):
             if Records(settings).schema < SCHEMA:
                 migrate(settings, records, warn)
-            records = Records(settings)
+            records = Records(settings, warn)
     return records
 
 

@@ -11,6 +11,11 @@ from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.workbench import Workbench
 
 MIXED, EARLIER = "mixed", "winner of earlier code"
+# What a mark says of a study's numbers.
+MEANING = {
+    MIXED: "trials of several versions of its code",
+    EARLIER: "its numbers are not those of the code with which the study was continued",
+}
 _WORDS = {"method": "method", "kernel": "kernel", "task": "task", "data": "data set", "scoring": "scoring"}
 
 
@@ -56,19 +61,17 @@ def code_mark(
 ) -> str:
     """Return how a study's code is marked: empty where all was computed by one code, ``mixed``, or that the winner is.
 
-    A winner of earlier code is one that later trials, or its own test evaluation, were not computed by.
+    A winner of earlier code is one that the code as it is now did not compute, whether or not later trials did.
     """
+    now = bench.code(winner["parameters"])
+    if any(now.get(role) != text for role, text in winner.get("code", {}).items() if role not in LIBRARIES):
+        return EARLIER
     codes = [_own(record) for record in (*records, *test)]
     kernels: dict[str, set[str]] = {}
     for record in records:
         kernels.setdefault(_kernel(bench.code(record["parameters"])), set()).add(_kernel(record.get("code", {})))
-    now = _kernel(bench.code(winner["parameters"]))
-    if len(kernels[now]) > 1 and _kernel(winner.get("code", {})) != now:
-        return EARLIER
-    if all(code == codes[0] for code in codes):
-        return MIXED if any(len(found) > 1 for found in kernels.values()) else ""
-    newest = _own(max(records, key=lambda record: record.get("ended", 0.0)))
-    return EARLIER if _own(winner) != newest else MIXED
+    mixed = any(code != codes[0] for code in codes) or any(len(found) > 1 for found in kernels.values())
+    return MIXED if mixed else ""
 
 
 def _kernel(code: Mapping[str, str]) -> str:

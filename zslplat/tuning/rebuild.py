@@ -53,7 +53,13 @@ def rebuild(
     """
     done = Rebuilt()
     for name, identity in records.identities().items():
-        if "about" not in records.study(name).values():
+        try:
+            values = records.study(name).values()
+            records.study(name).finished()
+        except StoreError as error:
+            reporter.warn(f"{error}; study {name!r} is not shown")
+            continue
+        if "about" not in values:
             reporter.warn(f"study {name!r} does not say on what it ran; give its command again to have it shown")
             continue
         folder = study_folder(settings, name)
@@ -66,7 +72,7 @@ def rebuild(
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
             shown = show_study(settings, records, name, reporter.warn, announced=False)
-            done.studies += 1
+            done.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
                 _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
@@ -84,7 +90,7 @@ def rebuild(
         if projection is None:
             mark_shown(folder)
             continue
-        done.runs += 1
+        done.runs += not projection.away
         _mark(projection, folder)
         for key, record in records.evaluations(owner).items():
             if key != SUMMARY and "about" in record:
