@@ -49,7 +49,7 @@ def runs_of(store):
     for run, status, key in connection.execute(query).fetchall():
         assert key not in runs, f"run {key} is there twice"
         found = connection.execute("select key, value from latest_metrics where run_uuid = ?", (run,)).fetchall()
-        timed = ("seconds", "cpu_seconds", "peak_memory_bytes", "looks_at_test")
+        timed = ("seconds", "cpu_seconds", "peak_memory_bytes", "test_evaluations")
         runs[key] = (status, {k: v for k, v in found if k not in timed})
     return runs
 

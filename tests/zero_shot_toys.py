@@ -122,9 +122,9 @@ class Several(Bilinear):
         yield 1
 
 
-def outcome(task, method, problem, carried=None, full=True):
+def outcome(task, method, problem, validation_choices=None, full=True):
     *_, (_, outputs) = task.run(method, problem, {})
-    return task.score(problem, outputs, carried or {}, full=full)
+    return task.score(problem, outputs, validation_choices or {}, full=full)
 
 
 def several_signatures(data, seed=2):

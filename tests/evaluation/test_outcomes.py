@@ -170,7 +170,7 @@ def job(tmp_path, problems, task="gzsl", **more):
 def test_an_evaluation_keeps_its_outcomes_where_it_is_told_to(tmp_path):
     task, data = GeneralizedZeroShot(), toy()
     problem = task.test(data)
-    told = job(tmp_path, [problem], replicates=COUNT, carried={"bias": 0.25}, outcomes=tmp_path / "out")
+    told = job(tmp_path, [problem], replicates=COUNT, validation_choices={"bias": 0.25}, outcomes=tmp_path / "out")
     record = evaluate(replace(told, artifacts=tmp_path / "artifacts"), tmp_path / "problems")
     (fold,) = record["folds"]
     found = read_outcomes(tmp_path / "out")

@@ -30,9 +30,9 @@ def test_test_rows_choose_no_step(call, tmp_path):
 
     first, last = run(1), run(4)
     assert first > last  # or nothing is shown here
-    carried = (tmp_path / "out" / "run.toml").read_text() + "\n[carried]\nbest_step = 4.0\n"
+    validation_choices = (tmp_path / "out" / "run.toml").read_text() + "\n[carried]\nbest_step = 4.0\n"
     config = tmp_path / "told.toml"
-    config.write_text(carried)
+    config.write_text(validation_choices)
     told = call("run", "--config", config, "--test", "--json", "-q")
     assert told.returncode == 0, told.stderr
     assert json.loads(told.stdout)["metrics"][0]["per_class_accuracy"] == last
@@ -90,5 +90,5 @@ def test_what_cannot_be_exported_to_is_said_before_the_test_split_is_looked_at(c
     assert "not a folder" in done.stderr
     again = call("run", "-m", "eszsl(alpha=1, gamma=1)", "--test", "--json", "-q", "--export", tmp_path / "results.v2")
     assert again.returncode == 0, again.stderr
-    assert json.loads(again.stdout)["looks_at_test"] == 1
+    assert json.loads(again.stdout)["test_evaluations"] == 1
     assert (tmp_path / "results.v2" / "predictions.csv").is_file()

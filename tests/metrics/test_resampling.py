@@ -118,9 +118,9 @@ def test_generalised_metrics_of_the_rows_as_they_are_are_the_scored_ones(rows):
         },
     )
     outputs = {"T": T, "U->U": T[~of_seen][:, ~seen], "S->S": T[of_seen][:, seen]}
-    task, carried = GeneralizedZeroShot(), {"bias": 0.3}
-    metrics = task.score(problem, outputs, carried, full=False).metrics
-    found = task.resampled(task.outcomes(problem, outputs, carried), np.ones((1, len(y)), dtype=np.int32))
+    task, validation_choices = GeneralizedZeroShot(), {"bias": 0.3}
+    metrics = task.score(problem, outputs, validation_choices, full=False).metrics
+    found = task.resampled(task.outcomes(problem, outputs, validation_choices), np.ones((1, len(y)), dtype=np.int32))
     assert {"AUSUC", "H", "U_to_T", "S_to_T", "U_to_U", "S_to_S", "calibrated_H"} <= set(found)
     for name, values in found.items():
         assert values[0] == pytest.approx(metrics[name], abs=1e-12), name

@@ -125,7 +125,7 @@ def test_an_evaluation_that_is_recorded_is_not_computed_again(call):
     assert (first["known"], again["known"]) == (0, 1)
     assert again["run_ids"] == first["run_ids"]
     assert again["metrics"] == first["metrics"]
-    assert again["looks_at_test"] == first["looks_at_test"]
+    assert again["test_evaluations"] == first["test_evaluations"]
     study = json.loads(call("tune", "-m", ESZSL, "--json").stdout)
     assert study["known"] == 1
     assert study["test"] == first["metrics"]
@@ -315,7 +315,7 @@ def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
     done = json.loads(call(*command, "--repeats", 2).stdout)
     assert done["known"] == 1
     assert done["metrics"][0] == first["metrics"][0]
-    assert done["looks_at_test"] == 2
+    assert done["test_evaluations"] == 2
     found = {row["study"]: row for row in rows(call, tmp_path)}
     name = next(name for name in found if name.removeprefix("run ") in done["run_ids"][0])
     assert found[name]["test"] == pytest.approx(np.mean([m["per_class_accuracy"] for m in done["metrics"]]))
@@ -332,7 +332,7 @@ def test_points_of_a_sweep_are_no_runs_and_another_range_is_another_sweep(call, 
     kinds = [tags["zslplat.kind"] for _, tags, _ in shown(tmp_path / "mlruns").values()]
     assert sorted(kinds) == ["analysis", "analysis", "run"]
     # A point that another has computed looks at nothing anew: the run's, and one of each sweep.
-    assert second["looks_at_test"] == 3
+    assert second["test_evaluations"] == 3
 
 
 def test_known_evaluations_are_as_new_as_the_study_that_took_them(call, tmp_path):

@@ -57,7 +57,7 @@ def of_pool(task, data, dtype=np.float32, transductive=False):
     return task, problem, outputs
 
 
-def zero_shot_reference(task, problem, outputs, carried, counts):
+def zero_shot_reference(task, problem, outputs, validation_choices, counts):
     y, scores = problem.truth["y_pool"], outputs["U->U"]
     if isinstance(task, Retrieval):
         present = [j for j in range(scores.shape[1]) if (y == j).any()]
@@ -69,7 +69,7 @@ def zero_shot_reference(task, problem, outputs, carried, counts):
     }
 
 
-def generalised_reference(task, problem, outputs, carried, counts):
+def generalised_reference(task, problem, outputs, validation_choices, counts):
     y, seen, scores = problem.truth["y_pool"], problem.inputs["seen"], outputs["T"]
     found = {"AUSUC": resampled_ausuc(counts, *rivals(scores, seen), y, seen)}
     for name, request in (("U_to_U", "U->U"), ("S_to_S", "S->S")):
@@ -77,8 +77,8 @@ def generalised_reference(task, problem, outputs, carried, counts):
         correct = classes[outputs[request].argmax(axis=1)] == y[rows]
         found[name] = resampled_means(counts[:, rows], correct, y[rows])
     biases = {"U_to_T S_to_T H": 0.0}
-    if "bias" in carried:
-        biases["calibrated_u calibrated_s calibrated_H"] = carried["bias"]
+    if "bias" in validation_choices:
+        biases["calibrated_u calibrated_s calibrated_H"] = validation_choices["bias"]
     for names, bias in biases.items():
         correct = calibrated_predictions(scores, seen, bias) == y
         u, s = (resampled_means(counts[:, part], correct[part], y[part]) for part in (~seen[y], seen[y]))
@@ -87,7 +87,7 @@ def generalised_reference(task, problem, outputs, carried, counts):
     return found
 
 
-def coding_reference(task, problem, outputs, carried, counts):
+def coding_reference(task, problem, outputs, validation_choices, counts):
     found, first = {"accuracy": [], "per_class_accuracy": []}, 0
     for suffix in suffixes(problem.meta["splits"]):
         y = problem.truth[f"y_pool{suffix}"]
@@ -98,7 +98,7 @@ def coding_reference(task, problem, outputs, carried, counts):
     return {name: np.mean(values, axis=0) for name, values in found.items()}
 
 
-def exemplar_reference(task, problem, outputs, carried, counts):
+def exemplar_reference(task, problem, outputs, validation_choices, counts):
     names = suffixes(problem.meta["draws"])
     answers = [
         rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.truth[f"queries{s}"], task.k) for s in names
@@ -190,13 +190,13 @@ def row_bytes(outcomes):
 
 @pytest.mark.parametrize("name", CASES)
 def test_replicates_from_outcomes_are_those_of_the_outputs(name):
-    make, carried, (reference, units), most = CASES[name]
+    make, validation_choices, (reference, units), most = CASES[name]
     task, problem, outputs = make()
-    outcomes = task.outcomes(problem, outputs, carried)
+    outcomes = task.outcomes(problem, outputs, validation_choices)
     assert row_bytes(outcomes) <= most
     # Another object of the task, and values that JSON has read back, serve as well.
     found = resampled(type(task)(), outcomes, COUNT)
-    blocks = [reference(task, problem, outputs, carried, counts) for counts in draws(*units(problem), COUNT)]
+    blocks = [reference(task, problem, outputs, validation_choices, counts) for counts in draws(*units(problem), COUNT)]
     assert list(found) == list(blocks[0])
     for metric, values in found.items():
         np.testing.assert_array_equal(values, np.concatenate([block[metric] for block in blocks]), err_msg=metric)
@@ -205,16 +205,16 @@ def test_replicates_from_outcomes_are_those_of_the_outputs(name):
 
 @pytest.mark.parametrize("name", CASES)
 def test_common_columns_have_one_form_in_all_tasks(name):
-    make, carried, _, _ = CASES[name]
+    make, validation_choices, _, _ = CASES[name]
     task, problem, outputs = make()
-    outcomes = task.outcomes(problem, outputs, carried)
+    outcomes = task.outcomes(problem, outputs, validation_choices)
     columns = outcomes.columns
     types = {"row": np.int64, "true": np.int32, "predicted": np.int32, "score": np.float32, "group": np.int32}
     for column, dtype in types.items():
         assert column in columns or column == "group"
         assert columns.get(column, np.zeros(0, dtype)).dtype == dtype, column
     assert {len(column) for column in columns.values()} == {len(outcomes)}
-    table = task.score(problem, outputs, carried, full=True).tables["predictions"].columns
+    table = task.score(problem, outputs, validation_choices, full=True).tables["predictions"].columns
     repetition = columns.get("split", columns.get("draw", np.zeros(len(outcomes))))
     order = np.lexsort((columns["row"], repetition))
     names = outcomes.meta["classes"]

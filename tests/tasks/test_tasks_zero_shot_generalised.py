@@ -158,12 +158,14 @@ def test_carried_bias_calibrates_and_its_own_best_bias_reaches_the_upper_mark():
     task, problem, method = GeneralizedZeroShot(), GeneralizedZeroShot().validation(toy(rows=30))[0], Bilinear()
     first = outcome(task, method, problem)
     assert "calibrated_H" not in first.metrics
-    again = outcome(task, method, problem, carried=first.carry)
+    again = outcome(task, method, problem, validation_choices=first.validation_choices)
     assert again.metrics["calibrated_H"] == pytest.approx(first.metrics["oracle_H"], abs=1e-12)
-    assert again.metrics["bias"] == first.carry["bias"]
+    assert again.metrics["bias"] == first.validation_choices["bias"]
     columns = again.tables["predictions"].columns
     scores = method.decision_function(problem.inputs["X_pool"], problem.inputs["S_pool"])
-    calibrated = (scores - first.carry["bias"] * problem.inputs["seen"]).max(1)[np.argsort(problem.truth["row_pool"])]
+    calibrated = (scores - first.validation_choices["bias"] * problem.inputs["seen"]).max(1)[
+        np.argsort(problem.truth["row_pool"])
+    ]
     np.testing.assert_allclose(columns["score"], calibrated, atol=1e-12)
     right = np.array(columns["true"]) == np.array(columns["predicted"])
     per_class = [right[np.array(columns["true"]) == name].mean() for name in problem.meta["classes"]]
@@ -183,7 +185,9 @@ def test_carried_bias_calibrates_and_its_own_best_bias_reaches_the_upper_mark():
 def test_carried_bias_is_the_mean_of_the_folds():
     task, data = GeneralizedZeroShot(), toy(rows=30)
     outcomes = [outcome(task, Bilinear(), problem, full=False) for problem in task.validation(data)]
-    assert task.carry(outcomes) == {"bias": pytest.approx(np.mean([o.carry["bias"] for o in outcomes]))}
+    assert task.validation_choices(outcomes) == {
+        "bias": pytest.approx(np.mean([o.validation_choices["bias"] for o in outcomes]))
+    }
     assert all(not o.tables and not o.figures for o in outcomes)
 
 

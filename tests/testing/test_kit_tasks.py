@@ -34,8 +34,8 @@ class Nameless(Task):
     def run(self, method, problem, statistics):
         return ZeroShot().run(method, problem, statistics)
 
-    def score(self, problem, outputs, carried, *, full):
-        return ZeroShot().score(problem, outputs, carried, full=full)
+    def score(self, problem, outputs, validation_choices, *, full):
+        return ZeroShot().score(problem, outputs, validation_choices, full=full)
 
     def chance(self, problem):
         return ZeroShot().chance(problem)
@@ -148,17 +148,17 @@ class ReportsAnother(ZeroShot):
 class MoreWhenFull(ZeroShot):
     """Two numbers for one outcome."""
 
-    def score(self, problem, outputs, carried, *, full):
-        outcome = super().score(problem, outputs, carried, full=full)
+    def score(self, problem, outputs, validation_choices, *, full):
+        outcome = super().score(problem, outputs, validation_choices, full=full)
         return Outcome({n: v + full for n, v in outcome.metrics.items()})
 
 
 class MixesUpTheRows(ZeroShot):
     """Scores are compared with the labels of other rows."""
 
-    def score(self, problem, outputs, carried, *, full):
+    def score(self, problem, outputs, validation_choices, *, full):
         truth = {**problem.truth, "y_pool": np.sort(problem.truth["y_pool"])}
-        return super().score(replace(problem, truth=truth), outputs, carried, full=full)
+        return super().score(replace(problem, truth=truth), outputs, validation_choices, full=full)
 
 
 class WishfulChance(ZeroShot):
@@ -171,7 +171,7 @@ class WishfulChance(ZeroShot):
 class FirstRowsOnly(ZeroShot):
     """Only the first rows of the batch count."""
 
-    def score(self, problem, outputs, carried, *, full):
+    def score(self, problem, outputs, validation_choices, *, full):
         truth = {name: values[:7] for name, values in problem.truth.items()}
         few = {name: values[:7] for name, values in outputs.items()}
         scores, y = few["U->U"], truth["y_pool"]

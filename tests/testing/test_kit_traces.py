@@ -40,9 +40,9 @@ def source_that(does):
 
 def task_that(does):
     class Meddling(ZeroShot):
-        def score(self, problem, outputs, carried, *, full):
+        def score(self, problem, outputs, validation_choices, *, full):
             does()
-            return super().score(problem, outputs, carried, full=full)
+            return super().score(problem, outputs, validation_choices, full=full)
 
     return Meddling()
 

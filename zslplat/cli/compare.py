@@ -42,8 +42,8 @@ def compare(
     from rich.table import Table as Shown
 
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.comparison.finals import read_finals
     from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
+    from zslplat.comparison.test_evaluations import read_test_evaluations
     from zslplat.data.catalogue import parse_dataset
     from zslplat.evaluation.components import build_component
     from zslplat.spec import Spec
@@ -56,7 +56,7 @@ def compare(
     name = metric or primary.name
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
-    scored = read_finals(settings, str(dataset_spec), str(task_spec), names or (), against, warn=o.say)
+    scored = read_test_evaluations(settings, str(dataset_spec), str(task_spec), names or (), against, warn=o.say)
     rows = leaderboard(scored, name, primary, against)
     columns = {column: [row[column] for row in rows] for column in rows[0]}
     if out is not None:

@@ -185,7 +185,7 @@ def run(
             settings,
             test=test,
             repeats=max(repeats, int(content.get("repeats", 1))),
-            carried=content.get("carried"),
+            validation_choices=content.get("carried"),
             workers=count,
             limits=Limits(trial_timeout, o.memory_limit(memory, count)),
             reporter=reporter,

@@ -40,7 +40,7 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
         f"knows of the scored batch: {knows}",
         f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
-        f"looks at this test split so far: {result.looks_at_test}",
+        f"evaluations on this test split so far: {result.test_evaluations}",
         f"runs: {settings.shown_tracking_uri}{_ui_hint(settings)}",
         f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",
         *(f"check: zslplat rerun {run_id} --check{places}" for run_id in result.final_run_ids[:1] if run_id),
@@ -67,7 +67,8 @@ def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> Non
     runs += f" ({result.known} known from records, not computed again)" if result.known else ""
     _line(
         console,
-        f"looks at this test split so far: {result.looks_at_test}\nruns: {runs} in {settings.shown_tracking_uri}",
+        f"evaluations on this test split so far: {result.test_evaluations}\n"
+        f"runs: {runs} in {settings.shown_tracking_uri}",
     )
     for path in result.artifacts:
         _line(console, f"artifacts: {path}")

@@ -113,7 +113,7 @@ class Fold:
             }
         if job.full:
             with collected():  # known from the first time
-                full = task.score(self.problem, self._kept_outputs, job.carried, full=True)
+                full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
             outcome.tables, outcome.figures = full.tables, {**full.figures, **self._learned.figures}
             if len(mean_by_step) > 1:
                 table, figure = self._curves(mean_by_step)
@@ -132,7 +132,7 @@ class Fold:
 
     def _score(self, outputs: Arrays) -> None:
         with collected() as self._latest_scored:
-            self._latest = self.task.score(self.problem, outputs, self.job.carried, full=False)
+            self._latest = self.task.score(self.problem, outputs, self.job.validation_choices, full=False)
         # Outputs are large, and only a full account needs them once more.
         self._outputs = outputs if self.job.full else {}
         name = self.task.primary.name
@@ -153,7 +153,7 @@ class Fold:
 
     def _resample(self, outcome: Outcome, count: int) -> None:
         """Keep the outcomes per row, where a folder is given, and show the replicates that are made from them."""
-        rows = self.task.outcomes(self.problem, self._kept_outputs, self.job.carried)
+        rows = self.task.outcomes(self.problem, self._kept_outputs, self.job.validation_choices)
         if rows is None:
             return
         if self.job.outcomes is not None:

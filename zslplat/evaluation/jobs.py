@@ -89,9 +89,9 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     task = make_task(job.task)
     parameters = dict(job.parameters)
     step_parameter = methods.step_parameter(job.method)
-    carried_steps = job.carried.get("best_step") if step_parameter else None
-    if carried_steps:
-        parameters[step_parameter] = max(1, round(float(carried_steps)))
+    chosen_steps = job.validation_choices.get("best_step") if step_parameter else None
+    if chosen_steps:
+        parameters[step_parameter] = max(1, round(float(chosen_steps)))
     folds = (
         _fold(task, job, methods, parameters, cache / problem, cache / statistics if statistics else None)
         for problem, statistics in job.problems
@@ -100,7 +100,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     done: list[Fold] = []
     state, curve = "complete", list[float]()
     # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
-    if step_parameter and not carried_steps and not job.test:
+    if step_parameter and not chosen_steps and not job.test:
         done = list(folds)
         state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
         outcomes = [fold.finish(curve) for fold in done]
@@ -124,7 +124,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     }
     if state == "complete":
         step = {"best_step": float(max(fold.step for fold in done))} if step_parameter else {}
-        record["carry"] = task.carry(outcomes) | step
+        record["carry"] = task.validation_choices(outcomes) | step
     return _plain(record)
 
 

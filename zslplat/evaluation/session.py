@@ -238,7 +238,7 @@ class Session:
                 (problem.name, self._entry_name(request, problem, statistics)) for problem, statistics in problems
             ),
             thresholds=request.thresholds,
-            carried=dict(setting.carried),
+            validation_choices=dict(setting.validation_choices),
             full=request.describe,
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,

@@ -29,7 +29,7 @@ class Setting:
     ``signatures`` are preprocessing steps in place of the method's own; ``seed`` draws folds, row order and proposals;
     ``data`` is the fingerprint of the data set, empty while it is not known. A search says in ``search`` how it
     proposes. One evaluation has no space, and says its ``split`` (``validation`` or ``test``), the ``method_seed`` of
-    what the method draws, and what validation ``carried`` over to the refit.
+    what the method draws, and what validation ``validation_choices`` over to the refit.
     """
 
     method: Spec
@@ -43,7 +43,7 @@ class Setting:
     search: Mapping[str, Any] = field(default_factory=dict)
     split: str = ""
     method_seed: int | None = None
-    carried: Mapping[str, Any] = field(default_factory=dict)
+    validation_choices: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def dataset_title(self) -> str:
@@ -54,12 +54,16 @@ class Setting:
         return Path(str(given["folder"])).name if "folder" in given else self.dataset.name
 
     def evaluation(
-        self, parameters: Mapping[str, Any], split: str, method_seed: int, carried: Mapping[str, Any] | None = None
+        self,
+        parameters: Mapping[str, Any],
+        split: str,
+        method_seed: int,
+        validation_choices: Mapping[str, Any] | None = None,
     ) -> Setting:
         """Return the setting of one evaluation: these values in place of the search."""
         method = self.method.with_parameters(parameters)
         changed = {"method": method, "space": {}, "search": {}, "split": split}
-        return replace(self, **changed, method_seed=method_seed, carried=dict(carried or {}))  # type: ignore[arg-type]
+        return replace(self, **changed, method_seed=method_seed, validation_choices=dict(validation_choices or {}))  # type: ignore[arg-type]
 
     def to_json(self) -> dict[str, Any]:
         """Return the JSON form; what does not apply is left out."""
@@ -76,7 +80,7 @@ class Setting:
         }
         if self.split:
             del content["space"]
-            content |= {"split": self.split, "method_seed": self.method_seed, "carried": dict(self.carried)}
+            content |= {"split": self.split, "method_seed": self.method_seed, "carried": dict(self.validation_choices)}
         return content
 
     @classmethod

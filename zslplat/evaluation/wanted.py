@@ -40,11 +40,11 @@ class EvaluateJob:
 
     ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
     maps step numbers to the value of the mean curve below which the trial is pruned (already signed so that larger is
-    better); ``carried`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may take;
-    ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says which rows
-    were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made from (a
-    folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``: the
-    problems are of the test split, whose rows choose no step of an iterative method.
+    better); ``validation_choices`` is what validation hands to a refit; ``matrices_bytes`` bounds what matrices may
+    take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
+    which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
+    from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
+    the problems are of the test split, whose rows choose no step of an iterative method.
     """
 
     label: str
@@ -54,7 +54,7 @@ class EvaluateJob:
     task: str
     problems: tuple[tuple[str, str | None], ...]
     thresholds: Mapping[int, float] = field(default_factory=dict)
-    carried: Mapping[str, Any] = field(default_factory=dict)
+    validation_choices: Mapping[str, Any] = field(default_factory=dict)
     full: bool = False
     artifacts: Path | None = None
     matrices_bytes: int = 0

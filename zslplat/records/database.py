@@ -251,7 +251,7 @@ class Records:
         with lasting_errors(self.url), self.engine.connect() as connection:
             return [row.owner for row in connection.execute(query)]
 
-    def looks_at_test(self, fingerprint: str) -> int:
+    def test_evaluations(self, fingerprint: str) -> int:
         """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store.
 
         Evaluations that were taken from another's record scored nothing.

@@ -9,7 +9,7 @@ Which calls run where:
 - the leader of a study, which never runs a method, builds problems: ``validation``, ``test``, the preprocessing, and
   asks for ``chance``;
 - a *scorer* opens them, truth included, and calls everything else: ``prepare``, ``run``, ``score``, ``units``,
-  ``resampled``, ``maps``, ``export``, ``carry``;
+  ``resampled``, ``maps``, ``export``, ``validation_choices``;
 - methods run in a process of their own, which holds no label that is scored. The ``method`` that a task is handed is a
   stand-in: what it is called with goes there, arrays that are whole inputs as paths of their files, others through
   shared memory; what comes back is arrays, numbers, texts and figures. ``copy.deepcopy(method)`` copies it there, and
@@ -68,7 +68,7 @@ class Outcome:
     metrics: dict[str, float]
     tables: dict[str, Table] = field(default_factory=dict)
     figures: dict[str, Figure] = field(default_factory=dict)
-    carry: dict[str, Any] = field(default_factory=dict)
+    validation_choices: dict[str, Any] = field(default_factory=dict)
 
 
 class Task(Parameterised, ABC):
@@ -131,7 +131,7 @@ class Task(Parameterised, ABC):
         """
 
     @abstractmethod
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Score outputs against the truth; ``full`` adds tables and figures to the metrics."""
 
     @abstractmethod
@@ -145,7 +145,7 @@ class Task(Parameterised, ABC):
         """
         return problem.truth
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes | None:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes | None:
         """Return what is kept of every scored row of a test evaluation; None for a task that keeps nothing.
 
         It must be enough for :meth:`units` and :meth:`resampled`, without outputs, problem or data set: an interval
@@ -169,7 +169,8 @@ class Task(Parameterised, ABC):
         """Return figures of where a fitted method puts the scored rows; only single runs ask for them."""
         return {}
 
-    def carry(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
-        """Combine what the folds hand to the refit: the mean of every carried number."""
-        keys = sorted({key for outcome in outcomes for key in outcome.carry})
-        return {key: float(np.mean([o.carry[key] for o in outcomes if key in o.carry])) for key in keys}
+    def validation_choices(self, outcomes: Sequence[Outcome]) -> dict[str, Any]:
+        """Combine what the folds choose for the refit: the mean of every number."""
+        chosen = [outcome.validation_choices for outcome in outcomes]
+        keys = sorted(set().union(*chosen))
+        return {key: float(np.mean([choices[key] for choices in chosen if key in choices])) for key in keys}

@@ -135,7 +135,7 @@ class Coding(Task):
             outputs[f"scores{suffix}"] = scores
         yield 1, outputs
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return accuracy, mean per-class accuracy and, on request, mAP; their spread over several splits, too."""
         names = problem.meta["classes"]
         suffixes = suffixes_of(problem.meta["splits"])
@@ -169,7 +169,7 @@ class Coding(Task):
         strata = [problem.truth[f"y_pool{s}"] + i * classes for i, s in enumerate(suffixes)]
         return {"id": _joined(problem.truth, "row_pool", suffixes), "stratum": np.concatenate(strata)}
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns and ``split`` (int32, from 1 on), split by split: at most 28 bytes a row."""
         suffixes, truth = suffixes_of(problem.meta["splits"]), problem.truth
         predicted, score, split = _predicted(problem, outputs, suffixes)

@@ -149,7 +149,7 @@ class ExemplarRetrieval(Task):
             outputs[SCORES + suffix] = scores
         yield 1, outputs
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP, recall and precision among the first k, and how often the nearest row has the right class.
 
         They are means over the queries, then over the draws; of several draws the standard deviations come beside.
@@ -167,7 +167,7 @@ class ExemplarRetrieval(Task):
                 outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return, for every query, the common columns and four more: at most 52 bytes a query, none for a gallery row.
 
         ``predicted`` is the class of the nearest row and ``score`` its similarity, ``draw`` (int32) counts from 1;

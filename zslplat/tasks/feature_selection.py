@@ -191,7 +191,7 @@ class FeatureSelection(Task):
             outputs["zero_shot"] = np.stack([recognised(method, spec, problem, ranking[:n]) for n in meta["counts"]])
         yield 1, outputs
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the means over numbers of features and starts; ``full`` adds the curve, features and predictions."""
         y, classes = problem.truth["y_unseen"], len(problem.meta["classes"])
         clusters = outputs["clusters"]
@@ -227,7 +227,7 @@ class FeatureSelection(Task):
         """Return the unseen rows and their classes."""
         return {name: problem.truth[name] for name in ("y_unseen", "row_unseen")}
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns, at most 24 bytes a row: the class by vote of all clusterings, its share of votes.
 
         Nothing is resampled: a cluster is one of all rows, and its agreement with the classes no mean over rows.

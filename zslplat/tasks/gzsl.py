@@ -8,12 +8,12 @@ S->T come. Metrics (accuracies are means over the classes that have rows):
 ``U_to_U``, ``S_to_S``, ``U_to_T``, ``S_to_T``  accuracies of the scores as they are
 ``H``                                           harmonic mean of U_to_T and S_to_T
 ``calibrated_u``, ``calibrated_s``, ``calibrated_H``, ``bias``
-                                                the same with the bias that validation carried, where there is one
+                                                the same with the bias that validation chose, where there is one
 ``oracle_H``                                    largest H over all biases, picked on the scored rows themselves: an
                                                 upper mark, not a result
 
 Tuning maximises AUSUC: it needs no bias and so does not mix the choice of hyperparameters with that of the bias. The
-carried bias is the mean of the folds' biases with the best H.
+chosen bias is the mean of the folds' biases with the best H.
 """
 
 from __future__ import annotations
@@ -164,8 +164,8 @@ class GeneralizedZeroShot(ZeroShotTask):
         }
         return with_requests(problem, requests)
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return the metrics above and carry the bias with the best H; ``carried["bias"]`` calibrates."""
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return the metrics above and choose the bias with the best H; ``validation_choices["bias"]`` calibrates."""
         scores, y, seen = outputs["T"], problem.truth["y_pool"], problem.inputs["seen"]
         curve = seen_unseen_curve(scores, y, seen)
         for request in ("U->U", "S->S"):
@@ -181,12 +181,12 @@ class GeneralizedZeroShot(ZeroShotTask):
             "S_to_T": s,
             "H": harmonic_mean(u, s),
         }
-        bias = float(carried["bias"]) if "bias" in carried else None
+        bias = float(validation_choices["bias"]) if "bias" in validation_choices else None
         if bias is not None:
             u, s = curve.at(bias)
             metrics |= {"calibrated_u": u, "calibrated_s": s, "calibrated_H": harmonic_mean(u, s), "bias": bias}
         metrics["oracle_H"] = curve.best_harmonic_mean
-        outcome = Outcome(metrics, carry={"bias": curve.best_bias})
+        outcome = Outcome(metrics, validation_choices={"bias": curve.best_bias})
         if full:
             self._describe(outcome, problem, scores, own, curve, bias)
         return outcome
@@ -226,15 +226,15 @@ class GeneralizedZeroShot(ZeroShotTask):
             points=points,
         )
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns and four more: at most 44 bytes a row, as every bias is to be tried on them.
 
         ``best_seen`` and ``best_unseen`` (int32) are the best class of either kind among all classes, ``critical``
         (float64) is the bias from which on the unseen one wins, ``own`` (int32) the class that the row was given among
-        those of its own kind alone. ``predicted`` and ``score`` are those with the carried bias, ``meta["bias"]``.
+        those of its own kind alone. ``predicted`` and ``score`` are those with the chosen bias, ``meta["bias"]``.
         """
         scores, seen = outputs["T"], seen_mask(problem)
-        bias = float(carried["bias"]) if "bias" in carried else None
+        bias = float(validation_choices["bias"]) if "bias" in validation_choices else None
         predicted, value = _calibrated(scores, seen, bias)
         best_seen, best_unseen, critical = rivals(scores, seen)
         own = np.empty(len(scores), dtype=np.int32)
@@ -250,7 +250,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         return pool_outcomes(problem, predicted, value, more, seen=seen.tolist(), bias=bias)
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return AUSUC, the accuracies and H (b,) of each draw, with the carried bias where there is one."""
+        """Return AUSUC, the accuracies and H (b,) of each draw, with the chosen bias where there is one."""
         columns, seen = outcomes.columns, np.array(outcomes.meta["seen"])
         y, best = columns["true"], (columns["best_seen"], columns["best_unseen"], columns["critical"])
         assert outcomes.domain is not None

@@ -40,7 +40,7 @@ class Retrieval(UnseenTask):
     }
     k: int
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
         look_at_rankings(scores)
@@ -73,7 +73,7 @@ class Retrieval(UnseenTask):
             )
         return outcome
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns and ``rank`` (m, c) int32: at most 24 bytes a row, and 4 for each class.
 
         Column j ranks the rows by their score for class j, 0 for the best; equal scores share a rank. The rows are

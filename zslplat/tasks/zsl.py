@@ -34,8 +34,8 @@ class ZeroShot(UnseenTask):
     }
     top_k: int
 
-    def score(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return per-class and per-sample accuracy and per-class top-k; nothing is carried."""
+    def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
+        """Return per-class and per-sample accuracy and per-class top-k; validation chooses nothing more."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
         look_at_scores(scores, y)
         predicted = np.argmax(scores, axis=1)
@@ -58,7 +58,7 @@ class ZeroShot(UnseenTask):
             outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
         return outcome
 
-    def outcomes(self, problem: Problem, outputs: Arrays, carried: Mapping[str, Any]) -> RowOutcomes:
+    def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns: at most 24 bytes a row."""
         scores = outputs[REQUEST]
         return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), {})

@@ -202,9 +202,9 @@ def scoring_gives_the_primary_metric(task: Task) -> None:
     """score returns finite numbers, the primary metric among them; full adds tables and changes no number."""
     dataset, test = _data_and_test(task)
     folds = _validation(task, dataset)
-    carried = task.carry([_outcome(task, fold, player(task, "works"), {}) for fold in folds])
+    validation_choices = task.validation_choices([_outcome(task, fold, player(task, "works"), {}) for fold in folds])
     outputs = _outputs(task, test, player(task, "works"))
-    plain, full = (_scored(task, test, outputs, carried, full=full) for full in (False, True))
+    plain, full = (_scored(task, test, outputs, validation_choices, full=full) for full in (False, True))
     name = task.primary.name
     assert name in plain.metrics, f"the primary metric {name!r} is not among the metrics: {', '.join(plain.metrics)}"
     for metric, value in plain.metrics.items():
@@ -312,13 +312,15 @@ def _outputs(task: Task, problem: Problem, method: Any) -> Arrays:
     return found[-1][1]
 
 
-def _scored(task: Task, problem: Problem, outputs: Arrays, carried: Mapping[str, Any], *, full: bool) -> Outcome:
+def _scored(
+    task: Task, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool
+) -> Outcome:
     with _quiet():
-        return task.score(problem, outputs, carried, full=full)
+        return task.score(problem, outputs, validation_choices, full=full)
 
 
-def _outcome(task: Task, problem: Problem, method: Any, carried: Mapping[str, Any]) -> Outcome:
-    return _scored(task, problem, _outputs(task, problem, method), carried, full=False)
+def _outcome(task: Task, problem: Problem, method: Any, validation_choices: Mapping[str, Any]) -> Outcome:
+    return _scored(task, problem, _outputs(task, problem, method), validation_choices, full=False)
 
 
 def _rows(task: Task, dataset: Dataset, problem: Problem) -> tuple[set[int], set[int]]:

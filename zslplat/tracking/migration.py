@@ -117,7 +117,7 @@ def _describe_study(records: Records, name: str, runs: Mapping[tuple[str, str], 
         warned = [text for text in tags.get("zslplat.warnings", "none").split("; ") if text != "none"]
         trials = [record for _, record in study.finished()]
         data = tags["zslplat.data_fingerprint"]
-        finished = {"winner": winner, "complete": True, "looks": records.looks_at_test(data), "counts": {}}
+        finished = {"winner": winner, "complete": True, "looks": records.test_evaluations(data), "counts": {}}
         knows = {"knows": tags["zslplat.knows"]} if "zslplat.knows" in tags else {}
         ended = max((record["ended"] for record in trials), default=parent["started"])
         study.note("finished", {**finished, **knows, "warnings": warned, "ended": ended, "code": ""})

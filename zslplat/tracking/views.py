@@ -136,8 +136,8 @@ def test_view(
     """Return the run of one test evaluation of a study's winner."""
     identity, about = values["identity"], values["about"]
     winner, repeat = record["winner"], record["repeat"]
-    carried = {"parameters": trial["parameters"], "carried": trial["carry"]}
-    setting = setting_of({**carried, **record}, identity, TEST)
+    validation_choices = {"parameters": trial["parameters"], "carried": trial["carry"]}
+    setting = setting_of({**validation_choices, **record}, identity, TEST)
     metrics = {f"test_{k}": v for k, v in record["metrics"].items()} | _costs(record)
     metrics |= {k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
     return RunView(
@@ -182,7 +182,7 @@ def finished_view(
         metrics[f"test_{key}"] = float(np.mean(values))
         if len(values) > 1:
             metrics[f"test_{key}.std"] = float(np.std(values, ddof=1))
-    metrics |= {"trials": len(trials), "looks_at_test": finished["looks"]}
+    metrics |= {"trials": len(trials), "test_evaluations": finished["looks"]}
     tags = {
         **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
         "zslplat.winner": str(winner),

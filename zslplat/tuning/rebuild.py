@@ -170,7 +170,7 @@ def _evaluate(
 ) -> None:
     """Carry out an evaluation whose metrics must be the recorded ones."""
     setting = request.setting
-    plain = replace(setting, split="", method_seed=None, carried={})
+    plain = replace(setting, split="", method_seed=None, validation_choices={})
     answers: dict[int, Answer] = {}
     with Session(plain, settings, records, reporter, workers=workers, recall=False) as session:
         if session.setting.data != setting.data:

@@ -78,12 +78,12 @@ def evaluate_again(
             f"the data of run {found.name!r} have changed: fingerprint {setting.data[:16]} then, {now[:16]} now; "
             "restore the files to run it again"
         )
-    plain = replace(setting, split="", method_seed=None, carried={})
+    plain = replace(setting, split="", method_seed=None, validation_choices={})
     result = run_setting(
         plain,
         settings,
         test=setting.split == TEST,
-        carried=setting.carried,
+        validation_choices=setting.validation_choices,
         workers=workers,
         reporter=reporter,
         method_seed=setting.method_seed,

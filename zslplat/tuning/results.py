@@ -24,7 +24,7 @@ class StudyResult:
     chance: float
     test_chance: float
     trials: dict[str, int]
-    looks_at_test: int
+    test_evaluations: int
     run_id: str
     counts: dict[str, int]
     seconds: float

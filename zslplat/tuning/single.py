@@ -39,7 +39,7 @@ class RunResult:
     primary: str
     chance: float
     run_ids: list[str]
-    looks_at_test: int
+    test_evaluations: int
     artifacts: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     known: int = 0
@@ -51,7 +51,7 @@ def run_setting(
     *,
     test: bool = False,
     repeats: int = 1,
-    carried: Mapping[str, Any] | None = None,
+    validation_choices: Mapping[str, Any] | None = None,
     workers: int = 2,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
@@ -60,7 +60,7 @@ def run_setting(
     recall: bool = True,
     kind: str = "run",
 ) -> RunResult:
-    """Evaluate the method's fixed parameters; ``carried`` is what an earlier validation handed to the refit.
+    """Evaluate the method's fixed parameters; ``validation_choices`` is what an earlier validation handed to the refit.
 
     Repeats mean something for random methods only; others are evaluated once. ``export_to``: folder that gets a copy of
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
@@ -78,7 +78,7 @@ def run_setting(
     with Session(setting, settings, records, reporter, workers=workers, recall=recall) as session:
         single = _Single(session, TEST if test else VALIDATION, kind, export_to)
         seed = setting.seed if method_seed is None else method_seed
-        single.evaluate(seed, repeats, carried or {}, limits or Limits())
+        single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
         return single.show()
 
 
@@ -100,7 +100,7 @@ class _Single:
         self.not_exported: Exception | None = None
         self.recorded = False
 
-    def evaluate(self, seed: int, repeats: int, carried: Mapping[str, Any], limits: Limits) -> None:
+    def evaluate(self, seed: int, repeats: int, validation_choices: Mapping[str, Any], limits: Limits) -> None:
         """Carry out what is not recorded already, and record each repeat."""
         session, bench = self.session, self.session.bench
         for r in range(repeats if bench.random else 1):
@@ -109,7 +109,7 @@ class _Single:
                 Request(
                     label=f"{self.split} {r}",
                     run=run,
-                    setting=session.setting.evaluation({}, self.split, repeat_seed(seed, r), carried),
+                    setting=session.setting.evaluation({}, self.split, repeat_seed(seed, r), validation_choices),
                     parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     describe=True,
@@ -159,7 +159,7 @@ class _Single:
         if self.not_exported is not None:
             raise self.not_exported
         self.result.known = session.known
-        self.result.looks_at_test = session.records.looks_at_test(session.setting.data)
+        self.result.test_evaluations = session.records.test_evaluations(session.setting.data)
         return self.result
 
     def _record(

@@ -218,7 +218,7 @@ class Study:
         finished = {
             "winner": winner,
             "complete": complete,
-            "looks": session.records.looks_at_test(session.setting.data),
+            "looks": session.records.test_evaluations(session.setting.data),
             "counts": {**session.bench.counts, "known": session.known},
             "warnings": warned,
             "ended": time.time(),
@@ -249,7 +249,7 @@ class Study:
             chance=float(values["chance"]),
             test_chance=float(values["test_chance"]),
             trials={s: states.count(s) for s in ("complete", "pruned", "failed")},
-            looks_at_test=finished["looks"],
+            test_evaluations=finished["looks"],
             run_id=self.study.run("study"),
             counts=dict(finished["counts"]),
             seconds=time.time() - self.started,

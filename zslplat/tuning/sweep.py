@@ -54,7 +54,7 @@ class SweepResult:
     run_id: str
     figure: Path
     table: Path
-    looks_at_test: int
+    test_evaluations: int
     warnings: list[str]
 
 
@@ -156,7 +156,7 @@ class _Sweep:
             run,
             figure,
             table,
-            session.records.looks_at_test(session.setting.data),
+            session.records.test_evaluations(session.setting.data),
             warned,
         )
 
@@ -169,9 +169,13 @@ class _Sweep:
                 key = self._key(value, r, split)
                 if key in known:
                     continue
-                carried = known.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
+                validation_choices = (
+                    known.get(self._key(value, r, VALIDATION), {}).get("carry", {}) if split == TEST else {}
+                )
                 if self.parameter == session.bench.method_class.step_parameter:
-                    carried = {name: number for name, number in carried.items() if name != "best_step"}
+                    validation_choices = {
+                        name: number for name, number in validation_choices.items() if name != "best_step"
+                    }
                 parameters = {self.parameter: value}
                 seed = repeat_seed(session.setting.seed, r)
                 keys.append(key)
@@ -179,7 +183,7 @@ class _Sweep:
                     Request(
                         label=f"{self.parameter}={format_value(value)}",
                         run=run_identifier("", self.owner, key),
-                        setting=session.setting.evaluation(parameters, split, seed, carried),
+                        setting=session.setting.evaluation(parameters, split, seed, validation_choices),
                         parameters=parameters,
                     )
                 )

@@ -50,7 +50,7 @@ class _Group:
         return float(self.tested[0]["created"])
 
 
-def read_finals(
+def read_test_evaluations(
     settings: Settings,
     dataset: str,
     task: str,
