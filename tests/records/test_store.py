@@ -223,6 +223,14 @@ def test_a_database_is_not_to_be_written_where_it_or_its_folder_is_not(tmp_path,
         assert may_not_be_written(path)
 
 
+def test_outcomes_that_are_gone_altogether_are_said(call, tmp_path):
+    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+    shutil.rmtree(tmp_path / "mlruns" / "evaluations")
+    done = call("compare", "--json")
+    assert json.loads(done.stdout)["rows"][0]["low"] is None
+    assert "until then it has no intervals" in done.stderr
+
+
 def damage(store, statement):
     with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
         assert connection.execute(statement).rowcount

@@ -196,7 +196,8 @@ def _own_replicates(
     task: Task, record: Mapping[str, Any], folder: Path, warn: Callable[[str], None]
 ) -> dict[str, np.ndarray]:
     """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
-    if any("outcomes" in fold for fold in record["folds"]):
+    written = any("outcomes" in fold for fold in record["folds"])
+    if (folder / "outcomes.json").exists() or (written and not (folder / "replicates.npz").exists()):
         try:
             return replicates(task, folder)
         except StoreError as error:
