@@ -70,6 +70,28 @@ def records_of(store):
     return [json.loads(json.loads(text)) for (text,) in connection.execute(query)]
 
 
+ESZSL, GFHF = "eszsl(gamma=1, alpha=1)", "gfhf(k=5)"
+
+
+def fill(call, folder):
+    """Record two studies and a test run in the store of a folder; return what the run printed."""
+    for method in (ESZSL, GFHF):
+        done = call("tune", "-m", method, "--workers", 1, "-q", cwd=folder)
+        assert done.returncode == 0, done.stderr
+    done = call("run", "-m", "eszsl(gamma=10, alpha=1)", "--test", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
+def rows(call, folder):
+    """Return the rows of ``compare``, which all have intervals."""
+    done = call("compare", "--json", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)["rows"]
+    assert all(row["low"] is not None for row in found)
+    return found
+
+
 def one_line(done, code, *patterns):
     """Check the exit code, and that one line of standard error is an error that says what it should."""
     lines = [line for line in done.stderr.splitlines() if line.startswith("error:")]

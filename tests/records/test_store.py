@@ -8,38 +8,10 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from support import one_line, runs_of
+from support import ESZSL, GFHF, fill, rows, runs_of
 
-from zslplat.errors import StoreError
 from zslplat.records.database import SCHEMA, Records
-from zslplat.records.journal import may_not_be_written
-from zslplat.records.maintenance import problems_of, recorded_runs
 from zslplat.settings import resolve_settings
-
-ESZSL, GFHF = "eszsl(gamma=1, alpha=1)", "gfhf(k=5)"
-
-
-@pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
-    """A store with two studies and a single test run; its folder, and what ``compare`` says of it."""
-    return tmp_path_factory.mktemp("recorded")
-
-
-def fill(call, folder):
-    for method in (ESZSL, GFHF):
-        done = call("tune", "-m", method, "--workers", 1, "-q", cwd=folder)
-        assert done.returncode == 0, done.stderr
-    done = call("run", "-m", "eszsl(gamma=10, alpha=1)", "--test", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
-
-
-def rows(call, folder):
-    done = call("compare", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["rows"]
-    assert all(row["low"] is not None for row in found)
-    return found
 
 
 def records_of_store(folder):
@@ -187,113 +159,6 @@ def test_a_store_of_a_newer_schema_is_refused(call, tmp_path):
     done = call("compare")
     assert done.returncode == 1
     assert f"has schema {SCHEMA + 1}" in done.stderr
-
-
-@pytest.mark.parametrize("journal", ["DELETE", "WAL"])
-def test_a_store_that_may_not_be_written_is_read_and_left_as_it_is(call, tmp_path, monkeypatch, journal):
-    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
-    before, store = rows(call, tmp_path), tmp_path / "mlruns"
-    with closing(sqlite3.connect(store / "optuna.db")) as connection:
-        connection.execute(f"PRAGMA journal_mode={journal}")
-
-    def files():
-        return {path: path.stat().st_mtime_ns for path in store.rglob("*")}
-
-    def refused(*arguments, **options):
-        raise AssertionError("a lock is written")
-
-    monkeypatch.setattr("zslplat.records.database.may_not_be_written", lambda path: True)
-    monkeypatch.setattr("zslplat.records.database.file_lock", refused)
-    there = files()
-    assert rows(call, tmp_path) == before
-    assert call("store", "check").returncode == 0
-    assert files() == there
-    records = records_of_store(tmp_path)
-    with pytest.raises(StoreError, match="readonly"):
-        records.add_evaluation("run:x", "repeat-0", "test", "data", {})
-
-
-def test_a_database_is_not_to_be_written_where_it_or_its_folder_is_not(tmp_path, monkeypatch):
-    path = tmp_path / "a.db"
-    assert not may_not_be_written(path)  # it can be made
-    path.write_bytes(b"")
-    assert not may_not_be_written(path)
-    for place in (path, tmp_path):
-        monkeypatch.setattr("os.access", lambda asked, mode, place=place: asked != place)
-        assert may_not_be_written(path)
-
-
-def test_outcomes_that_are_gone_altogether_are_said(call, tmp_path):
-    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
-    shutil.rmtree(tmp_path / "mlruns" / "evaluations")
-    done = call("compare", "--json")
-    assert json.loads(done.stdout)["rows"][0]["low"] is None
-    assert "until then it has no intervals" in done.stderr
-
-
-def damage(store, statement):
-    with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
-        assert connection.execute(statement).rowcount
-
-
-def test_one_damaged_record_is_named_and_costs_no_other(call, tmp_path):
-    """Cut off, emptied or missing: the rest is shown, the check names it, and its command makes it anew if it can."""
-    fill(call, tmp_path)
-    store, sound = tmp_path / "mlruns", {row["study"]: row for row in rows(call, tmp_path)}
-    (study,) = (name for name in sound if name.startswith("eszsl"))
-    shutil.copytree(store, tmp_path / "kept")
-    ours = f"(select study_id from studies where study_name = '{study}')"
-    evaluation, attribute = "update zslplat_evaluations set content", "update trial_user_attributes set value_json"
-    noted, trials = (
-        "update study_user_attributes set value_json",
-        f"(select trial_id from trials where study_id = {ours})",
-    )
-    for statement, lost in (
-        (f"{evaluation} = substr(content, 1, 99) where owner like 'run:%'", "run"),
-        (f"{evaluation} = '[1]' where owner = 'study:{study}'", study),
-        (f"{attribute} = substr(value_json, 1, 99) where trial_id in {trials}", study),
-        (f"{attribute} = '\"[1]\"' where trial_id in {trials}", study),
-        (f"delete from trials where study_id = {ours}", study),
-        (f"{noted} = '[' where key = 'finished' and study_id = {ours}", study),
-        (f"{evaluation} = '{{}}' where owner = 'study:{study}'", study),
-    ):
-        shutil.rmtree(store)
-        shutil.copytree(tmp_path / "kept", store)
-        damage(store, statement)
-        done = call("compare", "--json")
-        assert done.returncode == 0, (statement, done.stderr)
-        left = {row["study"] for row in json.loads(done.stdout)["rows"]}
-        assert left == {name for name in sound if not name.startswith(lost)}
-        assert "left out" in done.stderr
-        checked = call("store", "check", "--json")
-        assert checked.returncode == 1
-        (problem,) = json.loads(checked.stdout)["problems"]
-        assert lost in problem
-        assert "restore the records from a copy of the store" in problem
-    # Evaluations are made again where they are missing.
-    assert call("tune", "-m", ESZSL, "-q").returncode == 0
-    assert call("store", "check").returncode == 0
-    assert {row["study"] for row in rows(call, tmp_path)} == set(sound)
-    # Another study looks for what is known, and is not held up.
-    damage(store, f"{attribute} = substr(value_json, 1, 99) where trial_id in {trials}")
-    assert call("tune", "-m", "eszsl(gamma=2, alpha=1)", "-q").returncode == 0
-    one_line(call("tune", "-m", ESZSL, "-q"), 1, "is damaged")
-
-
-def test_the_check_of_a_store_asks_for_its_studies_once(tmp_path, monkeypatch):
-    settings = resolve_settings({"store": tmp_path / "mlruns"})
-    settings.make_store()
-    records = Records(settings)
-    for number in range(30):
-        records.add_evaluation(f"run:{number}", "repeat-0", "test", "data", {"setting": {}})
-    asked = []
-    for name in ("study_names", "_attributes"):
-        found = getattr(Records, name)
-        monkeypatch.setattr(Records, name, lambda self, *rest, found=found: asked.append(1) or found(self, *rest))
-    assert list(problems_of(records)) == []
-    assert len(recorded_runs(records)) == 30
-    assert len(asked) < 5
-    records.close()
 
 
 def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path):
