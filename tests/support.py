@@ -118,6 +118,21 @@ class Done(NamedTuple):
     stderr: str
 
 
+class InEnvironment:
+    """A function that runs in the environment of the process that has sent it, as in a new interpreter."""
+
+    def __init__(self, function):
+        self.function, self.environment = function, None
+
+    def __getstate__(self):
+        return {"function": self.function, "environment": dict(os.environ)}
+
+    def __call__(self, *arguments):
+        os.environ.clear()
+        os.environ.update(self.environment)
+        return self.function(*arguments)
+
+
 @contextlib.contextmanager
 def blank_main():
     """Keep spawned processes from importing pytest, which a spawned process takes for the main program."""

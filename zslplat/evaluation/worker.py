@@ -17,6 +17,8 @@ from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_vari
 # How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
 _MOST_ATTEMPTS = 3
+# How multiprocessing starts a scorer: as a new interpreter, which has seen nothing of the leader.
+START_METHOD = "spawn"
 # The environment is one for all threads, and so is the list of children that multiprocessing keeps.
 _starting = threading.Lock()
 
@@ -52,7 +54,7 @@ class Child:
     def __init__(self, log_path: str | None, *, by_signal: bool) -> None:
         import multiprocessing
 
-        context = multiprocessing.get_context("spawn")
+        context: Any = multiprocessing.get_context(START_METHOD)
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         self.ready = False
