@@ -8,7 +8,7 @@ import threading
 import time
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
-from typing import Any
+from typing import Any, Final
 
 from zslplat.evaluation.child import READY, child_main
 from zslplat.evaluation.memory import own_bytes
@@ -18,7 +18,7 @@ from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_vari
 _POLL_SECONDS = 0.05
 _MOST_ATTEMPTS = 3
 # How multiprocessing starts a scorer: as a new interpreter, which has seen nothing of the leader.
-START_METHOD = "spawn"
+START_METHOD: Final = "spawn"
 # The environment is one for all threads, and so is the list of children that multiprocessing keeps.
 _starting = threading.Lock()
 
@@ -54,7 +54,7 @@ class Child:
     def __init__(self, log_path: str | None, *, by_signal: bool) -> None:
         import multiprocessing
 
-        context: Any = multiprocessing.get_context(START_METHOD)
+        context = multiprocessing.get_context(START_METHOD)
         self.connection: Connection
         self.connection, theirs = context.Pipe()
         self.ready = False
