@@ -10,6 +10,7 @@ is made once.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -29,6 +30,20 @@ from support import REFERENCE, Done, InEnvironment, blank_main, install_distribu
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
 HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
 SCORING = ("zslplat.evaluation.jobs", "zslplat.evaluation.stand_ins", "zslplat.evaluation.method_process")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection():
+    """Load the numerical libraries with one thread each, before a test module does, as zslplat's workers have it.
+
+    As many threads as cores in each of several test processes wait for each other: the tests take twice as long. What
+    tests start sees the variables of the user.
+    """
+    from zslplat.evaluation.processes import one_thread_variables
+
+    with one_thread_variables():
+        for name in ("numpy", "scipy.linalg", "sklearn.utils._openmp_helpers"):
+            importlib.import_module(name)
 
 
 @pytest.fixture(scope="session")
@@ -111,6 +126,14 @@ def forked_scorers(prepared_process, monkeypatch):
 
     monkeypatch.setattr(worker, "START_METHOD", "forkserver")
     monkeypatch.setattr(worker, "child_main", InEnvironment(worker.child_main))
+
+
+@pytest.fixture
+def started_scorers(forked_scorers, monkeypatch):
+    """Start scorers as users' are, after all, where memory is measured: a forked one holds the prepared process's."""
+    from zslplat.evaluation import worker
+
+    monkeypatch.setattr(worker, "START_METHOD", "spawn")
 
 
 @pytest.fixture

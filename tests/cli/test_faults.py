@@ -23,7 +23,7 @@ SMALL = (*TUNE, "--trials", 2)
 # What is wrong with a method.
 
 
-def test_every_kind_of_trouble_fails_its_own_trial_with_a_reason(call, tmp_path):
+def test_every_kind_of_trouble_fails_its_own_trial_with_a_reason(call, started_scorers, tmp_path):
     # This seed proposes every kind once, between two settings that are sound.
     done = call(
         *("tune", "--method", "trouble", "--dataset", "marked", "--sampler", "random", "--seed", 1335),
