@@ -1,14 +1,15 @@
 """Shared fixtures: a plugin distribution made on the fly, as a stranger would install one; ways to run the program.
 
-``call`` runs a command inside this process, ``leader`` in a process that has the heavy imports behind it, ``program``
-and ``start_program`` in a fresh interpreter, as a user does. The first two save most of the time, so the others are
-left to tests that are about the start of the program or about processes. All begin with a store whose two databases
-hold no study yet, copied from one that is made once.
+``call`` runs a command inside this process, ``forked`` and ``leader`` in one that has the heavy imports behind it,
+``program`` and ``start_program`` in a fresh interpreter, as a user does. Those that save the imports save most of the
+time, so the others are left to tests that are about the start of the program. All begin with a store whose two
+databases hold no study yet, copied from one that is made once.
 """
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import multiprocessing
 import os
@@ -18,7 +19,7 @@ import sqlite3
 import subprocess
 import sys
 import time
-from multiprocessing import resource_tracker
+from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
 import psutil
@@ -27,6 +28,20 @@ from support import REFERENCE, Done, blank_main, install_distribution, with_own_
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
 HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection():
+    """Load the numerical libraries with one thread each, before a test module does, as zslplat's workers have it.
+
+    As many threads as cores in each of several test processes wait for each other: the tests take twice as long. What
+    tests start sees the variables of the user.
+    """
+    from zslplat.evaluation.processes import one_thread_variables
+
+    with one_thread_variables():
+        for name in ("numpy", "scipy.linalg", "sklearn.utils._openmp_helpers"):
+            importlib.import_module(name)
 
 
 @pytest.fixture(scope="session")
@@ -88,6 +103,18 @@ def reference(tmp_path_factory, store_template, program_environment):
     done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     return folder / "mlruns", json.loads(done.stdout)
+
+
+@pytest.fixture(scope="session")
+def prepared_process():
+    """Have the process ready, with the heavy imports done, from which others are forked; its BLAS has one thread."""
+    from zslplat.evaluation.processes import one_thread_variables
+
+    context = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(list(HEAVY))
+    with one_thread_variables():
+        forkserver.ensure_running()
+    return context
 
 
 @pytest.fixture
@@ -224,12 +251,12 @@ def _started_by(pid):
         return []
 
 
-def _lead(arguments, cwd, environment, path, out, err):
+def _lead(arguments, cwd, environment, out, err):
     os.setsid()
     os.chdir(cwd)
     os.environ.clear()
     os.environ.update(environment)
-    sys.path.insert(0, path)
+    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
     for number, file in ((1, out), (2, err)):
         os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
     sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
@@ -245,20 +272,19 @@ def _lead(arguments, cwd, environment, path, out, err):
 
 
 @pytest.fixture
-def leader(new_store, plugin_path, program_environment, tmp_path):
+def leader(new_store, program_environment, tmp_path, prepared_process):
     """Start ``zslplat`` as a :class:`Leader` of its own session, forked from a process with the imports done."""
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(HEAVY))
     started = []
 
     def start(*arguments, cwd=tmp_path, **extra):
         new_store(cwd)
         out, err = (tmp_path / f"{kind}-{len(started)}.txt" for kind in ("out", "err"))
+        if "PYTHONPATH" in extra:
+            extra["PYTHONPATH"] = with_own_path(extra["PYTHONPATH"])
         environment = {**program_environment, **extra}
-        path = str(plugin_path)
-        arguments = [str(a) for a in arguments]
+        handed = ([str(a) for a in arguments], str(cwd), environment, str(out), str(err))
         with blank_main():
-            process = context.Process(target=_lead, args=(arguments, str(cwd), environment, path, str(out), str(err)))
+            process = prepared_process.Process(target=_lead, args=handed)
             process.start()
         started.append(process)
         return Leader(process, out, err)
@@ -268,6 +294,16 @@ def leader(new_store, plugin_path, program_environment, tmp_path):
         if process.is_alive():
             process.kill()
         process.join()
+
+
+@pytest.fixture
+def forked(leader):
+    """Run ``zslplat`` with arguments in a process of its own, which costs no imports; return the :class:`Done`."""
+
+    def run(*arguments, **extra):
+        return leader(*arguments, **extra).wait(250)
+
+    return run
 
 
 @pytest.fixture(scope="session")

@@ -2,11 +2,12 @@
 
 import csv
 import json
-import subprocess
+import runpy
 import sys
 from pathlib import Path
 
 import pytest
+from support import blank_main
 
 from zslplat.evaluation.components import knowledge
 from zslplat.methods.zero_shot.base import ZeroShotMethod
@@ -81,11 +82,14 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert BOTH in call("compare").stdout
 
 
-def test_tables_print_knowledge_and_budgets(tmp_path):
+def test_tables_print_knowledge_and_budgets(new_store, tmp_path, monkeypatch, capsys):
     (tmp_path / "suite.toml").write_text(SUITE.replace("DATA", DATA))
-    command = [sys.executable, str(TABLES), str(tmp_path / "suite.toml"), "--out", str(tmp_path / "out")]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False)
-    assert done.returncode == 0, done.stderr
+    new_store(tmp_path / "out").rename(tmp_path / "out" / "store")
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "argv", [str(TABLES), "suite.toml", "--out", "out"])
+    with blank_main():
+        runpy.run_path(str(TABLES))["main"]()
+    printed = capsys.readouterr().out
     with open(tmp_path / "out" / "budgets.csv", newline="") as file:
         budgets = {row["row"]: row for row in csv.DictReader(file)}
     assert [row["trials"] for row in budgets.values()] == ["2", "2", "2"]
@@ -93,6 +97,6 @@ def test_tables_print_knowledge_and_budgets(tmp_path):
     assert budgets["zskl"]["most_epochs"] == "3"
     assert 1 <= float(budgets["zskl"]["chosen_epoch"]) <= 3
     assert budgets["gfhf"]["chosen_epoch"] == ""
-    assert "transductive" in done.stdout
+    assert "transductive" in printed
     with open(tmp_path / "out" / "scores.csv", newline="") as file:
         assert {row["knows_of_batch"] for row in csv.DictReader(file)} == {"nothing", "transductive"}

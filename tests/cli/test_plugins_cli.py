@@ -48,63 +48,63 @@ def breaker(tmp_path_factory):
     return str(folder)
 
 
-def test_new_writes_a_package_and_says_what_to_do_next(program, tmp_path):
-    done = program("plugins", "new", "kernel", "foo")
+def test_new_writes_a_package_and_says_what_to_do_next(call, tmp_path):
+    done = call("plugins", "new", "kernel", "foo")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "zslplat-foo" / "zslplat_foo" / "foo.py").is_file()
     assert "next: pip install ./zslplat-foo && pytest ./zslplat-foo" in done.stdout
 
 
-def test_new_writes_into_a_folder_of_choice(program, tmp_path):
-    done = program("plugins", "new", "method", "my-ridge", "--directory", tmp_path / "here")
+def test_new_writes_into_a_folder_of_choice(call, tmp_path):
+    done = call("plugins", "new", "method", "my-ridge", "--directory", tmp_path / "here")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "here" / "pyproject.toml").is_file()
 
 
-def test_new_refuses_a_wrong_request_in_one_line(program):
+def test_new_refuses_a_wrong_request_in_one_line(call):
     for arguments, message in (
         (("kernel", "gaussian"), "exists already"),
         (("colour", "foo"), "unknown kind of plugin"),
         (("command", "tune"), "command 'tune' exists already"),
     ):
-        done = program("plugins", "new", *arguments)
+        done = call("plugins", "new", *arguments)
         assert done.returncode == 2
         assert message in done.stderr
         assert "Traceback" not in done.stderr
 
 
-def test_check_of_a_plugin_that_keeps_its_promises_succeeds(program, arccos):
-    done = program("plugins", "check", "zslplat_arccos", PYTHONPATH=arccos)
+def test_check_of_a_plugin_that_keeps_its_promises_succeeds(forked, arccos):
+    done = forked("plugins", "check", "zslplat_arccos", PYTHONPATH=arccos)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "24 checks, none failed" in done.stdout
     assert "kernel arc-cosine" in done.stdout
 
 
-def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(program, breaker):
-    done = program("plugins", "check", "zslplat-breaker", "--json", PYTHONPATH=breaker)
+def test_check_of_a_plugin_that_breaks_one_fails_and_names_it(forked, breaker):
+    done = forked("plugins", "check", "zslplat-breaker", "--json", PYTHONPATH=breaker)
     assert done.returncode == 1
     report = json.loads(done.stdout)
     failed = {row["check"]: row["cause"] for row in report["results"] if row["failure"]}
     assert list(failed) == ["gram_is_positive_semidefinite_as_declared"]
     assert report["failures"] == 1
     assert "eigenvalue" in failed["gram_is_positive_semidefinite_as_declared"]
-    table = program("plugins", "check", "zslplat-breaker", PYTHONPATH=breaker)
+    table = forked("plugins", "check", "zslplat-breaker", PYTHONPATH=breaker)
     assert table.returncode == 1
     assert "1 of 24 checks failed" in table.stdout
 
 
-def test_check_of_an_unknown_distribution_lists_near_ones(program, breaker):
-    done = program("plugins", "check", "zslplat-braker", PYTHONPATH=breaker)
+def test_check_of_an_unknown_distribution_lists_near_ones(forked, breaker):
+    done = forked("plugins", "check", "zslplat-braker", PYTHONPATH=breaker)
     assert done.returncode == 2
     assert "did you mean zslplat-breaker" in done.stderr
 
 
-def test_check_of_a_broken_plugin_names_the_cause(program, tmp_path):
+def test_check_of_a_broken_plugin_names_the_cause(forked, tmp_path):
     info = tmp_path / "site" / "zslplat_gone-1.0.dist-info"
     info.mkdir(parents=True)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: zslplat-gone\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text("[zslplat]\ngone = zslplat_gone\n")
-    done = program("plugins", "check", "zslplat-gone", PYTHONPATH=str(tmp_path / "site"))
+    done = forked("plugins", "check", "zslplat-gone", PYTHONPATH=str(tmp_path / "site"))
     assert done.returncode == 1
     assert "ModuleNotFoundError" in done.stderr
     assert "Traceback" not in done.stderr
@@ -129,13 +129,13 @@ def test_arc_cosine_kernel_is_there_when_installed_and_gone_afterwards(program, 
 
 @needs_arccos
 @pytest.mark.parametrize("method", ["zskl-ort", "keszsl"])
-def test_kernel_methods_are_tuned_with_the_arc_cosine_kernel(method, program, arccos, tmp_path):
+def test_kernel_methods_are_tuned_with_the_arc_cosine_kernel(method, forked, arccos, tmp_path):
     data = (
         "synthetic(rows_train=120,rows_test_seen=24,rows_test_unseen=24,dimensions=8,classes_seen=12,classes_unseen=4)"
     )
     arguments = ["tune", "--method", method, "--kernel", "arc-cosine", "--dataset", data]
     arguments += ["--trials", 4, "--workers", 1, "--repeats", 1, "--json", "--store", "store"]
-    done = program(*arguments, PYTHONPATH=arccos, OMP_NUM_THREADS="1", timeout=250)
+    done = forked(*arguments, PYTHONPATH=arccos, OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
     assert result["parameters"]["kernel.degree"] in (0, 1, 2)

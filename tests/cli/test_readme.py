@@ -20,14 +20,14 @@ COMMANDS = [
 ]
 
 
-def test_every_command_of_the_readme_runs(program, tmp_path):
+def test_every_command_of_the_readme_runs(call, tmp_path):
     assert len(COMMANDS) >= 12
     for command in COMMANDS:
         words = shlex.split(command)
         assert words[0] == "zslplat"
         if words[1] == "ui":
             continue
-        done = program(*_filled_in(words[1:], tmp_path), timeout=200)
+        done = call(*_filled_in(words[1:], tmp_path))
         assert done.returncode == 0, f"{command}\n{done.stderr}"
         assert done.stdout.strip(), command
 

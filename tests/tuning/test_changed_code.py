@@ -41,7 +41,7 @@ def zslplat_methods():
 '''
 
 
-def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_seen(program, plugin_path, tmp_path):
+def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_seen(forked, plugin_path, tmp_path):
     folder = install_distribution(tmp_path / "plugin", "zslplat-drafted", "zslplat_drafted", METHOD)
     source = folder / "zslplat_drafted.py"
 
@@ -49,7 +49,7 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     path = os.pathsep.join([str(folder), str(plugin_path)])
 
     def tune(trials, *more):
-        return program(
+        return forked(
             "tune", "-m", "drafted", "-d", "marked", "--workers", 1, "--json", "-n", trials, *more, PYTHONPATH=path
         )
 
@@ -78,7 +78,7 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     assert json.loads(accepted.stdout)["code"]
     assert trials_of(tmp_path / "mlruns")[:3] == before
     assert tags_of(tmp_path / "mlruns", "zslplat.code") == [json.loads(accepted.stdout)["code"]]
-    compared = program("compare", "-d", "marked", "--json", PYTHONPATH=path)
+    compared = forked("compare", "-d", "marked", "--json", PYTHONPATH=path)
     assert json.loads(compared.stdout)["rows"][0]["code"], compared.stderr
 
 

@@ -31,20 +31,20 @@ def zslplat_methods():
 '''
 
 
-def test_a_trial_that_is_tried_again_is_shown_as_it_ended_then(program, plugin_path, tmp_path):
+def test_a_trial_that_is_tried_again_is_shown_as_it_ended_then(forked, plugin_path, tmp_path):
     file = tmp_path / "file"
     source = METHOD.replace("FILE", str(file))
     folder = install_distribution(tmp_path / "plugin", "zslplat-hindered", "zslplat_hindered", source)
     path = os.pathsep.join([str(folder), str(plugin_path)])
     command = ("tune", "-m", "hindered", "-d", "marked", "--workers", 1, "-q")
-    assert program(*command, PYTHONPATH=path).returncode == 1
+    assert forked(*command, PYTHONPATH=path).returncode == 1
     store = tmp_path / "mlruns"
     assert {key: status for key, (status, _) in runs_of(store).items()} == {"study": "FAILED", "trial-0": "FAILED"}
     # Whoever looks next finds it as it ended.
-    assert program("run", "-m", "plain", "-d", "marked", "-q", PYTHONPATH=path).returncode == 0
+    assert forked("run", "-m", "plain", "-d", "marked", "-q", PYTHONPATH=path).returncode == 0
     assert runs_of(store)["study"][0] == "FAILED"
     file.touch()
-    done = program(*command, "--retry-failed", PYTHONPATH=path)
+    done = forked(*command, "--retry-failed", PYTHONPATH=path)
     assert done.returncode == 0, done.stderr
     runs = runs_of(store)
     assert {key: runs[key][0] for key in ("study", "trial-0")} == {"study": "FINISHED", "trial-0": "FINISHED"}

@@ -14,6 +14,7 @@ import sys
 from functools import lru_cache
 from typing import Any, BinaryIO, cast
 
+from zslplat.evaluation.processes import THREAD_VARIABLES
 from zslplat.methods.base import Arrays
 
 
@@ -40,7 +41,9 @@ def outputs_elsewhere(method: Any, arrays: Arrays) -> Arrays:
 
 @lru_cache(maxsize=1)
 def _process() -> subprocess.Popen[bytes]:
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+    # One thread, as methods have in trials: those of two processes would wait for each other.
+    threads = dict.fromkeys(THREAD_VARIABLES, "1")
+    environment = {**os.environ, **threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
         [sys.executable, "-c", "from zslplat.testing.fresh_process import serve; serve()"],
         stdin=subprocess.PIPE,
