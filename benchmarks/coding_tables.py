@@ -14,8 +14,8 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.finals import read_finals
 from zslplat.comparison.paired import Scored, difference, interval
+from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.drawing import render
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.setting import Setting
@@ -174,7 +174,7 @@ def table(out: Path, data: Path) -> None:
     for planned in [*TABLE, None, *MANIFOLD]:
         row = combination(results) if planned is None else planned
         results[row.label] = result = tuned(row, settings)
-        (one,) = read_finals(
+        (one,) = read_test_evaluations(
             settings, str(Spec.parse(row.dataset)), str(Spec.parse(row.task)), [result.name], warn=print
         )
         found[row.label] = one

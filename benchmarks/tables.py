@@ -31,8 +31,8 @@ from rich.console import Console
 from rich.table import Table
 
 from zslplat.cli.options import method_spec
-from zslplat.comparison.finals import read_finals
 from zslplat.comparison.paired import Scored, difference, interval, mean_difference
+from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.config import read_config
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import searched_space
@@ -123,9 +123,11 @@ def tuned(
 
 
 def collected(data: dict[str, Any], row: str, studies: dict[str, str], settings: Any) -> Scores:
-    """Return the recorded finals of one row by (data set, row, task)."""
+    """Return the recorded test evaluations of one row by (data set, row, task)."""
     return {
-        (data["name"], row, task): read_finals(settings, str(Spec.parse(data["dataset"])), task, [study], warn=print)[0]
+        (data["name"], row, task): read_test_evaluations(
+            settings, str(Spec.parse(data["dataset"])), task, [study], warn=print
+        )[0]
         for task, study in studies.items()
     }
 

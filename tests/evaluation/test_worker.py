@@ -9,6 +9,7 @@ import psutil
 import pytest
 from support import install_distribution
 
+from zslplat.evaluation.code import CodeReader
 from zslplat.evaluation.jobs import save_problem
 from zslplat.evaluation.wanted import Place, PrepareJob
 from zslplat.evaluation.worker import Limits, Worker
@@ -73,6 +74,23 @@ def test_plugins_and_environment_are_those_of_now(workers, tmp_path, monkeypatch
     job = pickle.dumps(PrepareJob("telling", {}, {}, "zsl", "problem", "nowhere"))
     monkeypatch.setenv("ZSLPLAT_TEST_MARK", "a new one")
     assert workers[1].run(job, Limits()).reason == "the mark is a new one"
+
+
+def test_a_process_that_starts_after_an_edit_refuses_and_one_that_started_before_goes_on(
+    workers, tmp_path, monkeypatch
+):
+    install_distribution(tmp_path, "zslplat-edited", "zslplat_edited", TELLING.replace("telling", "edited"))
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("ZSLPLAT_TEST_MARK", "this")
+    save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
+    sources = {"zslplat_edited": CodeReader().digest({"zslplat_edited"})}
+    job = pickle.dumps(PrepareJob("edited", {}, {}, "zsl", "problem", "nowhere", sources))
+    assert workers[0].run(job, Limits()).reason == "the mark is this"
+    (tmp_path / "zslplat_edited.py").write_text(TELLING.replace("telling", "edited").replace("X @ X", "-X @ X"))
+    assert workers[0].run(job, Limits()).reason == "the mark is this"
+    refused = workers[1].run(job, Limits())
+    assert refused.fatal
+    assert "zslplat_edited, or what it imports, was edited while this command ran" in refused.reason
 
 
 def test_killed_processes_are_replaced(workers):

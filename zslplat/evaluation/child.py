@@ -27,7 +27,9 @@ from zslplat.evaluation.wanted import Place
 
 READY = "ready"
 # What jobs need of the platform. No module that asks which plugins there are as it is imported: they may change.
-NEEDED = tuple(f"zslplat.evaluation.{name}" for name in ("child", "components", "jobs", "stand_ins", "method_process"))
+NEEDED = tuple(
+    f"zslplat.evaluation.{name}" for name in ("child", "code", "components", "jobs", "stand_ins", "method_process")
+)
 
 
 def child_main(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:
@@ -59,7 +61,7 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content = _serve(jobs, stand_ins, job, place.cache, methods)
+            kind, content = _serve(jobs, stand_ins, job, place, methods)
             connection.send((kind, content))
             if content.get("over"):
                 return
@@ -128,11 +130,13 @@ def _write_to(path: Path | None) -> None:
         faulthandler.enable()
 
 
-def _serve(jobs: Any, stand_ins: Any, job: Any, cache: Path, methods: Any) -> tuple[str, dict[str, Any]]:
+def _serve(jobs: Any, stand_ins: Any, job: Any, place: Place, methods: Any) -> tuple[str, dict[str, Any]]:
+    from zslplat.evaluation.code import require_unchanged
     from zslplat.evaluation.method_process import failure
 
     try:
-        result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, cache, methods)
+        require_unchanged(job.sources, place.code)
+        result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, place.cache, methods)
         # What the job has let go is let go there now, and not held against it.
         methods.clear()
         return "done", result

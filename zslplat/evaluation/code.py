@@ -23,6 +23,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from zslplat.errors import StoreError
 from zslplat.evaluation.modules import ModuleFile, is_library, module_file, modules_of
 
 LIBRARIES = ("numpy", "scipy", "numba")
@@ -140,6 +141,24 @@ class CodeReader:
             temporary = self.remembered.with_name(f"{self.remembered.name}.{os.getpid()}")
             temporary.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
             os.replace(temporary, self.remembered)
+
+
+_unchanged: set[tuple[str, str]] = set()
+
+
+def require_unchanged(sources: Mapping[str, str], remembered: Path | None) -> None:
+    """Raise :class:`StoreError` where modules are not what they were when the command began.
+
+    ``sources`` maps names of modules, with blanks between, to the hash that they had (:meth:`CodeReader.digest`). A
+    process that starts later imports what is there then; it looks once.
+    """
+    for modules, digest in set(sources.items()) - _unchanged:
+        if CodeReader(remembered).digest(modules.split()) != digest:
+            raise StoreError(
+                f"{modules}, or what it imports, was edited while this command ran, and a process that started since "
+                "has the new code; what was recorded before is kept; give the same command again"
+            )
+        _unchanged.add((modules, digest))
 
 
 def _compiled(held: ModuleFile) -> _Module:

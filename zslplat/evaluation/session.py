@@ -104,7 +104,8 @@ class Session:
     def start_workers(self, most: int, log: Path) -> None:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        self._workers = Workers(max(1, min(self.most_workers, most)), Place(self.bench.cache.root, log), self.cluster)
+        place = Place(self.bench.cache.root, log, self.bench.remembered_code)
+        self._workers = Workers(max(1, min(self.most_workers, most)), place, self.cluster)
 
     def stop_workers(self) -> None:
         """End the workers and all that they do."""
@@ -246,6 +247,7 @@ class Session:
             outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
             maps=request.maps,
             test=test,
+            sources=self.bench.sources(request.parameters),
         )
 
     def _stamp(self, request: Request) -> dict[str, Any]:

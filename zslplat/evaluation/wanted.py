@@ -16,15 +16,22 @@ from zslplat.space import Space
 
 @dataclass(frozen=True)
 class Place:
-    """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed."""
+    """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
+
+    ``code`` is the file in which hashes of code are remembered.
+    """
 
     cache: Path
     log: Path | None = None
+    code: Path | None = None
 
 
 @dataclass(frozen=True)
 class PrepareJob:
-    """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``."""
+    """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``.
+
+    ``sources``: see :func:`zslplat.evaluation.code.require_unchanged`.
+    """
 
     method: str
     fixed: Mapping[str, Any]
@@ -32,6 +39,7 @@ class PrepareJob:
     task: str
     problem: str
     target: str
+    sources: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -44,7 +52,8 @@ class EvaluateJob:
     take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
     which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
     from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
-    the problems are of the test split, whose rows choose no step of an iterative method.
+    the problems are of the test split, whose rows choose no step of an iterative method. ``sources``: see
+    :func:`zslplat.evaluation.code.require_unchanged`.
     """
 
     label: str
@@ -62,3 +71,4 @@ class EvaluateJob:
     outcomes: Path | None = None
     maps: bool = False
     test: bool = False
+    sources: Mapping[str, str] = field(default_factory=dict)

@@ -60,7 +60,8 @@ class Workbench:
             self.dataset = open_dataset(setting.dataset, settings)
         self.setting = replace(setting, data=self.dataset.fingerprint)
         settings.cache.mkdir(parents=True, exist_ok=True)
-        self._reader = CodeReader(settings.cache / "code.json")
+        self.remembered_code = settings.cache / "code.json"
+        self._reader = CodeReader(self.remembered_code)
         self._codes: dict[str, dict[str, str]] = {}
 
     @property
@@ -73,22 +74,31 @@ class Workbench:
 
         Roles are ``method``, ``kernel`` (where the parameters name any), ``task``, ``data`` and ``scoring``.
         """
-        values = {**self.setting.method.parameters, **(parameters or {})}
-        kernels = _modules_named("kernels", values.values())
-        key = key_of(sorted(kernels))
+        roots = self._roots(parameters)
+        key = key_of(sorted(roots["kernel"]))
         if key not in self._codes:
-            # The options of a task may name methods of their own.
-            tasks = {type(self.task).__module__} | _modules_named("methods", self.setting.task.parameters.values())
-            roots = {
-                "method": {self.method_class.__module__},
-                "kernel": kernels,
-                "task": tasks,
-                "data": {type(self._source).__module__},
-                "scoring": set(_SCORING),
-            }
             digests = {role: self._reader.digest(modules) for role, modules in roots.items() if modules}
             self._codes[key] = {**digests, **libraries()}
         return self._codes[key]
+
+    def sources(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
+        """Return the modules that a worker imports for these parameters, by role with blanks between, and their hashes.
+
+        See :func:`zslplat.evaluation.code.require_unchanged`.
+        """
+        code, roots = self.code(parameters), self._roots(parameters)
+        return {" ".join(sorted(roots[role])): code[role] for role in ("method", "kernel", "task") if roots[role]}
+
+    def _roots(self, parameters: Mapping[str, Any] | None) -> dict[str, set[str]]:
+        values = {**self.setting.method.parameters, **(parameters or {})}
+        return {
+            "method": {self.method_class.__module__},
+            "kernel": _modules_named("kernels", values.values()),
+            # The options of a task may name methods of their own.
+            "task": {type(self.task).__module__} | _modules_named("methods", self.setting.task.parameters.values()),
+            "data": {type(self._source).__module__},
+            "scoring": set(_SCORING),
+        }
 
     def about(self) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data."""
@@ -176,7 +186,8 @@ class Workbench:
             str(self.setting.task),
             self.code({**searched, **told}),
         )
-        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem.name, key)
+        sources = self.sources({**searched, **told})
+        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem.name, key, sources)
 
     def chance(self, problem: Path) -> float:
         """Return what guessing reaches on a problem."""
