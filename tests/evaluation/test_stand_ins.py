@@ -14,7 +14,7 @@ import pytest
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.jobs import EvaluateJob, evaluate, load_problem, save_problem
 from zslplat.evaluation.method_process import file_of, serve
-from zslplat.evaluation.stand_ins import Ended, Failed, MethodProcess, StandIn
+from zslplat.evaluation.stand_ins import Ended, Failed, MethodProcess, StandIn, learned
 from zslplat.registry import registry
 from zslplat.tasks.base import Problem
 from zslplat.tasks.gzsl import GeneralizedZeroShot
@@ -54,8 +54,8 @@ def test_a_stand_in_reads_like_the_method(methods):
     assert not hasattr(method, "nothing_")
 
 
-def test_a_fold_asks_four_times(methods, tmp_path, monkeypatch):
-    """Build, the only step, scores, and all that was learned: each question costs two processes their turn."""
+def test_a_fold_asks_three_times(methods, tmp_path, monkeypatch):
+    """Build and the only step, scores, and all that was learned: each question costs two processes their turn."""
     X, y, S = rows()
     inputs = {"X": X, "y": y, "S": S, "X_pool": X, "S_pool": S, "seen": np.zeros(4, dtype=bool)}
     inputs["classes:U->U"] = np.arange(4)
@@ -63,12 +63,18 @@ def test_a_fold_asks_four_times(methods, tmp_path, monkeypatch):
     meta = {"dataset": "toy", "classes": list("abcd"), "requests": ["U->U"]}
     save_problem(tmp_path / "problem", Problem("fold-1", inputs, truth, meta))
     asked = []
-    ask = MethodProcess.ask
-    monkeypatch.setattr(MethodProcess, "ask", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1])
+    ask = MethodProcess.ask_for_later
+    monkeypatch.setattr(
+        MethodProcess, "ask_for_later", lambda self, *wish: (asked.append(wish[0]), ask(self, *wish))[1]
+    )
     parameters = {"gamma": 1.0, "alpha": 1.0}
     job = EvaluateJob("one", "eszsl", parameters, 0, "zsl", (("problem", None),), artifacts=tmp_path / "left")
     there = evaluate(job, tmp_path, methods)
+    # The first method of its class says what is known of all.
     assert asked == ["step_parameter", "build", "start", "call", "learned"]
+    asked.clear()
+    assert evaluate(job, tmp_path, methods)["metrics"] == there["metrics"]
+    assert asked == ["start", "call", "learned"]
     assert there["cpu_seconds"] > 0
     assert there["peak_bytes"] > 0
     here = evaluate(job, tmp_path)
@@ -82,6 +88,29 @@ def test_a_training_that_fails_has_ended(methods):
     with pytest.raises(Failed):
         next(training)
     assert list(training) == []
+
+
+def test_a_method_that_cannot_be_built_says_so_when_it_is_first_asked(methods):
+    X, y, S = rows()
+    for _ in range(2):
+        methods.build("eszsl", {"gamma": 1.0}, 0).fit(X, y, S)
+    wrong = methods.build("eszsl", {"gamma": -1.0}, 0)
+    with pytest.raises(Failed, match="gamma"):
+        wrong.fit(X, y, S)
+    del wrong
+    unasked = methods.build("eszsl", {"gamma": -2.0}, 0)
+    del unasked
+    methods.clear()
+    assert methods.build("eszsl", {"gamma": 1.0}, 0).fit(X, y, S).decision_function(X, S).shape == (40, 4)
+
+
+def test_an_answer_that_nobody_waited_for_does_not_come_to_the_next_question(methods):
+    X, y, S = rows()
+    method = methods.build("eszsl", {}, 0).fit(X, y, S)
+    learned(method, matrices=True, figures=False)
+    assert method.decision_function(X, S).shape == (40, 4)
+    matrices, *_ = learned(method, matrices=True, figures=False)()
+    assert matrices
 
 
 def test_a_copy_learns_by_itself(methods):

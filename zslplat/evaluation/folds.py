@@ -10,7 +10,7 @@ have given the same.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -76,15 +76,23 @@ class Fold:
                 last = found
         if last is None:
             raise MethodError(f"{self.job.method} made no step on {self.problem.name}")
+        # Where the method has a process of its own, it puts together what it learned while this one scores.
+        learned = self._all_learned()
         self._score(last[1])
         self.seconds += time.perf_counter() - start
-        self.keep(last[0], copy=False)
+        self._keep(last[0], _Learned.of(learned(), copy=False))
 
-    def keep(self, step: int, *, copy: bool = True) -> None:
-        """Keep the latest step, which is number ``step`` of the job; ``copy``: the method goes on to learn in place."""
+    def keep(self, step: int) -> None:
+        """Keep the latest step, which is number ``step`` of the job; the method may go on to learn in place."""
+        self._keep(step, _Learned.of(self._all_learned()(), copy=True))
+
+    def _keep(self, step: int, learned: _Learned) -> None:
         self.step, self.kept, self._kept_scored = step, self._latest, self._latest_scored
         self._kept_outputs = self._outputs
-        self._learned = _Learned.of(self.method, self.job, copy=copy)
+        self._learned = learned
+
+    def _all_learned(self) -> Callable[[], tuple[Any, Any, Any]]:
+        return learned(self.method, matrices=self.job.artifacts is not None, figures=self.job.full)
 
     @property
     def warned(self) -> list[str]:
@@ -220,9 +228,9 @@ class _Learned:
     ended: bool = False
 
     @classmethod
-    def of(cls, method: Any, job: EvaluateJob, *, copy: bool) -> _Learned:
-        """Take what the job asks for; ``copy``: the method goes on to learn in place."""
-        matrices, diagnostics, figures = learned(method, matrices=job.artifacts is not None, figures=job.full)
+    def of(cls, found: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
+        """Take matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
+        matrices, diagnostics, figures = found
         if copy:
             matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
         return cls(matrices, figures, dict(diagnostics.numbers), diagnostics.series, ended=not copy)

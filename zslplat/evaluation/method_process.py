@@ -16,6 +16,7 @@ import time
 import traceback
 from collections.abc import Iterator, Mapping
 from functools import cache
+from inspect import getattr_static
 from multiprocessing.connection import Connection
 from typing import Any
 from weakref import WeakValueDictionary
@@ -91,15 +92,24 @@ class _Served:
         # One file, one array, for as long as somebody holds it: a method may recognise its training rows.
         self._files: WeakValueDictionary[str, np.memmap] = WeakValueDictionary()
         self._cpu = 0.0
+        # What building a method gave as a message about it was read.
+        self._failed: BaseException | None = None
+        self._warned_early: list[str] = []
 
     def answer(self, released: list[int], beginning: bool, wish: str, *arguments: Any) -> Any:
         for number in released:
-            self._numbers.pop(id(self._objects.pop(number)), None)
+            # One that could not be built is not there.
+            self._numbers.pop(id(self._objects.pop(number, None)), None)
         if beginning:
             reset_peak()
             self._cpu = time.process_time()
+        early, self._warned_early = self._warned_early, []
+        failed, self._failed = self._failed, None
         with collected() as warned:
+            warned += early
             try:
+                if failed is not None:
+                    raise failed
                 return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
             except AttributeError as error:
                 # A task may ask for what only some methods offer.
@@ -168,11 +178,25 @@ class _Served:
             return self._objects.__getitem__
         if (module, name) == (__name__, "opened"):
             return self._opened
+        if (module, name) == (__name__, "built"):
+            return self._build
         __import__(module)
         target: Any = sys.modules[module]
         for part in name.split("."):
             target = getattr(target, part)
         return target
+
+    def _build(self, number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+        with collected() as warned:
+            try:
+                method = make_method(name, parameters, seed)
+            except BaseException as error:
+                self._failed = error
+                return None
+            finally:
+                self._warned_early += warned
+        self._objects[number], self._numbers[id(method)] = method, number
+        return method
 
     def _opened(self, path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
         array = self._files.get(path)
@@ -213,14 +237,21 @@ class _Served:
 def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
     method_class: Any = type(method)
-    name, called = _class_facts(method_class)
-    return (name, method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter), called)
+    name, called, of_class = _class_facts(method_class)
+    told = (method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter))
+    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in _TOLD))
+
+
+_TOLD = ("kind", "tags", "transductive", "step_parameter")
 
 
 @cache
-def _class_facts(method_class: type) -> tuple[str, frozenset[str]]:
+def _class_facts(method_class: type) -> tuple[str, frozenset[str], bool]:
+    """Return the name, what can be called, and whether what is told is the same for all methods of the class."""
     offered = [name for name in dir(method_class) if not name.startswith("_")]
-    return known_as(method_class), frozenset(name for name in offered if callable(getattr(method_class, name, None)))
+    called = frozenset(name for name in offered if callable(getattr(method_class, name, None)))
+    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in _TOLD)
+    return known_as(method_class), called, plain
 
 
 def registered(kind: str, number: int, facts: Any) -> Any:
@@ -233,6 +264,11 @@ _TRAVELS = (registered, complex, dict, list, tuple)
 
 def numbered(number: int) -> Any:
     """Stand for an object of the method process in a message to it."""
+    raise TypeError("only a method process reads this")
+
+
+def built(number: int, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
+    """Stand for a method that is to be built, and known by its number from then on."""
     raise TypeError("only a method process reads this")
 
 

@@ -8,7 +8,7 @@ that it scores with stay with it. Encodings and trainings stay in the method pro
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cache
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
@@ -86,6 +86,9 @@ class MethodProcess:
         self._beginning = False
         self._usage: tuple[float, int] | None = None
         self._step_parameters: dict[str, str] = {}
+        self._facts: dict[str, tuple[Any, ...]] = {}
+        self._built = 0
+        self._later: Later | None = None
 
     def step_parameter(self, name: str) -> str:
         """Return the parameter that bounds the steps of a method's training; empty where there is none."""
@@ -94,8 +97,21 @@ class MethodProcess:
         return self._step_parameters[name]
 
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
-        """Return the stand-in of a method that is built there."""
-        return self.ask("build", name, dict(parameters), seed)
+        """Return the stand-in of a method that is built there.
+
+        Where another of the same name has said all that is known here of its class, it is built when it is first asked
+        for something, by the same message.
+        """
+        if name not in self._facts:
+            method = self.ask("build", name, dict(parameters), seed)
+            if method.facts_of_class:
+                self._facts[name] = method.facts
+            return method
+        self._built += 1
+        method = _method_class(self._facts[name])(self, -self._built)  # the method process counts upwards
+        object.__setattr__(method, "_unbuilt", (name, dict(parameters), seed))
+        self._known[-self._built] = method
+        return method
 
     def begin(self) -> None:
         """Let :meth:`usage` count from the next request on, which says so: a message of its own would cost time."""
@@ -110,32 +126,48 @@ class MethodProcess:
         seconds, peak = self.ask("usage") if self._usage is None else self._usage
         return seconds, max(0, peak - self.shared_bytes)
 
-    def learned(self, method: MethodStandIn, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
-        """Return what a method has learned; what was used until then comes with it."""
-        found: tuple[Any, Any, Any]
-        found, usage = self.ask("learned", method, matrices, figures)
-        self._usage = usage
-        return found
-
     def ask(self, wish: str, *arguments: Any) -> Any:
         """Send a request and return its answer; raises :class:`Failed`, or :class:`Ended` where the process is gone."""
+        return self.ask_for_later(wish, *arguments).get()
+
+    def ask_for_later(self, wish: str, *arguments: Any) -> Later:
+        """Send a request, and let the process answer it meanwhile; raises :class:`Ended` where it is gone."""
+        if self._later is not None:
+            # Both ends take turns.
+            self._later.wait()
         released, self._released = self._released, []
         beginning, self._beginning = self._beginning, False
         self._usage = None
         try:
             self._channel.send(pack((released, beginning, wish, *arguments), _reduced))
+        except (EOFError, OSError):
+            raise self._ended() from None
+        self._later = Later(self)
+        return self._later
+
+    def receive(self) -> Any:
+        """Return the answer to what was asked; raises what :meth:`ask` does."""
+        self._later = None
+        try:
             done, content, warned = self._channel.receive(self._found)
         except (EOFError, OSError):
-            self.process.join(5)
-            reason, killed = ending(self.process.exitcode)
-            raise Ended(reason, killed=killed) from None
+            raise self._ended() from None
         for text in warned:
-            warnings.warn(text, OutcomeWarning, stacklevel=3)
+            warnings.warn(text, OutcomeWarning, stacklevel=5)
         if done:
             return content
         if content.get("attribute"):
             raise AttributeError(content["reason"])
         raise Failed(content["reason"], fatal=content.get("fatal", False))
+
+    def note_usage(self, usage: tuple[float, int]) -> None:
+        """Keep what an answer says was used until then; the next request makes it old."""
+        self._usage = usage
+
+    def _ended(self) -> Ended:
+        self.process.join(5)
+        reason, killed = ending(self.process.exitcode)
+        return Ended(reason, killed=killed)
 
     def release(self, number: int) -> None:
         """Let an object go with the next request."""
@@ -161,8 +193,36 @@ class MethodProcess:
         return known
 
 
+class Later:
+    """An answer that is on its way; nothing else can be asked of the process before it is there."""
+
+    def __init__(self, process: MethodProcess) -> None:
+        self._process: MethodProcess | None = process
+        self._answer: Any = None
+        self._error: Exception | None = None
+
+    def wait(self) -> None:
+        """Wait until the answer is there."""
+        if self._process is not None:
+            process, self._process = self._process, None
+            try:
+                self._answer = process.receive()
+            except Exception as error:
+                self._error = error
+
+    def get(self) -> Any:
+        """Return the answer; raises what asking at once does."""
+        self.wait()
+        if self._error is not None:
+            raise self._error
+        return self._answer
+
+
 def _reduced(value: Any) -> Any:
     if isinstance(value, StandIn):
+        if value._unbuilt:
+            told, value.__dict__["_unbuilt"] = value._unbuilt, None
+            return there.built, (value._number, *told)
         return there.numbered, (value._number,)
     if isinstance(value, np.memmap):
         place = there.file_of(value)
@@ -179,10 +239,12 @@ class StandIn:
 
     _process: MethodProcess
     _number: int
+    _unbuilt: tuple[Any, ...] | None = None
 
     def __del__(self) -> None:
         """Let the object go there, too."""
-        self._process.release(self._number)
+        if not self._unbuilt:
+            self._process.release(self._number)
 
 
 class TrainingStandIn(StandIn):
@@ -247,6 +309,8 @@ class MethodStandIn(StandIn):
     """A method: what its class declares is known here, everything else is asked for there."""
 
     registered_as = ""
+    facts: tuple[Any, ...] = ()
+    facts_of_class = False
     called: frozenset[str] = frozenset()
 
     def __getattr__(self, name: str) -> Any:
@@ -268,16 +332,28 @@ class MethodStandIn(StandIn):
         return self._process.ask("duplicate", self)
 
 
-def learned(method: Any, *, matrices: bool, figures: bool) -> tuple[Any, Any, Any]:
-    """Return what a method has learned, here or in its process: matrices, diagnostics and figures, those wanted."""
-    if isinstance(method, MethodStandIn):
-        return method._process.learned(method, matrices, figures)
-    return there.learned_by(method, matrices, figures)
+def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple[Any, Any, Any]]:
+    """Return a call for what a method has learned: matrices, diagnostics and figures, those wanted.
+
+    A method process puts it together until the call, and says what it has used.
+    """
+    if not isinstance(method, MethodStandIn):
+        return lambda: there.learned_by(method, matrices, figures)
+    process: MethodProcess = method._process
+    later = process.ask_for_later("learned", method, matrices, figures)
+
+    def found() -> tuple[Any, Any, Any]:
+        answer, usage = later.get()
+        process.note_usage(usage)
+        return answer  # type: ignore[no-any-return]
+
+    return found
 
 
 @cache
 def _method_class(facts: tuple[Any, ...]) -> type[MethodStandIn]:
     """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
-    name, kind, tags, transductive, step_parameter, called = facts
+    name, kind, tags, transductive, step_parameter, called, of_class = facts
     declared = {"kind": kind, "tags": tags, "transductive": transductive, "step_parameter": step_parameter}
-    return type(name, (MethodStandIn,), {**declared, "called": called, "registered_as": name})
+    known = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
+    return type(name, (MethodStandIn,), {**declared, **known})
