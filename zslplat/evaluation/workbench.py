@@ -87,7 +87,9 @@ class Workbench:
         See :func:`zslplat.evaluation.code.require_unchanged`.
         """
         code, roots = self.code(parameters), self._roots(parameters)
-        return {" ".join(sorted(roots[role])): code[role] for role in ("method", "kernel", "task") if roots[role]}
+        # A program's own main module is another one in every process.
+        imported = {role: roots[role] for role in ("method", "kernel", "task") if "__main__" not in roots[role]}
+        return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
 
     def _roots(self, parameters: Mapping[str, Any] | None) -> dict[str, set[str]]:
         values = {**self.setting.method.parameters, **(parameters or {})}
