@@ -41,7 +41,10 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
-    _let_the_nursery_go()
+    if sys.platform == "linux":
+        from zslplat.evaluation import nursery
+
+        nursery.let_go()
     os.environ.clear()
     os.environ.update(environment)
     _write_to(place.log)
@@ -65,20 +68,6 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
             connection.send((kind, content))
             if content.get("over"):
                 return
-
-
-def _let_the_nursery_go() -> None:
-    """Let the nursery end with the leader: it lives as long as anybody holds its pipe, and with it this process does.
-
-    The pipe is multiprocessing's own business; without this the watch over the parent does the same, unless compiled
-    code keeps it waiting.
-    """
-    from multiprocessing import forkserver
-
-    with contextlib.suppress(AttributeError, TypeError, OSError):
-        server: Any = forkserver._forkserver
-        pipe, server._forkserver_alive_fd = server._forkserver_alive_fd, None
-        os.close(pipe)
 
 
 def _start_methods(connection: Connection, log: Path | None) -> Any:

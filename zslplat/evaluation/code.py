@@ -152,8 +152,12 @@ def require_unchanged(sources: Mapping[str, str], remembered: Path | None) -> No
     ``sources`` maps names of modules, with blanks between, to the hash that they had (:meth:`CodeReader.digest`). A
     process that starts later imports what is there then; it looks once.
     """
-    for modules, digest in set(sources.items()) - _unchanged:
-        if CodeReader(remembered).digest(modules.split()) != digest:
+    new = set(sources.items()) - _unchanged
+    if not new:
+        return
+    reader = CodeReader(remembered)
+    for modules, digest in new:
+        if reader.digest(modules.split()) != digest:
             raise StoreError(
                 f"{modules}, or what it imports, was edited while this command ran, and a process that started since "
                 "has the new code; what was recorded before is kept; give the same command again"

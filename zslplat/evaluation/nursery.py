@@ -92,3 +92,15 @@ def begin(modules: Sequence[str]) -> None:
 def give_up() -> None:
     """End the nursery if it is still importing; whoever waits for a process of it gets EOFError."""
     _server.give_up()
+
+
+def let_go() -> None:
+    """In a process of the nursery: let that end with the program that started it, and take this process with it.
+
+    It lives as long as anybody holds a pipe that each of its processes is handed, and that is multiprocessing's own
+    business; where it has another name, the watch over the parent does the same, unless compiled code keeps it waiting.
+    """
+    with contextlib.suppress(AttributeError, TypeError, OSError):
+        server: Any = forkserver._forkserver
+        pipe, server._forkserver_alive_fd = server._forkserver_alive_fd, None
+        os.close(pipe)

@@ -343,9 +343,10 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
     later = process.ask_for_later("learned", method, matrices, figures)
 
     def found() -> tuple[Any, Any, Any]:
+        answer: tuple[Any, Any, Any]
         answer, usage = later.get()
         process.note_usage(usage)
-        return answer  # type: ignore[no-any-return]
+        return answer
 
     return found
 

@@ -160,3 +160,9 @@ def direct_outputs(method: Any) -> Arrays:
     """Return what the method makes of the small problem without prepared statistics."""
     exercise = exercise_of(method)
     return exercise.outputs(fitted(method), exercise.arrays(method), {})
+
+
+def assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
+    """Fail unless all outputs are the same to the last bit."""
+    for name, values in expected.items():
+        assert np.array_equal(found[name], values), f"{name} differ {when}"

@@ -10,7 +10,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Arrays, Method
-from zslplat.testing.exercise import copied, direct_outputs, exercise_of, fitted
+from zslplat.testing.exercise import assert_equal, copied, direct_outputs, exercise_of, fitted
 from zslplat.testing.fresh_process import outputs_elsewhere
 from zslplat.testing.method_checks import SAME, assert_close
 from zslplat.testing.running import Check
@@ -55,14 +55,14 @@ def earlier_fits_are_forgotten(method: Method) -> None:
     direct = direct_outputs(method)
     used = clone(method)
     exercise.apply(used, others)
-    _assert_equal(exercise.apply(used, arrays), direct, "after a fit on other data")
+    assert_equal(exercise.apply(used, arrays), direct, "after a fit on other data")
 
 
 def other_instances_do_not_interfere(method: Method) -> None:
     """What one instance has learned does not change when another one is fitted, and scoring twice is scoring once."""
     met = _met_others(method)
-    _assert_equal(met.after, met.direct, "after another instance was fitted")
-    _assert_equal(met.again, met.direct, "the next time they are asked for")
+    assert_equal(met.after, met.direct, "after another instance was fitted")
+    assert_equal(met.again, met.direct, "the next time they are asked for")
 
 
 def same_seed_gives_the_same_result(method: Method) -> None:
@@ -89,9 +89,9 @@ def fitted_state_can_be_copied(method: Method) -> None:
     exercise = exercise_of(method)
     # These outputs are those of an instance that was never copied.
     arrays, direct, learned = exercise.arrays(method), _watched(method).outputs, fitted(method)
-    _assert_equal(exercise.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
+    assert_equal(exercise.outputs(learned, arrays, {}), direct, "of a copy of the fitted method")
     again = copied("pickle", lambda one: pickle.loads(pickle.dumps(one)), learned)
-    _assert_equal(exercise.outputs(again, arrays, {}), direct, "of a pickled method")
+    assert_equal(exercise.outputs(again, arrays, {}), direct, "of a pickled method")
 
 
 def results_do_not_depend_on_data_seen_before(method: Method) -> None:
@@ -156,11 +156,6 @@ def _met_others(method: Method) -> _Met:
     statistics = [exercise.prepare(clone(method), given, {}) for given in (arrays, elsewhere)][1]
     prepared = exercise.apply(clone(method), elsewhere, statistics) if statistics else others
     return _Met(direct, others, prepared, after, again)
-
-
-def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
-    for name, values in expected.items():
-        assert np.array_equal(found[name], values), f"{name} differ {when}"
 
 
 ISOLATION_CHECKS: tuple[Check, ...] = (

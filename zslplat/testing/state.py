@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from zslplat.methods.base import Arrays, Method, State
-from zslplat.testing.exercise import exercise_of, fitted
+from zslplat.methods.base import Method, State
+from zslplat.testing.exercise import assert_equal, exercise_of, fitted
 from zslplat.testing.running import Check
 
 PLAIN = (bool, int, float, str, type(None))
@@ -46,7 +46,7 @@ def state_restores_the_method(method: Method) -> None:
     assert type(restored) is type(method), f"from_state gives {type(restored).__name__}"
     given, found = (repr(clone(one).get_params(deep=False)) for one in (method, restored))
     assert _texts(restored) == _texts(method), f"from_state makes a method with the parameters {found}, not {given}"
-    _assert_equal(exercise.outputs(restored, arrays, {}), direct, "once restored from the state")
+    assert_equal(exercise.outputs(restored, arrays, {}), direct, "once restored from the state")
 
 
 def state_stands_by_itself(method: Method) -> None:
@@ -62,7 +62,7 @@ def state_stands_by_itself(method: Method) -> None:
     for value in state.values():
         if isinstance(value, np.ndarray) and value.flags.writeable:
             value[...] = np.zeros((), dtype=value.dtype)
-    _assert_equal(exercise.outputs(learned, arrays, {}), direct, "after its state was taken and overwritten")
+    assert_equal(exercise.outputs(learned, arrays, {}), direct, "after its state was taken and overwritten")
     again = learned.state()
     assert set(again) == set(before), f"state() holds {sorted(again)} the next time, at first {sorted(before)}"
 
@@ -86,11 +86,6 @@ def written_and_read(parameters: Mapping[str, Any], state: State) -> tuple[dict[
 
 def _texts(method: Any) -> dict[str, str]:
     return {name: str(value) for name, value in method.get_params(deep=False).items()}
-
-
-def _assert_equal(found: Arrays, expected: Arrays, when: str) -> None:
-    for name, values in expected.items():
-        assert np.array_equal(found[name], values), f"{name} differ {when}"
 
 
 STATE_CHECKS: tuple[Check, ...] = (
