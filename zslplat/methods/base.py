@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import View
 from zslplat.errors import MethodError, PluginError, UnknownNameError, UsageError
 from zslplat.figures import Figure
 from zslplat.registry import known_as, registry
@@ -61,6 +62,8 @@ class Method(Parameterised, BaseEstimator):
     ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).
+    ``takes_blocks``: it works through features with :func:`~zslplat.data.rows.blocks_of` and
+    :func:`~zslplat.data.rows.rowwise`, and takes arrays as well; no fold is ever copied for such a method.
     Learned state ends in ``_``.
     """
 
@@ -77,6 +80,8 @@ class Method(Parameterised, BaseEstimator):
     expected_failures: ClassVar[Mapping[str, str]] = {}
     objective_may_rise: ClassVar[str] = ""
     costly: ClassVar[tuple[str, ...]] = ()
+    takes_blocks: ClassVar[bool] = False
+    views: tuple[View, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -128,6 +133,20 @@ class Method(Parameterised, BaseEstimator):
         for name, value in self.get_params(deep=False).items():
             if name in self.parameters:
                 check_value(type(self), name, value, self.parameters)
+
+    def take_views(self, views: Sequence[View]) -> None:
+        """Learn which columns of X are which named view, in their order; called before anything else sees rows.
+
+        Methods that do not know views take X as it comes: the views side by side. Raises :class:`UsageError` where a
+        view holds matrices, which only a kernel that is bound to the view can tell from vectors.
+        """
+        for view in views:
+            if len(view.shape) > 1:
+                raise UsageError(
+                    f"{known_as(type(self))} takes vectors, and view {view.name!r} holds matrices {view.shape}; leave "
+                    f"it out of features=..., or bind a kernel of a kernel method to it: log-euclidean@{view.name}"
+                )
+        self.views = tuple(views)
 
     def beside(self, name: str, parameters: Mapping[str, Any]) -> Method:
         """Return another registered method with these parameters, built in the process that this one is in."""

@@ -1,0 +1,298 @@
+"""Rows of features: index views of what is stored once, read block by block.
+
+The features of a data set lie in files (or arrays), one for each named view, all in one order of rows. :class:`Rows` is
+some of them: positions in that order, and what is done to every block that is read. It looks like an array (``shape``,
+``dtype``, ``len``, ``rows[index]``, ``numpy.asarray(rows)``), and whoever can work on parts of it asks for blocks:
+
+    for where, block in blocks_of(X):
+        total += block.T @ block
+        sums += Y[where].T @ block
+
+``where`` (a slice or an array) tells which rows of ``X`` the block holds. Blocks come in the order in which the rows
+are stored, so that a pass reads a file from its beginning to its end, whatever the order of the rows of ``X``; where
+one block ends and the next begins depends on the positions alone.
+"""
+
+from __future__ import annotations
+
+import math
+import mmap
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Protocol
+
+import numpy as np
+
+from zslplat.errors import DataError, UnknownNameError
+
+BLOCK = 2048  # rows of a block
+
+Where = slice | np.ndarray
+
+
+@dataclass(frozen=True)
+class View:
+    """A named feature set of the rows: ``shape`` (d,) of vectors or (p, p) of matrices."""
+
+    name: str
+    shape: tuple[int, ...]
+
+    @property
+    def width(self) -> int:
+        """The number of columns that it takes beside other views: matrices lie flat, row by row."""
+        return math.prod(self.shape)
+
+
+class Steps(Protocol):
+    """Preprocessing that has been fitted; see :class:`zslplat.data.preprocessing.FrozenSteps`."""
+
+    def apply(self, block: np.ndarray) -> np.ndarray:
+        """Return the rows of a block after all steps."""
+
+    def shape_after(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of a row after all steps."""
+
+
+class RowStream:
+    """Rows of a file that are read from beginning to end, as often as they are asked for: what importers deliver.
+
+    ``shape`` (n, ...), ``dtype``; ``read`` returns a new iterator over blocks of any length, in the order of the file.
+    """
+
+    def __init__(
+        self, shape: tuple[int, ...], dtype: np.dtype[Any], read: Callable[[], Iterator[np.ndarray]], where: str
+    ) -> None:
+        self.shape, self.dtype, self.where = shape, np.dtype(dtype), where
+        self._read = read
+
+    def blocks(self) -> Iterator[np.ndarray]:
+        """Yield the rows; raises :class:`DataError` where there are more or fewer than ``shape`` says."""
+        rows = 0
+        for block in self._read():
+            rows += len(block)
+            if rows > self.shape[0] or block.shape[1:] != self.shape[1:]:
+                break
+            yield np.asarray(block, dtype=self.dtype)
+        if rows != self.shape[0]:
+            raise DataError(f"{self.where}: {rows} rows of shape {block.shape[1:]} were read, expected {self.shape}")
+
+
+@dataclass(frozen=True)
+class Stored:
+    """Rows in a file, one after the other: ``offset`` is where the first begins, in bytes."""
+
+    path: str
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+    def take(self, positions: np.ndarray) -> np.ndarray:
+        """Return the rows at ascending positions, mapped read-only where they are neighbours, else copied.
+
+        Nothing else of the file is held in memory afterwards: a mapping that stays would hold rows of other splits.
+        """
+        if not len(positions):
+            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
+        first, count = int(positions[0]), int(positions[-1] - positions[0]) + 1
+        if not 0 <= first <= first + count <= self.shape[0]:
+            raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self.path}")
+        row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
+        start = self.offset + first * row
+        skipped = start % mmap.ALLOCATIONGRANULARITY
+        with open(self.path, "rb") as file:
+            content = mmap.mmap(file.fileno(), skipped + count * row, offset=start - skipped, access=mmap.ACCESS_READ)
+        range_of = np.frombuffer(content, self.dtype, count * math.prod(self.shape[1:]), skipped)
+        range_of = range_of.reshape(count, *self.shape[1:])
+        return range_of if count == len(positions) else np.take(range_of, positions - first, axis=0, mode="clip")
+
+
+Source = Stored | np.ndarray | RowStream
+
+
+@dataclass(frozen=True)
+class Part:
+    """One view of the rows where it lies, and what is done to its blocks."""
+
+    view: View
+    source: Source
+    steps: Steps | None = None
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """The shape of a row after the steps."""
+        return self.view.shape if self.steps is None else self.steps.shape_after(self.view.shape)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64 as the source has it; other types become one of them."""
+        return float_type(np.dtype(self.source.dtype))
+
+    def take(self, positions: np.ndarray) -> np.ndarray:
+        """Return the rows at ascending positions after the steps."""
+        if isinstance(self.source, RowStream):
+            raise DataError(f"{self.source.where}: rows of a stream are read in order; store them first")
+        found = self.source.take(positions) if isinstance(self.source, Stored) else self.source[positions]
+        found = np.asarray(found, dtype=self.dtype)
+        return np.asarray(found if self.steps is None else self.steps.apply(found))
+
+
+class Rows:
+    """Rows (n, d), or (n, p, p) for matrices, of one view or several side by side; see the head of this file.
+
+    ``parts``: the views in order, ``index`` (n,): the positions of the rows in the order of the sources.
+    """
+
+    ndim: int
+
+    def __init__(self, parts: Sequence[Part], index: np.ndarray) -> None:
+        if not parts:
+            raise DataError("rows need at least one view")
+        self.parts, self.index = tuple(parts), np.asarray(index)
+        self.dtype = np.result_type(*(part.dtype for part in self.parts))
+        single = len(self.parts) == 1 and not self.parts[0].view.name
+        row = self.parts[0].shape if single else (sum(math.prod(part.shape) for part in self.parts),)
+        self.shape = (len(self.index), *row)
+        self.ndim = len(self.shape)
+
+    @classmethod
+    def of(cls, views: Mapping[str, Source]) -> Rows:
+        """Return all rows of named views in memory, in files or in streams; raises DataError where lengths differ."""
+        lengths = {
+            name: len(source) if isinstance(source, np.ndarray) else source.shape[0] for name, source in views.items()
+        }
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            raise DataError(f"views have different numbers of rows: {told}; every view describes the same rows")
+        parts = [Part(View(name, tuple(source.shape[1:])), source) for name, source in views.items()]
+        return cls(parts, np.arange(next(iter(lengths.values()), 0)))
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The named views with their shapes after preprocessing, in the order of the columns; none of a single one."""
+        return tuple(View(part.view.name, part.shape) for part in self.parts if part.view.name)
+
+    @property
+    def size(self) -> int:
+        """The number of elements."""
+        return math.prod(self.shape)
+
+    @property
+    def nbytes(self) -> int:
+        """The bytes that the rows take as an array."""
+        return self.size * self.dtype.itemsize
+
+    def blocks(self) -> Iterator[tuple[Where, np.ndarray]]:
+        """Yield (where, block): which rows of these a block holds, and the rows, which may be read-only."""
+        where = self._order
+        for start in range(0, len(self.index), BLOCK):
+            own = where[start : start + BLOCK]
+            yield _as_slice(own), self._at(self.index[own])
+
+    def take(self, rows: np.ndarray | slice) -> Rows:
+        """Return some of these rows, in the order asked for."""
+        return Rows(self.parts, self.index[rows])
+
+    def only(self, names: Sequence[str]) -> Rows:
+        """Return the named views alone; raises :class:`UnknownNameError` for one that is not there."""
+        known = {part.view.name: part for part in self.parts}
+        for name in names:
+            if name not in known:
+                raise UnknownNameError("view", name, known)
+        return Rows([known[name] for name in names], self.index)
+
+    def after(self, steps: Sequence[Steps | None]) -> Rows:
+        """Return the same rows with these steps in place of those of each part."""
+        return Rows([replace(part, steps=own) for part, own in zip(self.parts, steps, strict=True)], self.index)
+
+    def __len__(self) -> int:
+        return len(self.index)
+
+    def __getitem__(self, rows: Any) -> np.ndarray:
+        if isinstance(rows, tuple):
+            return np.asarray(
+                self[rows[0]][(slice(None), *rows[1:])] if _keeps_rows(rows[0]) else self[rows[0]][rows[1:]]
+            )
+        if not _keeps_rows(rows):
+            return self.take(np.array([rows]))[:][0]
+        return np.asarray(self.take(np.arange(len(self))[rows]))
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        if copy is False:
+            raise ValueError("rows lie in a file; an array of them is a copy")
+        found = np.empty(self.shape, dtype=dtype or self.dtype)
+        for where, block in self.blocks():
+            found[where] = block
+        return found
+
+    def __getattr__(self, name: str) -> Any:
+        # What an array can do beside this (mean, reshape, ...), it does as an array.
+        if name.startswith("_") or not hasattr(np.ndarray, name):
+            raise AttributeError(f"rows have no attribute {name!r}")
+        return getattr(np.asarray(self), name)
+
+    def __repr__(self) -> str:
+        views = ", ".join(f"{view.name} {view.shape}" for view in self.views)
+        return f"Rows{self.shape} of {self.dtype}{': ' + views if views else ''}"
+
+    @cached_property
+    def _order(self) -> np.ndarray:
+        """The rows in the order in which they are stored."""
+        return np.argsort(self.index, kind="stable")
+
+    def _at(self, positions: np.ndarray) -> np.ndarray:
+        if len(self.parts) == 1:
+            return self.parts[0].take(positions).reshape(len(positions), *self.shape[1:])
+        block = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
+        start = 0
+        for part in self.parts:
+            stop = start + math.prod(part.shape)
+            block[:, start:stop] = part.take(positions).reshape(len(positions), -1)
+            start = stop
+        return block
+
+
+def blocks_of(X: np.ndarray | Rows) -> Iterator[tuple[Where, np.ndarray]]:
+    """Yield (where, block) of an array, in its order, or of rows; see :meth:`Rows.blocks`. Leave blocks as they are."""
+    if isinstance(X, Rows):
+        yield from X.blocks()
+        return
+    for start in range(0, len(X), BLOCK):
+        own = slice(start, min(start + BLOCK, len(X)))
+        yield own, np.asarray(X[own])
+
+
+def rowwise(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.ndarray:
+    """Return what a function makes of rows that it treats one by one: of an array at once, of rows block by block."""
+    if not isinstance(X, Rows):
+        return of(X)
+    found: np.ndarray | None = None
+    for where, block in X.blocks():
+        own = of(block)
+        if found is None:
+            found = np.empty((len(X), *own.shape[1:]), dtype=own.dtype)
+        found[where] = own
+    return of(np.asarray(X)) if found is None else found
+
+
+def taken(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray | Rows:
+    """Return some rows of an array as a copy, or of rows as a view."""
+    return X.take(rows) if isinstance(X, Rows) else np.array(X[rows])
+
+
+def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
+    """Return float32 and float64 as they are, float64 for other types of more than four bytes, float32 for the rest."""
+    if dtype in (np.float32, np.float64):
+        return dtype
+    return np.dtype(np.float64 if dtype.itemsize > 4 else np.float32)
+
+
+def _as_slice(rows: np.ndarray) -> Where:
+    """Return ascending neighbours as a slice, which costs no copy."""
+    if len(rows) and rows[-1] - rows[0] + 1 == len(rows) and bool((np.diff(rows) == 1).all()):
+        return slice(int(rows[0]), int(rows[-1]) + 1)
+    return rows
+
+
+def _keeps_rows(rows: Any) -> bool:
+    return isinstance(rows, slice | list | np.ndarray) and np.ndim(rows if not isinstance(rows, slice) else [0]) == 1
