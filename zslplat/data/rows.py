@@ -214,7 +214,7 @@ class Rows:
                 self[rows[0]][(slice(None), *rows[1:])] if _keeps_rows(rows[0]) else self[rows[0]][rows[1:]]
             )
         if not _keeps_rows(rows):
-            return self.take(np.array([rows]))[:][0]
+            return np.asarray(self.take(np.array([rows]))[:][0])
         return np.asarray(self.take(np.arange(len(self))[rows]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
