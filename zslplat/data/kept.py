@@ -1,7 +1,7 @@
 """Data sets kept on disk after the first load: each row once, in an order that tells nothing of the classes.
 
 Every view of a data set is one file of rows, which folds are index views of (:mod:`zslplat.data.rows`). The rows lie in
-an order that is drawn from the labels: whoever is given some of them, and where they lie, learns nothing of the order
+an order that is drawn: whoever is given some of them, and where they lie, learns nothing of the order
 of the file that they came from, which often runs through the classes. What reads them in the order of the disk sees
 them shuffled. Loading goes through a file once: rows are checked, fingerprinted and written as they come.
 """
@@ -74,11 +74,13 @@ def stored_part(folder: Path, array: str, view: View) -> Part:
 def storage_order(y: np.ndarray) -> np.ndarray:
     """Return where each row lies (n,), by labels y (n,) or (n, l): equal data are stored alike, on any machine.
 
-    The places are drawn with the labels as the seed, which nobody has who is not to know the order of the file. The
-    draw is SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
+    The seed is made of how many rows each class has, which nobody is given who is not to know the order of the file,
+    and not of which rows these are: who has which label plays no part in the order of sums over other rows. The draw is
+    SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
     """
-    labels = np.ascontiguousarray(y, dtype=np.int64)
-    seed = np.frombuffer(hashlib.sha256(f"{labels.shape}".encode() + labels.tobytes()).digest()[:8], np.uint64)
+    counts = np.bincount(y) if y.ndim == 1 else y.sum(axis=0)
+    told = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
+    seed = np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint64)
     drawn = seed + np.arange(1, len(y) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     for shift, factor in zip((30, 27), _MIX, strict=True):
         drawn = (drawn ^ (drawn >> np.uint64(shift))) * factor
