@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
@@ -71,6 +72,8 @@ __all__ = [
     "RadialForm",
     "RadialKernel",
     "Real",
+    "RowStream",
+    "Rows",
     "Scaled",
     "ScatterFigure",
     "SignatureSet",
@@ -80,12 +83,16 @@ __all__ = [
     "Task",
     "Text",
     "UsageError",
+    "View",
     "ZeroShotMethod",
     "ZslplatError",
+    "blocks_of",
     "check_coding_inputs",
     "check_fit_inputs",
     "check_selection_inputs",
     "hookimpl",
     "parse_kernel",
+    "rowwise",
+    "taken",
     "with_defaults",
 ]
