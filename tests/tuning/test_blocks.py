@@ -74,7 +74,9 @@ def test_two_workers_give_the_values_of_one(call, example, tmp_path, monkeypatch
     assert one == two
 
 
-def test_the_conformance_kit_passes_the_example(call, example, monkeypatch):
-    monkeypatch.syspath_prepend(str(example))
-    done = call("plugins", "check", "zslplat-linear-prototypes")
+def test_the_conformance_kit_passes_the_example(call, tmp_path, monkeypatch):
+    (source,) = re.findall(r"```python\n(.*?)```", DOCUMENT.read_text(), re.DOTALL)
+    folder = install_distribution(tmp_path / "as-written", "zslplat-as-written", "zslplat_as_written", source)
+    monkeypatch.syspath_prepend(str(folder))
+    done = call("plugins", "check", "zslplat-as-written")
     assert done.returncode == 0, done.stdout + done.stderr
