@@ -12,6 +12,7 @@ from zslplat.methods.selection.variance import column_variances
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.keszsl import KernelESZSL
 from zslplat.registry import component, names
+from zslplat.space import Integer
 from zslplat.testing.blocks import in_blocks
 from zslplat.testing.exercise import exercise_of
 
@@ -197,3 +198,17 @@ def test_a_row_that_is_not_finite_is_named_by_its_number_among_the_rows(in_a_fil
     for read in (lambda: list(row_blocks(rows)), lambda: list(checked_blocks(rows, 24)), lambda: row_keys("X", rows)):
         with pytest.raises(DataError, match="row 4321"):
             read()
+
+
+@pytest.mark.parametrize("name", ["l20alm", "wknn", "fsasl", "mutual-information", "mcfs"])
+def test_drawn_rows_are_prepared_unless_their_number_is_searched(name):
+    X, y = problem(n=200)
+    S = np.eye(CLASSES)
+    method, other = (component("methods", name)(rows=rows) for rows in (50, 60))
+    statistics = method.prepare_fit(X, y, S, space=method.space)
+    assert not any(len(array) == len(X) for array in statistics.values())
+    direct = {rows: one.fit(X, y, S).scores_ for rows, one in ((50, method), (60, other))}
+    np.testing.assert_allclose(method.fit(closed(X), y, S, statistics=statistics).scores_, direct[50], rtol=1e-9)
+    assert not np.allclose(direct[50], direct[60])
+    open_number = method.prepare_fit(X, y, S, space={"rows": Integer(50, 60)})
+    np.testing.assert_allclose(other.fit(X, y, S, statistics=open_number).scores_, direct[60], rtol=1e-9)

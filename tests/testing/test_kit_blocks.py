@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from kit_toys import Plain
 
-from zslplat.data.rows import blocks_of, rowwise
-from zslplat.methods.zero_shot.base import check_fit_inputs
+from zslplat.api import blocks_of, check_fit_inputs, rowwise
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.blocks import BLOCK_CHECKS
 
