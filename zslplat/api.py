@@ -10,7 +10,7 @@ from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, 
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import API_VERSION, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
-from zslplat.methods.base import Diagnostics, Method, State
+from zslplat.methods.base import Diagnostics, Features, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.kernel_parameter import KernelMethod
@@ -53,6 +53,7 @@ __all__ = [
     "Encoding",
     "ExemplarMethod",
     "FeatureSelector",
+    "Features",
     "InnerProductKernel",
     "Integer",
     "Kernel",
