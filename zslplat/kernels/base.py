@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zslplat.data.rows import View
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
@@ -36,6 +37,7 @@ class Operators:
     weighted_sum: Callable[[Sequence[float], Sequence[Kernel]], Kernel]
     product: Callable[[Sequence[Kernel]], Kernel]
     power: Callable[[Kernel, float], Kernel]
+    bound: Callable[[Kernel, Sequence[View]], Kernel]
 
 
 class Kernel(Parameterised, ABC):
@@ -156,6 +158,23 @@ class Kernel(Parameterised, ABC):
     def is_resolved(self) -> bool:
         """Whether no parameter waits for data."""
         return not any(_is_scaled(p) and read_multiple(value) for _, p, value in self._paths())
+
+    def bound(self, views: Sequence[View]) -> Kernel:
+        """Return this kernel with every part that is on a view (``gaussian@cq``) told where its columns lie.
+
+        ``views``: all views of the data, in the order of their columns. Where some hold matrices, parts that are on no
+        view are put on the vector views side by side. Raises UnknownNameError for a view that is not there,
+        :class:`UsageError` for a kernel on vectors on a view of matrices, or the reverse.
+        """
+        return self.operators.bound(self, views)
+
+    def leaves(self) -> list[Kernel]:
+        """Return the single kernels of an expression, from left to right."""
+        return [self]
+
+    def mapped(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Return the expression with every single kernel changed."""
+        return change(self)
 
     @property
     def values(self) -> dict[str, Any]:
