@@ -1,4 +1,4 @@
-"""Kernel coding over several views: prepared values, weights searched and learned, and two views that need each other."""
+"""Kernel coding over several views: prepared values, weights searched and learned, views that need each other."""
 
 from __future__ import annotations
 
