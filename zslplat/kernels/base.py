@@ -146,13 +146,19 @@ class Kernel(Parameterised, ABC):
 
     def resolved(self, X: np.ndarray) -> Kernel:
         """Return this kernel with every multiple of a scale replaced by its number for the rows X (n, ...)."""
-        units = {name: read_multiple(getattr(self, name)) for name, p in self.parameters.items() if _is_scaled(p)}
-        names = {name: scale_of(unit[1]) for name, unit in units.items() if unit is not None}
-        if not names:
+        if not self.scales_needed:
             return self
         X = self._checked(X, resolving=True)
-        scales = {scale: self.data_scale(scale, X) for scale in sorted(set(names.values()))}
-        return self.replaced({name: absolute(getattr(self, name), scales[scale]) for name, scale in names.items()})
+        return self.in_units({scale: self.data_scale(scale, X) for scale in self.scales_needed})
+
+    @property
+    def scales_needed(self) -> list[str]:
+        """The scales that parameters of a single kernel are multiples of, each once."""
+        return sorted({scale for _, scale in self._multiples()})
+
+    def in_units(self, scales: Mapping[str, float]) -> Kernel:
+        """Return a single kernel with the numbers that its multiples come to where the scales are so large."""
+        return self.replaced({name: absolute(getattr(self, name), scales[scale]) for name, scale in self._multiples()})
 
     @property
     def is_resolved(self) -> bool:
@@ -220,6 +226,11 @@ class Kernel(Parameterised, ABC):
 
     def _own_path(self, path: str) -> str:
         return path.removeprefix(f"{self.label}.")
+
+    def _multiples(self) -> list[tuple[str, str]]:
+        """Return (parameter, scale) of the own parameters that are multiples of a scale."""
+        units = {name: read_multiple(getattr(self, name)) for name, p in self.parameters.items() if _is_scaled(p)}
+        return [(name, scale_of(unit[1])) for name, unit in units.items() if unit is not None]
 
     def _symmetric(self, X: np.ndarray) -> np.ndarray:
         dtype = _common_dtype(X, X)

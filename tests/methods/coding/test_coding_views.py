@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.data.rows import View
 from zslplat.errors import UsageError
-from zslplat.kernels import parse_kernel
+from zslplat.kernels import Kernel, parse_kernel
 from zslplat.methods.coding import kernel_rows
 from zslplat.registry import component
 from zslplat.spec import Spec
@@ -56,31 +56,36 @@ def test_prepared_values_give_what_a_fit_alone_gives(name, text):
         np.testing.assert_allclose(through, direct, rtol=1e-6, atol=1e-9 * np.abs(direct).max())
 
 
-def test_no_weight_costs_a_pass_over_the_rows(monkeypatch):
+def test_no_value_that_is_searched_costs_a_pass_over_the_rows(monkeypatch):
     X, y = rows_of_three_views()
-    text = "gaussian@cq + chi-squared(sigma=1/median)@phog + log-euclidean@cov"
+    text = "gaussian@cq + (chi-squared + l1-laplacian*histogram-intersection)@phog + log-euclidean@cov + linear@cq"
     searched = built("ksc", kernel=text)
     fit = searched.prepare_fit(X, y, space=searched.space)
-    # One set of values for each view, and none of the rows as a whole.
-    assert sum(name.endswith(("/inner", "/gram")) for name in fit) == 3
-    assert all(array.shape in ((60, 60), (60,)) for array in fit.values())
-    assert set(searched.space) == {
-        "gamma",
-        "kernel.weight.1",
-        "kernel.cq.gaussian.sigma",
-        "kernel.weight.2",
-        "kernel.weight.3",
-        "kernel.cov.log-euclidean.sigma",
+    score = searched.prepare_score(X[:9], X, space=searched.space, statistics=fit)
+    # One set of values for each view and kind of kernel, and none of the rows as a whole.
+    for arrays, shape in ((fit, (60, 60)), (score, (9, 60))):
+        assert [a.shape for name, a in arrays.items() if name.endswith(("/inner", "/gram", "/distances"))] == [
+            shape
+        ] * 5
+    values = {
+        "kernel.weight.1": 0.2,
+        "kernel.cq.gaussian.sigma": "0.5*median",
+        "kernel.phog.chi-squared.sigma": "2.0/median",
+        "kernel.phog.l1-laplacian.sigma": 0.4,
+        "kernel.cov.log-euclidean.sigma": 1.5,
     }
-    resolved = {"kernel.cq.gaussian.sigma": 1.0, "kernel.cov.log-euclidean.sigma": 1.0}
-    method = built("ksc", kernel=text, **resolved, **{"kernel.weight.1": 0.2, "kernel.weight.3": 0.9})
+    assert set(values) <= set(searched.space)
+    direct = built("ksc", kernel=text, **values).fit(X, y).decision_function(X[:9])
 
     def forbidden(*args, **options):
         raise AssertionError("a pass over the rows")
 
-    monkeypatch.setattr(kernel_rows, "prepare_values", forbidden)
-    monkeypatch.setattr(kernel_rows, "equivalent_rows", lambda kernel, X: np.asarray(X, dtype=np.float64))
-    method.fit(X, y, statistics=fit)
+    for name in ("prepare_values", "equivalent_rows"):
+        monkeypatch.setattr(kernel_rows, name, forbidden)
+    monkeypatch.setattr(Kernel, "data_scale", forbidden)
+    monkeypatch.setattr(Kernel, "__call__", forbidden)
+    method = built("ksc", kernel=text, **values).fit(X, y, statistics=fit)
+    np.testing.assert_allclose(method.decision_function(X[:9], statistics=score), direct, rtol=1e-9)
 
 
 @pytest.mark.parametrize("learning", ["fixed", "constrained"])
@@ -106,7 +111,7 @@ def test_learned_weights_are_the_same_from_prepared_values():
     X, y = rows_of_three_views()
     method = built("kllc", kernel=SUMS["vectors"], learn_kernel="weights", iterations=3)
     fit = method.prepare_fit(X, y, space={})
-    assert any(name.endswith("/gram") for name in fit)
+    assert any(name.endswith("/distances") for name in fit)
     direct = list(method.fit(X, y).kernel_.numbers)
     np.testing.assert_allclose(method.fit(X, y, statistics=fit).kernel_.numbers, direct, rtol=1e-9)
 

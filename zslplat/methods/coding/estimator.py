@@ -211,7 +211,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         values = _TrainingValues(self.parsed_kernel(), X, None, statistics)
         kernel = equivalent_kernel(self.parsed_kernel())
         if not kernel.is_resolved:
-            kernel = kernel.resolved(values.rows)
+            kernel = values.resolved(kernel)
         if self.scale == "mean":
             values.unit = mean_diagonal(values.diagonal(kernel))
         self.unit_ = values.unit

@@ -6,8 +6,9 @@ are read entry by entry. For kernels of inner products the inner products are pr
 follows from them without the features; for others the Gram matrix itself, where no kernel parameter is searched.
 
 An expression over views (``gaussian@cq + chi-squared@phog``) is made of the values of its terms: inner products are
-prepared once per view, for all kernels of that kind on it, and the Gram matrix of every other kernel whose own
-parameters are not searched. Weights are no parameter of a term, so that none of their values costs a pass over rows.
+prepared once per view, for all kernels of that kind on it; for exponentials of another distance the distances; for the
+rest the Gram matrix, where its own parameters are not searched. Weights are no parameter of a term, and the units of
+the data are measured on the training rows once, so that no value of either costs a pass over rows.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import numpy as np
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import GramComposite
+from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.inner_product import InnerProductKernel, squared_distances, squared_norms
 from zslplat.kernels.on_view import OnView, has_views
@@ -98,15 +100,17 @@ def prepare_term_values(kernel: Kernel, X: np.ndarray, train: np.ndarray | None,
     X = np.asarray(X, dtype=np.float64)
     train = None if train is None else np.asarray(train, dtype=np.float64)
     found: Arrays = {}
+    if train is None:
+        for leaf in kernel.leaves():
+            part, rows = _on_rows(leaf), _rows_of(leaf, X)
+            found |= {_scale(leaf, scale): np.array(part.data_scale(scale, rows)) for scale in part.scales_needed}
     for term, paths in _terms(kernel, iter(kernel.values)):
-        term_searched = not set(searched).isdisjoint(paths)
-        if not _by_inner_products(term):
-            if term_searched:
+        if not _has_parts(term):
+            if not set(searched).isdisjoint(paths):
                 continue
             term = term.resolved(X if train is None else train)
-        if f"{_source(term)}/left" not in found:
-            values = _values_of_term(term, X, train)
-            kept = prepare_values(equivalent_kernel(values.given), *values.both(), searched=term_searched)
+        if not any(name.startswith(f"{_source(term)}/") for name in found):
+            kept = _values_of_term(term, X, train).kept()
             found |= {f"{_source(term)}/{name}": array for name, array in kept.items()}
     return found
 
@@ -127,17 +131,32 @@ def _on_rows(term: Kernel) -> Kernel:
     return term.part if isinstance(term, OnView) else term
 
 
-def _by_inner_products(term: Kernel) -> bool:
-    return isinstance(rows_kernel(term), InnerProductKernel)
+def _rows_of(term: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return the rows of its view."""
+    return term.own(X) if isinstance(term, OnView) else X
+
+
+def _place(term: Kernel) -> str:
+    return f"@{term.view}{term.columns}" if isinstance(term, OnView) else ""
+
+
+def _scale(leaf: Kernel, scale: str) -> str:
+    """Return the name of a scale of the data under which it is prepared."""
+    return f"{scale} of {_on_rows(leaf).label}{_place(leaf)}"
+
+
+def _has_parts(term: Kernel) -> bool:
+    """Tell whether values of the term follow from inner products or distances, whatever its parameters."""
+    return isinstance(rows_kernel(term), InnerProductKernel | ExponentialKernel)
 
 
 def _source(term: Kernel) -> str:
-    """Return the name of what the values of a term follow from: rows as vectors, or a kernel with all its numbers."""
-    if not _by_inner_products(term):
+    """Return the name of what the values of a term follow from: rows, distances, or a kernel with all its numbers."""
+    if not _has_parts(term):
         return str(term)
-    place = f"@{term.view}{term.columns}" if isinstance(term, OnView) else ""
     part = _on_rows(term)
-    return f"{part.label if part.embedded() else ''}{place}"
+    plain = part.embedded() is None and isinstance(part, InnerProductKernel)
+    return f"{'' if plain else part.label}{_place(term)}"
 
 
 class PairValues:
@@ -157,9 +176,17 @@ class PairValues:
         self._views = has_views(kernel)
         self._of_terms: dict[str, PairValues] = {}
 
-    def both(self) -> tuple[np.ndarray, np.ndarray | None]:
-        """Return the equivalent rows of X and of the training samples, None for these where they are X."""
-        return self.rows, None if self.train is None else self.train_rows
+    def kept(self) -> Arrays:
+        """Return what the values of the given kernel follow from, as a term of an expression over views."""
+        train_rows = None if self.train is None else self.train_rows
+        kernel = equivalent_kernel(self.given)
+        if isinstance(kernel, ExponentialKernel):
+            return {"distances": kernel.checked_distances(self.rows, train_rows), "diagonal": np.ones(len(self.rows))}
+        return prepare_values(kernel, self.rows, train_rows, searched=False)
+
+    def resolved(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with numbers for what is in units of the rows X, which are training rows."""
+        return kernel.mapped(self._resolved) if self._views else kernel.resolved(self.rows)
 
     @property
     def rows(self) -> np.ndarray:
@@ -204,6 +231,8 @@ class PairValues:
         found = self._found(kernel)
         if "inner" in found and isinstance(kernel, InnerProductKernel):
             return np.array(kernel.f(found["inner"], found["left"][:, None], found["right"][None, :]), dtype=np.float64)
+        if "distances" in found and isinstance(kernel, ExponentialKernel):
+            return kernel.of_distances(np.asarray(found["distances"]))
         if "gram" in found:
             return np.array(found["gram"])
         return np.array(kernel(self.rows, None if self.train is None else self.train_rows), dtype=np.float64)
@@ -234,10 +263,22 @@ class PairValues:
             prefix = f"{name}/"
             kept = {n.removeprefix(prefix): a for n, a in self.statistics.items() if n.startswith(prefix)}
             values = _values_of_term(kernel, self.X, self.train, kept)
-            if not kept and not _by_inner_products(kernel):
-                values.statistics = prepare_values(equivalent_kernel(values.given), *values.both(), searched=False)
+            values.statistics = kept or values.kept()
             self._of_terms[name] = values
         return self._of_terms[name]
+
+    def _resolved(self, leaf: Kernel) -> Kernel:
+        part = _on_rows(leaf)
+        if not part.scales_needed:
+            return leaf
+        scales = {}
+        for scale in part.scales_needed:
+            known = self.statistics.get(_scale(leaf, scale))
+            if known is None:
+                known = np.array(part.data_scale(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
+            scales[scale] = float(known)
+        part = part.in_units(scales)
+        return leaf.over(part) if isinstance(leaf, OnView) else part
 
     def _found(self, kernel: Kernel) -> Mapping[str, np.ndarray]:
         if not self.statistics and isinstance(kernel, InnerProductKernel):
@@ -247,9 +288,7 @@ class PairValues:
 
 
 def _values_of_term(term: Kernel, X: np.ndarray, train: np.ndarray | None, statistics: Statistics = None) -> PairValues:
-    if not isinstance(term, OnView):
-        return PairValues(term, X, train, statistics)
-    return PairValues(term.part, term.own(X), None if train is None else term.own(train), statistics)
+    return PairValues(_on_rows(term), _rows_of(term, X), None if train is None else _rows_of(term, train), statistics)
 
 
 def mean_diagonal(diagonal: np.ndarray) -> float:
