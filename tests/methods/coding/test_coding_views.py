@@ -56,6 +56,27 @@ def test_prepared_values_give_what_a_fit_alone_gives(name, text):
         np.testing.assert_allclose(through, direct, rtol=1e-6, atol=1e-9 * np.abs(direct).max())
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "gaussian",
+        "chi-squared",
+        "l1-laplacian",
+        "histogram-intersection",
+        "normalised(0.5*chi-squared + polynomial)",
+        "chi-squared^2*cauchy",
+    ],
+)
+@pytest.mark.parametrize("name", ["ksc", "bi-skllc"])
+def test_a_kernel_on_a_view_codes_as_it_does_on_these_columns_alone(name, text):
+    X, y = rows_of_three_views()
+    alone = component("methods", name).build({"kernel": text}).fit(X[:40, 14:], y[:40])
+    on_view = built(name, kernel=f"({text})@phog").fit(X[:40], y[:40])
+    expected = alone.decision_function(X[40:, 14:])
+    np.testing.assert_allclose(on_view.decision_function(X[40:]), expected, atol=1e-9 * np.abs(expected).max())
+    assert on_view.unit_ == pytest.approx(alone.unit_, rel=1e-12)
+
+
 def test_no_value_that_is_searched_costs_a_pass_over_the_rows(monkeypatch):
     X, y = rows_of_three_views()
     text = "gaussian@cq + (chi-squared + l1-laplacian*histogram-intersection)@phog + log-euclidean@cov + linear@cq"
