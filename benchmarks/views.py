@@ -4,10 +4,14 @@
     python benchmarks/views.py synthetic     two views of which each tells one half of the class
 
 ``faces`` takes some images of every subject for training and others for testing, several times. Every row of the table
-is tuned on validation folds of the training images by random search: a single view with ``--trials`` settings, so that
-the best of three views is the best of three times as many, and a combination with as many as the three views together.
-The winner is fitted on all training images and scored on the test images once. Intervals are paired: splits and images
-are drawn again together, for all rows of the table alike.
+is tuned on validation folds of the training images by random search, with as many settings as any other: ``--trials``
+for each view alone, so that the best of three views is the best of three times as many. A combination takes the
+bandwidth of each view from the first half of these, and has as many settings for its own weights and parameters as are
+left ("all at once" searches bandwidths and weights together). The winner is fitted on all training images and scored on
+the test images once. Intervals are paired: splits and images are drawn again together, for all rows of the table alike.
+
+A weight says little by itself where kernels spread the rows unlike: shares are weights times the variance of the rows
+in the space of each kernel.
 """
 
 from __future__ import annotations
@@ -35,7 +39,7 @@ FOLDS = 3
 REPLICATES = 2000
 BEST = "best single view (validation)"
 # Few images of a subject: smaller weights and more neighbours than these cost time and gain nothing.
-RANGES: Space = {"gamma": Real(2e-3, 0.05, log=True), "neighbours": Integer(5, 100, log=True)}
+RANGES: Space = {"gamma": Real(2e-3, 0.05, log=True), "neighbours": Integer(5, 150, log=True)}
 
 
 @dataclass(frozen=True)
@@ -44,7 +48,8 @@ class Row:
 
     name: str
     kernel: str
-    share: int = 1  # of the trials of a single view
+    combines: bool = True
+    at_once: bool = False  # whether bandwidths are searched with the weights, not taken from the single views
     fixed: Mapping[str, Any] = field(default_factory=dict)
     ranges: Space = field(default_factory=dict)
 
@@ -85,15 +90,19 @@ def face_views(images: np.ndarray) -> tuple[np.ndarray, tuple[View, ...]]:
 def rows_of_the_table(kernels: Mapping[str, str]) -> list[Row]:
     """Return the single views, then the combinations; ``kernels`` by the name of the view."""
     on_view = [f"{kernel}@{name}" for name, kernel in kernels.items()]
-    total, many = " + ".join(on_view), len(on_view)
-    equal = dict.fromkeys((f"kernel.weight.{i + 1}" for i in range(many)), 1.0)
-    learned, printed = ({"learn_kernel": how, "iterations": 2} for how in ("weights", "weights-paper"))
+    total = " + ".join(on_view)
+    weights = [f"kernel.weight.{i + 1}" for i in range(len(on_view))]
+    equal = dict.fromkeys(weights, 1.0)
+    searched: Space = dict.fromkeys(weights, Real(1e-3, 1, log=True))
+    held: Space = {"togetherness": Real(0.2, 5, log=True)}
+    learned, printed = ({**equal, "learn_kernel": how, "iterations": 2} for how in ("weights", "weights-paper"))
     return [
-        *(Row(name, kernel) for name, kernel in zip(kernels, on_view, strict=True)),
-        Row("equal weights", total, many, fixed=equal),
-        Row("weights searched", total, many),
-        Row("weights learned", total, many, {**equal, **learned}, {"togetherness": Real(0.2, 5, log=True)}),
-        Row("weights learned, as printed", total, many, {**equal, **printed}),
+        *(Row(name, kernel, combines=False) for name, kernel in zip(kernels, on_view, strict=True)),
+        Row("equal weights", total, fixed=equal),
+        Row("weights searched", total, ranges=searched),
+        Row("weights searched, all at once", total, at_once=True, ranges=searched),
+        Row("weights learned", total, fixed=learned, ranges=held),
+        Row("weights learned, as printed", total, fixed=printed),
     ]
 
 
@@ -114,20 +123,24 @@ def drawn(space: Space, rng: np.random.Generator) -> dict[str, Any]:
 class Tuning:
     """Random search of one row of the table on validation folds of the training images."""
 
-    def __init__(self, method: str, row: Row, views: Sequence[View], ranges: Space) -> None:
+    def __init__(
+        self, method: str, row: Row, views: Sequence[View], ranges: Space, bandwidths: Mapping[str, Any]
+    ) -> None:
         self.method, self.row, self.views = method, row, views
+        self.fixed = {"kernel": row.kernel, **row.fixed, **bandwidths}
         wanted = {**self.built({}).space, **row.ranges, **ranges}
-        self.space = {name: one for name, one in wanted.items() if name not in row.fixed}
+        self.space = {name: one for name, one in wanted.items() if name not in self.fixed}
 
     def built(self, point: Mapping[str, Any]) -> KernelCodingMethod:
         """Return the method at a point, told of the views."""
-        values = {"kernel": self.row.kernel, **self.row.fixed, **point}
-        made: KernelCodingMethod = component("methods", self.method).build(values)
+        made: KernelCodingMethod = component("methods", self.method).build({**self.fixed, **point})
         made.take_views(self.views)
         return made
 
-    def best(self, X: np.ndarray, y: np.ndarray, fold_of: np.ndarray, trials: int, seed: int) -> tuple[float, dict]:
-        """Return the mean accuracy over the folds and the point that reached it."""
+    def search(
+        self, X: np.ndarray, y: np.ndarray, fold_of: np.ndarray, trials: int, seed: int
+    ) -> tuple[list[dict[str, Any]], np.ndarray]:
+        """Return the points that were tried and their mean accuracies over the folds."""
         rng = np.random.default_rng(seed)
         points = [{}, *(drawn(self.space, rng) for _ in range(trials - 1))]
         found = np.zeros(trials)
@@ -145,8 +158,7 @@ class Tuning:
                 except ZslplatError:  # no codes there, say: such a trial fails
                     continue
                 found[i] += (scores.argmax(axis=1) == y[outside]).mean() / FOLDS
-        winner = int(np.argmax(found))
-        return float(found[winner]), points[winner]
+        return points, found
 
 
 @dataclass
@@ -156,13 +168,20 @@ class Outcome:
     right: list[np.ndarray] = field(default_factory=list)
     validation: list[float] = field(default_factory=list)
     chosen: list[dict[str, Any]] = field(default_factory=list)
-    weights: list[np.ndarray] = field(default_factory=list)
+    shares: list[np.ndarray] = field(default_factory=list)
     seconds: float = 0.0
 
 
 def drawn_images(subject: np.ndarray, per_subject: int, rng: np.random.Generator) -> np.ndarray:
     """Return the rows of some images of every subject, in the order in which they were drawn, subject by subject."""
     return np.concatenate([rng.permutation(np.flatnonzero(subject == s))[:per_subject] for s in np.unique(subject)])
+
+
+def shares_of(kernel: Any, X: np.ndarray) -> np.ndarray:
+    """Return what each term of a sum has of the variance of rows X (n, D) in the space of the kernel."""
+    grams = [part(X) for part in kernel.parts]
+    spread = np.array([w * (np.diagonal(K).mean() - K.mean()) for w, K in zip(kernel.numbers, grams, strict=True)])
+    return np.asarray(spread / spread.sum())
 
 
 def compare(
@@ -179,26 +198,33 @@ def compare(
         train, test = chosen[position < options.train], chosen[position >= options.train]
         fold_of = position[position < options.train] % FOLDS
         tested.append(test)
+        bandwidths: dict[str, Any] = {}
         for row in rows:
             begin = time.perf_counter()
-            tuning = Tuning(method, row, views, ranges)
-            value, point = tuning.best(X[train], y[train], fold_of, options.trials * row.share, options.seed + split)
+            tuning = Tuning(method, row, views, ranges, bandwidths if row.combines and not row.at_once else {})
+            whole = len(views) * options.trials
+            trials = options.trials if not row.combines else whole if row.at_once else whole - whole // 2
+            points, found = tuning.search(X[train], y[train], fold_of, trials, options.seed + split)
+            if not row.combines:
+                half = points[int(np.argmax(found[: options.trials // 2]))]
+                single = tuning.built(half).parsed_kernel()
+                bandwidths[f"kernel.{single.label}.sigma"] = single.values["sigma"]
+            point = points[int(np.argmax(found))]
             made = tuning.built(point).fit(X[train], y[train])
             outcome = outcomes[row.name]
             outcome.right.append(made.decision_function(X[test]).argmax(axis=1) == y[test])
-            outcome.validation.append(value)
+            outcome.validation.append(float(found.max()))
             outcome.chosen.append(point)
             outcome.seconds += time.perf_counter() - begin
-            if row.share > 1:
-                weights = np.array(made.kernel_.numbers)
-                outcome.weights.append(weights / max(weights.sum(), 1e-300))
-    singles = [outcomes[row.name] for row in rows if row.share == 1]
+            if row.combines:
+                outcome.shares.append(shares_of(made.kernel_, X[train]))
+    singles = [outcomes[row.name] for row in rows if not row.combines]
     best = Outcome(seconds=sum(one.seconds for one in singles))
     for split in range(options.splits):
         winner = max(singles, key=lambda one: one.validation[split])
         for name in ("right", "validation", "chosen"):
             getattr(best, name).append(getattr(winner, name)[split])
-    outcomes = {**{row.name: outcomes[row.name] for row in rows if row.share == 1}, BEST: best, **outcomes}
+    outcomes = {**{row.name: outcomes[row.name] for row in rows if not row.combines}, BEST: best, **outcomes}
     return outcomes, tested
 
 
@@ -235,9 +261,8 @@ def report(method: str, outcomes: Mapping[str, Outcome], tested: Sequence[np.nda
             line += " " * 32
         print(f"{line}{outcome.seconds:7.0f}")
     for name, outcome in outcomes.items():
-        if outcome.weights:
-            shares = " ".join(f"{share:.2f}" for share in np.mean(outcome.weights, axis=0))
-            print(f"  mean weights, {name}: {shares}")
+        if outcome.shares:
+            print(f"  mean shares, {name}: {' '.join(f'{one:.2f}' for one in np.mean(outcome.shares, axis=0))}")
 
 
 def faces(options: argparse.Namespace) -> None:
@@ -289,7 +314,7 @@ def main() -> None:
         command.add_argument("--train", type=int, default=6, help="training rows of every class")
         command.add_argument("--test", type=int, default=15, help="test rows of every class")
         command.add_argument("--splits", type=int, default=6)
-        command.add_argument("--trials", type=int, default=15, help="settings tried for a single view")
+        command.add_argument("--trials", type=int, default=20, help="settings tried for a single view")
         command.add_argument("--seed", type=int, default=0)
     options = parser.parse_args()
     (faces if options.command == "faces" else synthetic)(options)
