@@ -238,6 +238,16 @@ class Rows(NDArrayOperatorsMixin):
                 raise UnknownNameError("view", name, known)
         return Rows([known[name] for name in names], self.index, self._known_order)
 
+    def columns(self, start: int, stop: int) -> Rows | None:
+        """Return the view that takes up just these columns, matrices as such; None where no view does."""
+        first = 0
+        for part in self.parts:
+            last = first + math.prod(part.shape)
+            if (first, last) == (start, stop):
+                return Rows([replace(part, view=View("", part.view.shape))], self.index, self._known_order)
+            first = last
+        return None
+
     def after(self, steps: Sequence[Steps | None]) -> Rows:
         """Return the same rows with these steps in place of those of each part."""
         parts = [replace(part, steps=own) for part, own in zip(self.parts, steps, strict=True)]

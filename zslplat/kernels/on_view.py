@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.rows import View
+from zslplat.data.rows import Rows, View
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.base import Kernel, ParameterGroup
 from zslplat.space import Parameter
@@ -50,9 +50,16 @@ class Columns:
         return cls(ranges, (p, q)) if p * q == width else None
 
     def of(self, X: np.ndarray) -> np.ndarray:
-        """Return these columns of rows X (n, D) as an array of their own (n, d) or (n, p, p)."""
+        """Return these columns of rows X (n, D) as an array of their own (n, d) or (n, p, p).
+
+        Of :class:`~zslplat.data.rows.Rows` a view that was left as it is stays where it lies.
+        """
         if X.ndim != 2 or X.shape[1] < self.ranges[-1][1]:
             raise DataError(f"expected rows (n, {self.ranges[-1][1]}) or wider, views side by side; got {X.shape}")
+        if isinstance(X, Rows) and len(self.ranges) == 1:
+            view: Any = X.columns(*self.ranges[0])
+            if view is not None and view.shape[1:] == self.shape:
+                return view
         if self.ranges == ((0, X.shape[1]),):
             found = np.asarray(X)
         else:
