@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from xlsa17_toys import LISTS, NAMES, UNSEEN, WRITERS, toy_arrays, write_folder
 
+from zslplat.data.rows import Stored
 from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, UnknownNameError, UsageError
@@ -170,12 +171,11 @@ def test_features_are_kept_once_for_all_signatures(tmp_path):
     assert len(entries(places)) == 3  # the features, and one small entry per signature field
 
 
-def test_large_features_are_memory_mapped(tmp_path):
+def test_features_stay_in_their_file(tmp_path):
     features = np.random.default_rng(0).integers(0, 255, (5000, 80)).astype(np.uint8)
     places = write_folder(tmp_path / "toy", features={"features": features})
     dataset = Xlsa17(folder="toy").load(places)
-    assert isinstance(dataset.X, np.memmap)
-    assert not dataset.X.flags.writeable
+    assert isinstance(dataset.features()[""], Stored)
     assert np.array_equal(dataset.X, features.T)
 
 

@@ -85,12 +85,49 @@ class EntryWriter:
             for block in blocks:
                 file.write(np.ascontiguousarray(block, dtype=dtype).reshape(-1).view(np.uint8).data)
 
+    def add_rows(
+        self,
+        name: str,
+        shape: tuple[int, ...],
+        dtype: np.dtype[Any],
+        blocks: Iterable[tuple[slice | np.ndarray, np.ndarray]],
+    ) -> None:
+        """Write one array from blocks of its rows in any order: pairs of the places of the rows, and the rows.
+
+        Plain writes, too; what no block holds is zero.
+        """
+        header = {"descr": np.lib.format.dtype_to_descr(dtype), "fortran_order": False, "shape": shape}
+        with self._file(name).open("wb") as file:
+            np.lib.format.write_array_header_2_0(file, header)
+            file.flush()
+            begin, row = file.tell(), int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
+            file.truncate(begin + shape[0] * row)
+            for where, block in blocks:
+                rows = np.ascontiguousarray(block, dtype=dtype).reshape(len(block), -1)
+                places = np.arange(where.start, where.stop) if isinstance(where, slice) else np.asarray(where)
+                if not row or not len(places):
+                    continue
+                ascending = np.argsort(places, kind="stable")
+                places = places[ascending]
+                ends = [*(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
+                content = memoryview(rows[ascending].view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+                start = 0
+                for end in ends:
+                    _write_at(file.fileno(), content[start * row : end * row], begin + int(places[start]) * row)
+                    start = end
+
     def _file(self, name: str) -> Path:
         part, number = name.partition("/")[0], len(self.files)
         self.files[name] = f"{part}/{number}.npy" if part in self.apart else f"{number}.npy"
         path = self.folder / self.files[name]
         path.parent.mkdir(exist_ok=True)
         return path
+
+
+def _write_at(file: int, content: memoryview, offset: int) -> None:
+    while len(content):
+        written = os.pwrite(file, content, offset)
+        content, offset = content[written:], offset + written
 
 
 def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
@@ -136,6 +173,17 @@ def open_entry(
     with contextlib.suppress(OSError):
         os.utime(folder)  # the time of last use, by which a bounded cache decides what to drop
     return arrays, entry["meta"]
+
+
+def place_of(folder: Path, name: str) -> tuple[str, str, tuple[int, ...], int]:
+    """Return where an array of an entry lies: file, type, shape, and where its elements begin in bytes.
+
+    Raises what :func:`open_entry` does, KeyError where the entry has no such array.
+    """
+    entry = json.loads((folder / "entry.json").read_text())
+    file = entry["arrays"][name]
+    dtype, shape, offset, _ = entry["layouts"][file]
+    return str(folder / file), dtype, tuple(shape), offset
 
 
 def remove_entry(folder: Path) -> None:

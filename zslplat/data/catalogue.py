@@ -16,6 +16,7 @@ import numpy as np
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
 from zslplat.data.dataset import Dataset
 from zslplat.data.roots import HOW_TO_SET
+from zslplat.data.rows import Rows, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, splits_files
 from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError, near_names
@@ -174,16 +175,14 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     return description
 
 
-def _extent(values: np.ndarray) -> dict[str, float]:
+def _extent(values: np.ndarray | Rows) -> dict[str, float]:
     """Return the smallest and largest value and the shares of negative and of zero entries, block by block."""
-    flat = values.reshape(len(values), -1)
     low, high, negative, zero = np.inf, -np.inf, 0, 0
-    for start in range(0, len(flat), 4096):
-        block = flat[start : start + 4096]
+    for _, block in blocks_of(values):
         low, high = min(low, float(block.min())), max(high, float(block.max()))
         negative += int(np.count_nonzero(block < 0))
         zero += int(np.count_nonzero(block == 0))
-    return {"min": low, "max": high, "negative_share": negative / flat.size, "zero_share": zero / flat.size}
+    return {"min": low, "max": high, "negative_share": negative / values.size, "zero_share": zero / values.size}
 
 
 def _under_root(root: Path) -> list[CatalogueEntry]:

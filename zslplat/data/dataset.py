@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
+from zslplat.data.rows import Rows, RowStream, Source, View
 from zslplat.errors import DataError, UnknownNameError
 
 
@@ -40,7 +41,8 @@ class SignatureSet:
 class Dataset:
     """Features, labels, signatures and splits; frozen, fingerprinted, checked on construction.
 
-    ``X`` (n, d), or (n, p, p) for matrices; ``y`` (n,) class ids 0..c-1, or (n, l) 0/1 for several labels per row;
+    ``X`` (n, d), or (n, p, p) for matrices, as an array or as :class:`~zslplat.data.rows.Rows`, which may lie in files
+    and may be several named views side by side; ``y`` (n,) class ids 0..c-1, or (n, l) 0/1 for several labels per row;
     ``class_names`` (c,); ``signatures`` by name, with ``default_signatures`` naming the one that is used when
     nothing is said; ``splits`` named arrays of row indices: ``train``, ``test_seen``, ``test_unseen`` for zero-shot
     data, ``train`` and ``test`` for classification, none where the task draws its own; ``folds`` the files' own
@@ -50,7 +52,7 @@ class Dataset:
     """
 
     name: str
-    X: np.ndarray
+    X: np.ndarray | Rows
     y: np.ndarray
     class_names: tuple[str, ...]
     signatures: Mapping[str, SignatureSet] = field(default_factory=dict)
@@ -75,7 +77,10 @@ class Dataset:
         if self.y.ndim == 1 and (self.y.min() < 0 or self.y.max() >= c):
             raise DataError(f"{self.name}: labels run from {self.y.min()} to {self.y.max()} but there are {c} classes")
         if not self.known_fingerprint:
-            _check_finite(self.name, self.X)
+            for name, source in self.features().items():
+                # What is read from beginning to end is looked at when it is stored.
+                if isinstance(source, np.ndarray):
+                    check_finite(f"{self.name}, view {name!r}" if name else self.name, source)
         for key, signature in self.signatures.items():
             self._check_signatures(key, signature)
         self._check_splits()
@@ -87,7 +92,15 @@ class Dataset:
         if self.known_fingerprint:
             return self.known_fingerprint
         digest = hashlib.sha256()
-        _update(digest, "X", self.X)
+        whole = Rows.of({"": self.X}) if isinstance(self.X, np.ndarray) else self.X
+        for part in whole.parts:
+            begin_digest(digest, part.view.name, (len(whole), *part.view.shape), part.source.dtype)
+            for block in _in_order(Rows([part], whole.index)):
+                digest.update(np.ascontiguousarray(block, dtype=part.source.dtype).data)
+        return self.fingerprinted(digest)
+
+    def fingerprinted(self, digest: Any) -> str:
+        """Return the fingerprint, with a digest that holds the features already (see :func:`begin_digest`)."""
         _update(digest, "y", self.y)
         digest.update(repr(self.class_names).encode())
         for key in sorted(self.signatures):
@@ -100,7 +113,16 @@ class Dataset:
         digest.update(repr(self.folds).encode())
         if self.groups is not None:
             _update(digest, "groups", self.groups)
-        return digest.hexdigest()
+        return str(digest.hexdigest())
+
+    def features(self) -> Mapping[str, Source]:
+        """Return the features by view; the name of a single feature set is empty."""
+        return {"": self.X} if isinstance(self.X, np.ndarray) else self.X.matrices()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The named views of the rows, none where there is one feature set without a name."""
+        return () if isinstance(self.X, np.ndarray) else self.X.views
 
     def signature_set(self, name: str = "") -> SignatureSet:
         """Return the named signature set, or the default one."""
@@ -130,7 +152,7 @@ class Dataset:
         where = f"{self.name}, signatures {key!r}"
         if values.ndim != 2:
             raise DataError(f"{where}: expected a matrix (classes, attributes), got shape {values.shape}")
-        _check_finite(where, values)
+        check_finite(where, values)
         if signature.per_row:
             if len(values) != len(self.X):
                 raise DataError(f"{where}: {len(values)} rows for {len(self.X)} images")
@@ -173,15 +195,31 @@ class Dataset:
                 raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
 
 
-def _check_finite(where: str, values: np.ndarray) -> None:
+def check_finite(where: str, values: np.ndarray, *, first: int = 0) -> None:
+    """Raise :class:`DataError` with the number of the row, from ``first`` on, that holds NaN or infinity."""
     if not np.issubdtype(values.dtype, np.floating):
         return
     flat = values.reshape(len(values), -1)
     for start in range(0, len(flat), 8192):
         bad = ~np.isfinite(flat[start : start + 8192]).all(axis=1)
         if bad.any():
-            row = start + int(np.argmax(bad))
+            row = first + start + int(np.argmax(bad))
             raise DataError(f"{where}: row {row} holds NaN or infinity; clean the file and load it again")
+
+
+def begin_digest(digest: Any, view: str, shape: tuple[int, ...], dtype: Any) -> None:
+    """Begin the features of a view in a digest; their bytes follow, row after row."""
+    label = f"X:{view}" if view else "X"
+    digest.update(f"{label}|{np.dtype(dtype).str}|{shape}".encode())
+
+
+def _in_order(rows: Rows) -> Iterator[np.ndarray]:
+    """Yield rows in their order."""
+    if all(isinstance(part.source, RowStream) for part in rows.parts):
+        yield from (block for _, block in rows.blocks())
+        return
+    for start in range(0, len(rows), 8192):
+        yield rows[start : start + 8192]
 
 
 def _update(digest: Any, label: str, array: np.ndarray) -> None:

@@ -16,6 +16,7 @@ from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import temporary_folder
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
 from zslplat.data.dataset import Dataset
+from zslplat.data.rows import Rows
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.xlsa17 import Xlsa17, is_xlsa17, source_files
 from zslplat.errors import DataError, UsageError
@@ -111,7 +112,7 @@ def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
     return tuple(np.flatnonzero(constant).tolist())
 
 
-def _constant_columns(values: np.ndarray, rows: np.ndarray | None = None) -> np.ndarray:
+def _constant_columns(values: np.ndarray | Rows, rows: np.ndarray | None = None) -> np.ndarray:
     """Return which columns of a matrix (or of flattened rows) have one value in all rows, block by block."""
     rows = np.arange(len(values)) if rows is None else rows
     first = np.asarray(values[rows[0]]).reshape(-1)

@@ -1,46 +1,110 @@
-"""Data sets kept on disk after the first load, so that later loads only open memory maps."""
+"""Data sets kept on disk after the first load: each row once, in an order that tells nothing of the classes.
+
+Every view of a data set is one file of rows, which folds are index views of (:mod:`zslplat.data.rows`). The rows lie in
+an order that is drawn: whoever is given some of them, and where they lie, learns nothing of the order
+of the file that they came from, which often runs through the classes. What reads them in the order of the disk sees
+them shuffled. Loading goes through a file once: rows are checked, fingerprinted and written as they come.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import hashlib
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import EntryWriter, read_entry, write_entry
-from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.array_store import EntryWriter, place_of, read_entry, write_entry
+from zslplat.data.dataset import ClassFold, Dataset, SignatureSet, begin_digest, check_finite
+from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View, float_type
+from zslplat.keys import key_of
 
+_VERSION = 2  # of how data sets are kept; a new number leaves older entries unused
 _TEXTS = ("name", "default_signatures", "description", "licence", "citation")
+_MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
 
-def kept_dataset(
-    cache: Path | None,
-    key: str,
-    build: Callable[[], Dataset],
-    *,
-    shared: Mapping[str, np.ndarray] | None = None,
-) -> Dataset:
+def kept_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -> Dataset:
     """Return the data set of an earlier load, or build it and keep it, with its fingerprint, under ``key``.
 
-    ``shared`` are arrays (``X``, ``y``) that are kept elsewhere and left out of this entry. Without ``cache`` the data
-    set is built each time.
+    Features that lie in an entry already (:func:`kept_features`) stay where they are. Without ``cache`` the data set is
+    built each time. Raises :class:`~zslplat.errors.DataError` for NaN or infinity, with the row.
     """
     if cache is None:
         return build()
-    elsewhere = dict(shared or {})
-    kept = read_entry(cache, key)
+    key = key_of("kept", _VERSION, key)
+    kept = _opened(cache, key)
     if kept is not None:
-        return _rebuild({**elsewhere, **kept[0]}, kept[1])
+        return kept
     dataset = build()
-    write_entry(cache, key, lambda writer: _write(writer, dataset, set(elsewhere)))
-    kept = read_entry(cache, key)
+    write_entry(cache, key, lambda writer: _write(writer, dataset))
     # None where the entry was evicted or damaged in between: what was built is still good.
-    return dataset if kept is None else _rebuild({**elsewhere, **kept[0]}, kept[1])
+    return _opened(cache, key) or dataset
 
 
-def _write(writer: EntryWriter, dataset: Dataset, elsewhere: set[str]) -> dict[str, Any]:
-    arrays: dict[str, np.ndarray] = {"X": dataset.X, "y": dataset.y}
+def kept_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, np.ndarray]]) -> tuple[Rows, np.ndarray]:
+    """Return the features and labels (n,) of one file, kept under ``key`` for all data sets that share them.
+
+    ``read`` returns them where they are not there yet.
+    """
+    key = key_of("kept features", _VERSION, key)
+    for _ in range(2):
+        kept = read_entry(cache, key)
+        if kept is not None:
+            y = kept[0]["y"]
+            return Rows([stored_part(cache / key, "X", View("", tuple(kept[1]["row"])))], storage_order(y)), y
+        stream, y = read()
+
+        def fill(writer: EntryWriter, stream: RowStream = stream, y: np.ndarray = y) -> dict[str, Any]:
+            writer.add("y", y)
+            _write_rows(writer, "X", "", stream, storage_order(y), hashlib.sha256())
+            return {"row": list(stream.shape[1:])}
+
+        write_entry(cache, key, fill)
+    return Rows.of({"": stream}), y
+
+
+def stored_part(folder: Path, array: str, view: View) -> Part:
+    """Return a view whose rows an entry holds under a name."""
+    return Part(view, Stored(*place_of(folder, array)))
+
+
+def storage_order(y: np.ndarray) -> np.ndarray:
+    """Return where each row lies (n,), by labels y (n,) or (n, l): equal data are stored alike, on any machine.
+
+    The seed is made of how many rows each class has, which nobody is given who is not to know the order of the file,
+    and not of which rows these are: who has which label plays no part in the order of sums over other rows. The draw is
+    SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
+    """
+    counts = np.bincount(y) if y.ndim == 1 else y.sum(axis=0)
+    told = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
+    seed = np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint64)
+    drawn = seed + np.arange(1, len(y) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    for shift, factor in zip((30, 27), _MIX, strict=True):
+        drawn = (drawn ^ (drawn >> np.uint64(shift))) * factor
+    drawn ^= drawn >> np.uint64(31)
+    places = np.empty(len(y), dtype=np.int64)
+    places[np.argsort(drawn)] = np.arange(len(y))
+    return places
+
+
+def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
+    digest = hashlib.sha256()
+    places = storage_order(dataset.y)
+    views = []
+    shared = all(isinstance(source, Stored) for source in dataset.features().values())
+    for name, source in dataset.features().items():
+        told: dict[str, Any] = {"name": name, "row": list(source.shape[1:])}
+        if isinstance(source, Stored):
+            # Beside this entry, under a name that holds wherever the cache is moved.
+            path = Path(source.path)
+            told |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
+        else:
+            _write_rows(writer, f"X:{name}", name, source, places, digest)
+        views.append(told)
+    arrays: dict[str, np.ndarray] = {"y": dataset.y}
     if dataset.groups is not None:
         arrays["groups"] = dataset.groups
     signatures = []
@@ -52,20 +116,65 @@ def _write(writer: EntryWriter, dataset: Dataset, elsewhere: set[str]) -> dict[s
     for name, index in dataset.splits.items():
         arrays[f"split:{name}"] = index
     for name, array in arrays.items():
-        if name not in elsewhere:
-            writer.add(name, np.asarray(array))
+        writer.add(name, np.asarray(array))
     return {
         **{text: getattr(dataset, text) for text in _TEXTS},
+        "views": views,
         "class_names": list(dataset.class_names),
         "signatures": signatures,
         "splits": list(dataset.splits),
         "folds": [[fold.name, fold.train, fold.validation] for fold in dataset.folds],
         "source": dict(dataset.source),
-        "fingerprint": dataset.fingerprint,
+        "fingerprint": dataset.fingerprint if shared or dataset.known_fingerprint else dataset.fingerprinted(digest),
     }
 
 
-def _rebuild(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Dataset:
+def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, places: np.ndarray, digest: Any) -> None:
+    """Write one view from beginning to end, each row to its place; check and digest the rows on the way."""
+    where = getattr(source, "where", "") or (f"view {view!r}" if view else "features")
+    dtype = np.dtype(source.dtype)
+    begin_digest(digest, view, tuple(source.shape), dtype)
+
+    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
+        start = 0
+        for block in _from_beginning(source):
+            check_finite(where, block, first=start)
+            digest.update(np.ascontiguousarray(block, dtype=dtype).data)
+            yield places[start : start + len(block)], block
+            start += len(block)
+
+    writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
+
+
+def _from_beginning(source: Source) -> Iterator[np.ndarray]:
+    if isinstance(source, RowStream):
+        yield from source.blocks()
+        return
+    assert isinstance(source, np.ndarray)
+    for start in range(0, len(source), 4096):
+        yield np.asarray(source[start : start + 4096])
+
+
+def _opened(cache: Path, key: str) -> Dataset | None:
+    kept = read_entry(cache, key)
+    if kept is None:
+        return None
+    arrays, meta = kept
+    parts = []
+    for told in meta["views"]:
+        view = View(told["name"], tuple(told["row"]))
+        if "file" not in told:
+            parts.append(stored_part(cache / key, f"X:{view.name}", view))
+            continue
+        entry, file = told["file"]
+        if read_entry(cache, entry) is None:  # the features that this data set shares were evicted
+            return None
+        shape = (len(arrays["y"]), *view.shape)
+        parts.append(Part(view, Stored(str(cache / entry / file), told["type"], shape, told["offset"])))
+    return _rebuild(Rows(parts, storage_order(arrays["y"])), arrays, meta)
+
+
+def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Dataset:
     signatures = {
         kept["name"]: SignatureSet(
             arrays[f"signatures:{kept['name']}"],
@@ -76,7 +185,7 @@ def _rebuild(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Datas
         for kept in meta["signatures"]
     }
     return Dataset(
-        X=arrays["X"],
+        X=X,
         y=arrays["y"],
         class_names=tuple(meta["class_names"]),
         signatures=signatures,
@@ -87,3 +196,11 @@ def _rebuild(arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any]) -> Datas
         known_fingerprint=meta["fingerprint"],
         **{text: meta[text] for text in _TEXTS},
     )
+
+
+def in_files(dataset: Dataset, cache: Path) -> Dataset:
+    """Return the same data set with its features in files: those of a loader that keeps nothing are kept here."""
+    if all(isinstance(source, Stored) for source in dataset.features().values()):
+        return dataset
+    kept = kept_dataset(cache, key_of("in memory", dataset.fingerprint), lambda: dataset)
+    return replace(dataset, X=kept.X, known_fingerprint=dataset.fingerprint)

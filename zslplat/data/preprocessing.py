@@ -19,38 +19,79 @@ classes of the problem, so that no class loses what its signature says to the cl
 The centre of ``center`` and ``standardise`` for signatures comes from the seen classes, unless the spec says
 ``center_all``, which uses the signatures of all classes of the problem (they are side information, known before any
 image of an unseen class).
+
+Of named views each is preprocessed by itself, with the same steps, or with its own: ``l2;phog:hellinger,l2``. Views of
+matrices are left as they are, unless steps are named for them.
+
+:func:`fit_steps` goes through the training rows once for each step that learns something of them, and returns
+:class:`FrozenSteps`: what is applied to every block of rows that is read, here and long after the training rows are
+gone.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.data.rows import Part, Rows, blocks_of, float_type
+from zslplat.errors import DataError, UnknownNameError, UsageError
 
 STEPS = ("center", "center_all", "standardise", "l1", "l2", "hellinger", "shift", "lift", "unit", "split", "none")
+# Elements that a step works on at a time, so that their double-precision copies stay in a processor's cache.
+_CHUNK = 1 << 17
 
 
 @dataclass(frozen=True)
 class Preprocessing:
-    """The steps for features and for signatures, each a tuple of names out of ``STEPS``."""
+    """The steps for features and for signatures, each a tuple of names out of ``STEPS``.
+
+    ``views``: the steps of features by view, where they are other ones.
+    """
 
     features: tuple[str, ...] = ()
     signatures: tuple[str, ...] = ()
+    views: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
     def __post_init__(self) -> None:
-        for step in (*self.features, *self.signatures):
+        for step in (*self.features, *self.signatures, *(step for _, steps in self.views for step in steps)):
             if step not in STEPS:
                 raise UnknownNameError("preprocessing step", step, STEPS)
 
     def overridden(self, features: str | None, signatures: str | None) -> Preprocessing:
-        """Return the spec with ``"center,l2"``-like strings in place of the method's own steps."""
+        """Return the spec with ``"center,l2"``-like strings in place of the method's own steps.
+
+        ``"l2;phog:hellinger"`` says of single views what is done to them; without a part for all others, these keep
+        the method's own steps.
+        """
+        common, views = self.features, dict(self.views)
+        for part in [] if features is None else features.split(";"):
+            name, colon, steps = part.partition(":")
+            if colon:
+                views[name.strip()] = parse_steps(steps)
+            else:
+                common = parse_steps(part)
         return Preprocessing(
-            self.features if features is None else parse_steps(features),
+            common,
             self.signatures if signatures is None else parse_steps(signatures),
+            tuple(sorted(views.items())),
         )
+
+    def steps_of(self, part: Part) -> tuple[str, ...]:
+        """Return the steps for the features of one view."""
+        own = dict(self.views)
+        if part.view.name in own:
+            return own[part.view.name]
+        return self.features if not part.view.name or len(part.view.shape) == 1 else ()
+
+    def told(self, role: str) -> str:
+        """Return the steps of a role as text, which :meth:`overridden` reads."""
+        texts = [",".join(getattr(self, role)) or "none"]
+        if role == "features":
+            texts += [f"{name}:{','.join(steps) or 'none'}" for name, steps in self.views]
+        return ";".join(texts)
 
 
 def parse_steps(text: str) -> tuple[str, ...]:
@@ -59,72 +100,264 @@ def parse_steps(text: str) -> tuple[str, ...]:
     return tuple(step for step in steps if step != "none")
 
 
-def apply_steps(
-    steps: Sequence[str], fit_rows: np.ndarray, *others: np.ndarray, every: np.ndarray | None = None
-) -> list[np.ndarray]:
-    """Apply the steps to the training rows and, with the training rows' statistics, to the other matrices.
+@dataclass(frozen=True)
+class FrozenStep:
+    """One step with what it learned: ``arrays`` by name, and of ``split`` whether it doubles the columns."""
+
+    name: str
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    doubles: bool = False
+
+    def apply(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows (n, d) after the step; the type stays, sums and quotients are made in float64."""
+        return _APPLIED[self.name](rows, self)
+
+
+@dataclass(frozen=True)
+class FrozenSteps:
+    """Fitted preprocessing, to be applied to any rows: :meth:`arrays` and :meth:`facts` are all there is to keep."""
+
+    steps: tuple[FrozenStep, ...] = ()
+
+    def apply(self, block: np.ndarray) -> np.ndarray:
+        """Return rows (n, ...) after all steps; float32 stays, integers become floating numbers.
+
+        Raises :class:`DataError` for rows of another width, and for negative values before ``hellinger``.
+        """
+        rows = np.asarray(block, dtype=float_type(block.dtype))
+        if not self.steps:
+            return rows
+        flat = rows.reshape(len(rows), -1)
+        shape = self.shape_after(rows.shape[1:])
+        found = np.empty((len(flat), int(np.prod(shape))), dtype=flat.dtype)
+        step = max(1, _CHUNK // max(1, found.shape[1]))
+        for start in range(0, len(flat), step):
+            chunk = flat[start : start + step]
+            for one in self.steps:
+                chunk = one.apply(chunk)
+            found[start : start + step] = chunk
+        return found.reshape(len(flat), *shape)
+
+    def shape_after(self, shape: tuple[int, ...]) -> tuple[int, ...]:
+        """Return the shape of a row after all steps."""
+        doubled = sum(step.doubles for step in self.steps)
+        return (int(np.prod(shape)) << doubled,) if doubled else shape
+
+    def arrays(self) -> dict[str, np.ndarray]:
+        """Return what was learned: ``<number>/<name>`` of each array."""
+        return {f"{k}/{name}": a for k, step in enumerate(self.steps) for name, a in step.arrays.items()}
+
+    def facts(self) -> list[dict[str, Any]]:
+        """Return the steps in order as JSON holds them."""
+        return [{"step": step.name, "doubles": step.doubles} for step in self.steps]
+
+    @classmethod
+    def thawed(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenSteps:
+        """Return the steps from what :meth:`facts` and :meth:`arrays` returned; raises UnknownNameError for others."""
+        steps = []
+        for number, fact in enumerate(facts):
+            if fact["step"] not in _APPLIED:
+                raise UnknownNameError("preprocessing step", str(fact["step"]), STEPS)
+            prefix = f"{number}/"
+            own = {name.removeprefix(prefix): np.asarray(a) for name, a in arrays.items() if name.startswith(prefix)}
+            steps.append(FrozenStep(str(fact["step"]), own, bool(fact["doubles"])))
+        return cls(tuple(steps))
+
+
+def fit_steps(steps: Sequence[str], X: np.ndarray | Rows, *, every: np.ndarray | None = None) -> FrozenSteps:
+    """Fit steps on training rows X (n, ...), of one view, block by block; statistics are accumulated in float64.
 
     ``every``: rows that are all known beforehand, whose mean ``center_all`` subtracts and among which ``shift``,
-    ``lift`` and ``split`` look for negative values (default: the training rows). Returns the transformed training
-    rows first. float32 stays float32; everything else becomes float64; integer features become float32. Statistics
-    are accumulated in float64.
+    ``lift`` and ``split`` look for negative values (default: the training rows). Raises :class:`DataError` for
+    negative values before ``hellinger``.
     """
-    matrices = [_as_float(m) for m in (fit_rows, *others)]
-    everything = None if every is None else _as_float(every)
+    frozen: list[FrozenStep] = []
+    known = None if every is None else np.asarray(every, dtype=float_type(every.dtype)).reshape(len(every), -1)
     for step in steps:
         if step == "none":
             continue
-        if step == "center_all" and everything is not None:
-            mean = everything.mean(axis=0, dtype=np.float64)
-            matrices = [(m - mean).astype(m.dtype) for m in matrices]
-            everything = everything - mean
+        if step not in STEPS:
+            raise UnknownNameError("preprocessing step", step, STEPS)
+        so_far = FrozenSteps(tuple(frozen))
+
+        def blocks(so_far: FrozenSteps = so_far) -> Iterator[np.ndarray]:
+            for _, block in blocks_of(X):
+                yield so_far.apply(block).reshape(len(block), -1)
+
+        one = _FITTED[step](step, blocks, known)
+        frozen.append(one)
+        if known is not None:
+            known = known - one.arrays["mean"] if step == "center_all" else one.apply(known)
+    return FrozenSteps(tuple(frozen))
+
+
+def preprocessed(rows: Sequence[Rows], spec: Preprocessing) -> list[Rows]:
+    """Return rows of the same views with the steps of a spec, fitted view by view on the first of them.
+
+    Raises :class:`UsageError` for steps of a view that is not there.
+    """
+    parts = rows[0].parts
+    unknown = [name for name, _ in spec.views if name not in {part.view.name for part in parts}]
+    if unknown:
+        views = ", ".join(part.view.name for part in parts if part.view.name) or "none"
+        raise UsageError(f"preprocessing of view {unknown[0]!r}, which the data set does not have; its views: {views}")
+    frozen = []
+    for part in parts:
+        steps = spec.steps_of(part)
+        frozen.append(fit_steps(steps, Rows([part], rows[0].index)) if steps else None)
+    return [own.after(frozen) for own in rows]
+
+
+def apply_steps(
+    steps: Sequence[str], fit_rows: np.ndarray, *others: np.ndarray, every: np.ndarray | None = None
+) -> list[np.ndarray]:
+    """Fit the steps on the training rows and apply them to these and to the other matrices.
+
+    ``every``: see :func:`fit_steps`. Returns the transformed training rows first. float32 stays float32; everything
+    else becomes float64; integer features become float32.
+    """
+    frozen = fit_steps(steps, fit_rows, every=every)
+    return [frozen.apply(m) for m in (fit_rows, *others)]
+
+
+Blocks = Callable[[], Iterator[np.ndarray]]
+
+
+def _fit_nothing(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    return FrozenStep(step)
+
+
+def _fit_hellinger(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    if any(block.size and float(block.min()) < 0 for block in blocks()):
+        raise DataError("hellinger needs non-negative values; put shift or split before it")
+    return FrozenStep(step)
+
+
+def _fit_center(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    if step == "center_all" and known is not None:
+        return FrozenStep(step, {"mean": known.mean(axis=0, dtype=np.float64)})
+    total: Any = 0.0
+    rows = 0
+    for block in blocks():
+        total = total + block.sum(axis=0, dtype=np.float64)
+        rows += len(block)
+    return FrozenStep(step, {"mean": np.asarray(total / rows)})
+
+
+def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    rows, mean, squares, low, high = 0, np.zeros(0), np.zeros(0), np.zeros(0), np.zeros(0)
+    for chunk in _chunks(blocks):
+        own = chunk.mean(axis=0)
+        about = np.einsum("ij,ij->j", chunk - own, chunk - own)
+        if not rows:
+            rows, mean, squares, low, high = len(chunk), own, about, chunk.min(axis=0), chunk.max(axis=0)
             continue
-        source = [*matrices] if everything is None else [*matrices, everything]
-        result = _apply("center" if step == "center_all" else step, source, everything)
-        matrices = result[: len(matrices)]
-        everything = None if everything is None else result[-1]
-    return matrices
+        # Chan, Golub and LeVeque (1983): means and sums of squared deviations of two parts of a sample.
+        all_rows, change = rows + len(chunk), own - mean
+        mean = mean + change * (len(chunk) / all_rows)
+        squares = squares + about + change**2 * (rows * len(chunk) / all_rows)
+        rows, low, high = all_rows, np.minimum(low, chunk.min(axis=0)), np.maximum(high, chunk.max(axis=0))
+    # What is constant stays so; the mean of equal numbers may differ from them in its last digit.
+    scale = np.where((high > low) & (squares > 0), np.sqrt(squares / rows), 1.0)
+    return FrozenStep(step, {"mean": mean, "scale": scale})
 
 
-def _apply(step: str, matrices: list[np.ndarray], everything: np.ndarray | None) -> list[np.ndarray]:
-    train = matrices[0]
-    if step in ("center", "standardise"):
-        mean = train.mean(axis=0, dtype=np.float64)
-        scale = np.ones_like(mean)
-        if step == "standardise":
-            deviation = train.std(axis=0, dtype=np.float64)
-            scale = np.where(deviation > 0, deviation, 1.0)
-        return [((m - mean) / scale).astype(m.dtype) for m in matrices]
-    if step in ("l1", "l2"):
-        return [_normalise(m, step) for m in matrices]
-    if step == "hellinger":
-        if min(float(m.min()) for m in matrices if m.size) < 0:
-            raise DataError("hellinger needs non-negative values; put shift or split before it")
-        return [np.sqrt(_normalise(m, "l1")) for m in matrices]
-    known = train if everything is None else np.vstack([train, everything])
-    if step in ("shift", "lift"):
-        low = np.minimum(known.min(axis=0) if step == "lift" else known.min(), 0)
-        return [np.maximum(m - low.astype(m.dtype), 0) for m in matrices]
-    if step == "unit":
-        low_column, high_column = train.min(axis=0), train.max(axis=0)
-        width = np.where(high_column > low_column, high_column - low_column, 1)
-        return [np.clip((m - low_column) / width, 0, 1).astype(m.dtype) for m in matrices]
-    if step == "split":
-        if float(known.min()) >= 0:
-            return [np.maximum(m, 0) for m in matrices]
-        return [np.hstack([np.maximum(m, 0), np.maximum(-m, 0)]) for m in matrices]
-    raise UnknownNameError("preprocessing step", step, STEPS)
+def _chunks(blocks: Blocks) -> Iterator[np.ndarray]:
+    for block in blocks():
+        rows = max(1, _CHUNK // max(1, block.shape[1]))
+        for start in range(0, len(block), rows):
+            yield block[start : start + rows].astype(np.float64)
 
 
-def _normalise(m: np.ndarray, norm: str) -> np.ndarray:
-    if norm == "l1":
-        length = np.abs(m).sum(axis=1, dtype=np.float64)
-    else:
-        length = np.sqrt(np.einsum("ij,ij->i", m, m, dtype=np.float64))
-    return (m / np.where(length > 0, length, 1.0)[:, None]).astype(m.dtype)
+def _extremes(blocks: Blocks) -> tuple[np.ndarray, np.ndarray]:
+    """Return the smallest and the largest value of every column."""
+    found = [(block.min(axis=0), block.max(axis=0)) for block in blocks()]
+    return np.min([low for low, _ in found], axis=0), np.max([high for _, high in found], axis=0)
 
 
-def _as_float(m: np.ndarray) -> np.ndarray:
-    if m.dtype in (np.float32, np.float64):
-        return np.asarray(m)
-    return np.asarray(m, dtype=np.float64 if m.dtype.itemsize > 4 else np.float32)
+def _fit_lowest(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    low = _extremes(blocks)[0]
+    if known is not None:
+        low = np.minimum(low, known.min(axis=0))
+    return FrozenStep(step, {"low": np.minimum(low if step == "lift" else low.min(), 0)})
+
+
+def _fit_unit(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    low, high = _extremes(blocks)
+    return FrozenStep(step, {"low": low, "width": np.where(high > low, high - low, 1).astype(low.dtype)})
+
+
+def _fit_split(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
+    negative = known is not None and bool(known.size) and float(known.min()) < 0
+    # Most often the first block tells.
+    negative = negative or any(block.size and float(block.min()) < 0 for block in blocks())
+    return FrozenStep(step, {}, negative)
+
+
+_FITTED: dict[str, Callable[[str, Blocks, np.ndarray | None], FrozenStep]] = {
+    "center": _fit_center,
+    "center_all": _fit_center,
+    "standardise": _fit_standardise,
+    "l1": _fit_nothing,
+    "l2": _fit_nothing,
+    "hellinger": _fit_hellinger,
+    "shift": _fit_lowest,
+    "lift": _fit_lowest,
+    "unit": _fit_unit,
+    "split": _fit_split,
+}
+
+
+def _apply_center(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    found: np.ndarray = np.subtract(rows, step.arrays["mean"], dtype=np.float64)
+    if "scale" in step.arrays:
+        found /= step.arrays["scale"]
+    return found.astype(rows.dtype, copy=False)
+
+
+def _apply_norm(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    return _normalised(rows, step.name)
+
+
+def _apply_hellinger(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    if rows.size and float(rows.min()) < 0:
+        raise DataError("hellinger needs non-negative values; put shift or split before it")
+    found = _normalised(rows, "l1")
+    return np.asarray(np.sqrt(found, out=found))
+
+
+def _apply_lowest(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    found = rows - step.arrays["low"].astype(rows.dtype)
+    return np.asarray(np.maximum(found, 0, out=found))
+
+
+def _apply_unit(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    found = (rows - step.arrays["low"]) / step.arrays["width"]
+    return np.asarray(np.clip(found, 0, 1, out=found)).astype(rows.dtype, copy=False)
+
+
+def _apply_split(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
+    if not step.doubles:
+        return np.asarray(np.maximum(rows, 0))
+    return np.hstack([np.maximum(rows, 0), np.maximum(-rows, 0)])
+
+
+_APPLIED: dict[str, Callable[[np.ndarray, FrozenStep], np.ndarray]] = {
+    "center": _apply_center,
+    "center_all": _apply_center,
+    "standardise": _apply_center,
+    "l1": _apply_norm,
+    "l2": _apply_norm,
+    "hellinger": _apply_hellinger,
+    "shift": _apply_lowest,
+    "lift": _apply_lowest,
+    "unit": _apply_unit,
+    "split": _apply_split,
+}
+
+
+def _normalised(rows: np.ndarray, norm: str) -> np.ndarray:
+    found = rows.astype(np.float64)
+    length = np.abs(found).sum(axis=1) if norm == "l1" else np.sqrt(np.einsum("ij,ij->i", found, found))
+    found /= np.where(length > 0, length, 1.0)[:, None]
+    return found.astype(rows.dtype, copy=False)

@@ -23,6 +23,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+from numpy.lib.mixins import NDArrayOperatorsMixin
 
 from zslplat.errors import DataError, UnknownNameError
 
@@ -66,16 +67,26 @@ class RowStream:
         self.shape, self.dtype, self.where = shape, np.dtype(dtype), where
         self._read = read
 
+    @cached_property
+    def loaded(self) -> np.ndarray:
+        """All rows in memory: for who wants single ones of what was not stored."""
+        found = np.empty(self.shape, dtype=self.dtype)
+        start = 0
+        for block in self.blocks():
+            found[start : start + len(block)] = block
+            start += len(block)
+        return found
+
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the rows; raises :class:`DataError` where there are more or fewer than ``shape`` says."""
-        rows = 0
+        rows, row = 0, self.shape[1:]
         for block in self._read():
-            rows += len(block)
-            if rows > self.shape[0] or block.shape[1:] != self.shape[1:]:
+            rows, row = rows + len(block), block.shape[1:]
+            if rows > self.shape[0] or row != self.shape[1:]:
                 break
             yield np.asarray(block, dtype=self.dtype)
-        if rows != self.shape[0]:
-            raise DataError(f"{self.where}: {rows} rows of shape {block.shape[1:]} were read, expected {self.shape}")
+        if rows != self.shape[0] or row != self.shape[1:]:
+            raise DataError(f"{self.where}: {rows} rows of shape {row} were read, expected {self.shape}")
 
 
 @dataclass(frozen=True)
@@ -130,22 +141,25 @@ class Part:
 
     def take(self, positions: np.ndarray) -> np.ndarray:
         """Return the rows at ascending positions after the steps."""
-        if isinstance(self.source, RowStream):
-            raise DataError(f"{self.source.where}: rows of a stream are read in order; store them first")
-        found = self.source.take(positions) if isinstance(self.source, Stored) else self.source[positions]
-        found = np.asarray(found, dtype=self.dtype)
-        return np.asarray(found if self.steps is None else self.steps.apply(found))
+        source = self.source.loaded if isinstance(self.source, RowStream) else self.source
+        return self.treated(source.take(positions) if isinstance(source, Stored) else source[positions])
+
+    def treated(self, rows: np.ndarray) -> np.ndarray:
+        """Return rows as they are stored after the steps."""
+        found = np.asarray(rows, dtype=self.dtype)
+        return found if self.steps is None else np.asarray(self.steps.apply(found))
 
 
-class Rows:
+class Rows(NDArrayOperatorsMixin):
     """Rows (n, d), or (n, p, p) for matrices, of one view or several side by side; see the head of this file.
 
-    ``parts``: the views in order, ``index`` (n,): the positions of the rows in the order of the sources.
+    ``parts``: the views in order, ``index`` (n,): the positions of the rows in the order of the sources; ``order``
+    (n,): what sorts the index, where that is known.
     """
 
     ndim: int
 
-    def __init__(self, parts: Sequence[Part], index: np.ndarray) -> None:
+    def __init__(self, parts: Sequence[Part], index: np.ndarray, order: np.ndarray | None = None) -> None:
         if not parts:
             raise DataError("rows need at least one view")
         self.parts, self.index = tuple(parts), np.asarray(index)
@@ -154,6 +168,7 @@ class Rows:
         row = self.parts[0].shape if single else (sum(math.prod(part.shape) for part in self.parts),)
         self.shape = (len(self.index), *row)
         self.ndim = len(self.shape)
+        self._known_order = order
 
     @classmethod
     def of(cls, views: Mapping[str, Source]) -> Rows:
@@ -184,7 +199,10 @@ class Rows:
 
     def blocks(self) -> Iterator[tuple[Where, np.ndarray]]:
         """Yield (where, block): which rows of these a block holds, and the rows, which may be read-only."""
-        where = self._order
+        if any(isinstance(part.source, RowStream) for part in self.parts) and self._is_whole:
+            yield from self._streamed()
+            return
+        where = self.order
         for start in range(0, len(self.index), BLOCK):
             own = where[start : start + BLOCK]
             yield _as_slice(own), self._at(self.index[own])
@@ -193,28 +211,34 @@ class Rows:
         """Return some of these rows, in the order asked for."""
         return Rows(self.parts, self.index[rows])
 
+    def matrices(self) -> Mapping[str, Source]:
+        """Return the sources by view name, as they are stored."""
+        return {part.view.name: part.source for part in self.parts}
+
     def only(self, names: Sequence[str]) -> Rows:
         """Return the named views alone; raises :class:`UnknownNameError` for one that is not there."""
         known = {part.view.name: part for part in self.parts}
         for name in names:
             if name not in known:
                 raise UnknownNameError("view", name, known)
-        return Rows([known[name] for name in names], self.index)
+        return Rows([known[name] for name in names], self.index, self._known_order)
 
     def after(self, steps: Sequence[Steps | None]) -> Rows:
         """Return the same rows with these steps in place of those of each part."""
-        return Rows([replace(part, steps=own) for part, own in zip(self.parts, steps, strict=True)], self.index)
+        parts = [replace(part, steps=own) for part, own in zip(self.parts, steps, strict=True)]
+        return Rows(parts, self.index, self._known_order)
 
     def __len__(self) -> int:
         return len(self.index)
 
     def __getitem__(self, rows: Any) -> np.ndarray:
         if isinstance(rows, tuple):
-            return np.asarray(
-                self[rows[0]][(slice(None), *rows[1:])] if _keeps_rows(rows[0]) else self[rows[0]][rows[1:]]
-            )
+            first, *others = rows
+            if not _keeps_rows(first):
+                return np.asarray(self[first][tuple(others)])
+            return rowwise(self.take(np.arange(len(self))[first]), lambda block: block[(slice(None), *others)])
         if not _keeps_rows(rows):
-            return self.take(np.array([rows]))[:][0]
+            return np.asarray(self.take(np.array([rows]))[:][0])
         return np.asarray(self.take(np.arange(len(self))[rows]))
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
@@ -224,6 +248,10 @@ class Rows:
         for where, block in self.blocks():
             found[where] = block
         return found
+
+    def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **named: Any) -> Any:
+        arrays = [np.asarray(given) if isinstance(given, Rows) else given for given in inputs]
+        return getattr(ufunc, method)(*arrays, **named)
 
     def __getattr__(self, name: str) -> Any:
         # What an array can do beside this (mean, reshape, ...), it does as an array.
@@ -235,21 +263,43 @@ class Rows:
         views = ", ".join(f"{view.name} {view.shape}" for view in self.views)
         return f"Rows{self.shape} of {self.dtype}{': ' + views if views else ''}"
 
+    def __reduce__(self) -> Any:
+        return Rows, (self.parts, self.index, self._known_order)
+
     @cached_property
-    def _order(self) -> np.ndarray:
+    def order(self) -> np.ndarray:
         """The rows in the order in which they are stored."""
-        return np.argsort(self.index, kind="stable")
+        return np.argsort(self.index, kind="stable") if self._known_order is None else self._known_order
+
+    @property
+    def _is_whole(self) -> bool:
+        """Whether these are all rows, in the order of the sources."""
+        source = self.parts[0].source
+        whole = len(source) if isinstance(source, np.ndarray) else source.shape[0]
+        return len(self) == whole and bool((np.diff(self.index) == 1).all())
+
+    def _streamed(self) -> Iterator[tuple[Where, np.ndarray]]:
+        """Read all parts from beginning to end, side by side."""
+        read = [_of_length(part, BLOCK) for part in self.parts]
+        start = 0
+        for blocks in zip(*read, strict=True):
+            stop = start + len(blocks[0])
+            yield slice(start, stop), self._beside(blocks)
+            start = stop
 
     def _at(self, positions: np.ndarray) -> np.ndarray:
-        if len(self.parts) == 1:
-            return self.parts[0].take(positions).reshape(len(positions), *self.shape[1:])
-        block = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
+        return self._beside([part.take(positions) for part in self.parts])
+
+    def _beside(self, blocks: Sequence[np.ndarray]) -> np.ndarray:
+        if len(blocks) == 1:
+            return blocks[0].reshape(len(blocks[0]), *self.shape[1:])
+        found = np.empty((len(blocks[0]), *self.shape[1:]), dtype=self.dtype)
         start = 0
-        for part in self.parts:
-            stop = start + math.prod(part.shape)
-            block[:, start:stop] = part.take(positions).reshape(len(positions), -1)
-            start = stop
-        return block
+        for block in blocks:
+            flat = block.reshape(len(block), -1)
+            found[:, start : start + flat.shape[1]] = flat
+            start += flat.shape[1]
+        return found
 
 
 def blocks_of(X: np.ndarray | Rows) -> Iterator[tuple[Where, np.ndarray]]:
@@ -285,6 +335,26 @@ def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
     if dtype in (np.float32, np.float64):
         return dtype
     return np.dtype(np.float64 if dtype.itemsize > 4 else np.float32)
+
+
+def _of_length(part: Part, length: int) -> Iterator[np.ndarray]:
+    """Yield the rows of a part from beginning to end, so many at a time."""
+    if not isinstance(part.source, RowStream):
+        for start in range(0, part.source.shape[0], length):
+            yield part.take(np.arange(start, min(start + length, part.source.shape[0])))
+        return
+    waiting: list[np.ndarray] = []
+    held = 0
+    for block in part.source.blocks():
+        for piece in np.split(block, range(length, len(block), length)):
+            waiting.append(piece)
+            held += len(piece)
+            while held >= length:
+                joined = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
+                yield part.treated(joined[:length])
+                waiting, held = [joined[length:]], held - length
+    if held:
+        yield part.treated(np.concatenate(waiting))
 
 
 def _as_slice(rows: np.ndarray) -> Where:

@@ -18,14 +18,15 @@ of the published sets under the proposed splits with ResNet-101 features; nothin
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass, replace
 from typing import ClassVar
 
 import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.kept import kept_dataset
+from zslplat.data.kept import kept_dataset, kept_features
+from zslplat.data.rows import Rows, RowStream
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
 from zslplat.keys import key_of
@@ -93,23 +94,34 @@ class Synthetic(DataSource):
         shape = replace(shape, **sizes)
         name = f"synthetic-{preset}" if preset else "synthetic"
         key = key_of("synthetic", _VERSION, name, asdict(shape), options)
-        return kept_dataset(places.cache, key, lambda: synthetic(shape, name=name, **options))
+        cache = places.cache
+        if cache is None:
+            return synthetic(shape, name=name, **options)
+
+        def keep(stream: RowStream, y: np.ndarray) -> Rows:
+            return kept_features(cache, key_of(key, "features"), lambda: (stream, y))[0]
+
+        return kept_dataset(cache, key, lambda: synthetic(shape, name=name, keep=keep, **options))
 
 
 def synthetic(
-    shape: Shape, *, shift: float = 0.5, noise: float = 0.3, seed: int = 0, name: str = "synthetic"
+    shape: Shape,
+    *,
+    shift: float = 0.5,
+    noise: float = 0.3,
+    seed: int = 0,
+    name: str = "synthetic",
+    keep: Callable[[RowStream, np.ndarray], Rows] | None = None,
 ) -> Dataset:
     """Return the data set: X (n, d) float32, non-negative; seen classes first; rows in the order of the splits.
 
-    Holds one copy of X and a block of rows beside it. Matrix products run on one BLAS thread, so that the number of
-    threads never changes a bit of the data. Raises :class:`UsageError` for sizes that do not fit together.
+    ``keep`` stores the rows, given their labels, as they are drawn; without it X is held in memory. Matrix products run
+    on one BLAS thread, so that the number of threads never changes a bit of the data. Raises :class:`UsageError` for
+    sizes that do not fit together.
     """
-    from threadpoolctl import threadpool_limits
-
     _check(shape)
-    rng = np.random.default_rng(seed)
     classes = shape.classes_seen + shape.classes_unseen
-    S = _signatures(classes, shape.attributes, rng)
+    S = _signatures(classes, shape.attributes, np.random.default_rng(seed))
     counts = {
         "train": (shape.rows_train, np.arange(shape.classes_seen)),
         "test_seen": (shape.rows_test_seen, np.arange(shape.classes_seen)),
@@ -117,13 +129,20 @@ def synthetic(
     }
     y = np.concatenate([np.sort(np.resize(labels, rows)) for rows, labels in counts.values()])
     ends = np.cumsum([0, *(rows for rows, _ in counts.values())])
-    X = np.empty((len(y), shape.dimensions), dtype=np.float32)
-    start = 0
-    with threadpool_limits(1):
-        for block in _feature_blocks(S, y, shape, shift, noise, rng):
-            X[start : start + len(block)] = block
-            start += len(block)
-    folds = _folds(shape, rng)
+    drawn: list[np.random.Generator] = []
+
+    def read() -> Iterator[np.ndarray]:
+        rng = np.random.default_rng(seed)
+        _signatures(classes, shape.attributes, rng)
+        yield from _feature_blocks(S, y, shape, shift, noise, rng)
+        drawn.append(rng)
+
+    stream = RowStream((len(y), shape.dimensions), np.dtype(np.float32), read, name)
+    X = stream.loaded if keep is None else keep(stream, y)
+    if not drawn:  # kept by an earlier load
+        for _ in stream.blocks():
+            pass
+    folds = _folds(shape, drawn[-1])  # what is drawn after the features
     return Dataset(
         name=name,
         X=X,
@@ -167,6 +186,8 @@ def _signatures(classes: int, attributes: int, rng: np.random.Generator) -> np.n
 def _feature_blocks(
     S: np.ndarray, y: np.ndarray, shape: Shape, shift: float, noise: float, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
+    from threadpoolctl import threadpool_limits
+
     a, d = shape.attributes, shape.dimensions
     seen = S[: shape.classes_seen]
     Z = ((S - seen.mean(axis=0)) / np.maximum(seen.std(axis=0), 1e-3)).astype(np.float32)
@@ -182,7 +203,8 @@ def _feature_blocks(
             latent = Z[rows] + spread * rng.standard_normal((len(rows), a), dtype=np.float32)
             block = rng.standard_normal((len(rows), d), dtype=np.float32)
             block *= 0.5
-            block += latent @ W_block
+            with threadpool_limits(1):
+                block += latent @ W_block
             block += b
             yield np.maximum(block, 0, out=block)
 

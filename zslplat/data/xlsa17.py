@@ -14,7 +14,7 @@ to tell which *classes* a validation fold holds, and only through their rows tha
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -22,14 +22,15 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.about import FILE, About, read_about
-from zslplat.data.array_store import EntryWriter, file_stamp, read_entry, sha256_of, write_entry
+from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices
-from zslplat.data.kept import kept_dataset
+from zslplat.data.kept import kept_dataset, kept_features
 from zslplat.data.matlab import MatlabFile
 from zslplat.data.roots import find_folder
+from zslplat.data.rows import Rows, RowStream
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
@@ -72,7 +73,7 @@ class Xlsa17(DataSource):
             raise UsageError("xlsa17: folder is missing; write xlsa17(folder=AWA2), or just AWA2")
         layout = _Layout.find(places, self.options)
         X, y = _features(layout.features, places.cache)
-        return kept_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y), shared={"X": X, "y": y})
+        return kept_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y))
 
 
 @dataclass(frozen=True)
@@ -146,19 +147,16 @@ def _find_features(folder: Path, features: str | None) -> Path:
     raise DataError(f"{folder}: no features file {shown}; features there: {known}; choose with features=...")
 
 
-def _read_features(path: Path) -> tuple[np.ndarray, np.ndarray]:
+def _read_features(path: Path) -> tuple[RowStream, np.ndarray]:
     file = MatlabFile(path)
-    shape, blocks = _feature_blocks(file)
-    X = np.empty(shape, dtype=np.float32)
-    start = 0
-    for block in blocks:
-        X[start : start + len(block)] = block
-        start += len(block)
-    return X, class_ids(file.vector("labels"), f"{path}, labels", base=1)
+    shape, read = _feature_blocks(file)
+    return RowStream(shape, np.dtype(np.float32), read, str(path)), class_ids(
+        file.vector("labels"), f"{path}, labels", base=1
+    )
 
 
-def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Iterator[np.ndarray]]:
-    """Return the shape (n, d) and the float32 blocks of rows, scaled and checked for NaN."""
+def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Iterator[np.ndarray]]]:
+    """Return the shape (n, d) and what yields the float32 blocks of rows, scaled and checked for NaN."""
     rows = file.vector("labels").size
     stored = file.numbers("features")
     if stored.shape[1] != rows and stored.shape[0] == rows:
@@ -185,30 +183,18 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Iterator[np.ndar
                 )
             yield block
 
-    return (rows, stored.shape[0]), blocks()
+    return (rows, stored.shape[0]), blocks
 
 
-def _features(path: Path, cache: Path | None) -> tuple[np.ndarray, np.ndarray]:
+def _features(path: Path, cache: Path | None) -> tuple[np.ndarray | Rows, np.ndarray]:
     """Return features and labels from the copy on disk, made at the first load and shared by all splits files."""
     if cache is None:
-        return _read_features(path)
-    key = key_of("xlsa17-features", _VERSION, file_stamp(path))
-
-    def fill(writer: EntryWriter) -> dict[str, Any]:
-        file = MatlabFile(path)
-        writer.add("y", class_ids(file.vector("labels"), f"{path}, labels", base=1))
-        shape, blocks = _feature_blocks(file)
-        writer.add_blocks("X", shape, np.dtype(np.float32), blocks)
-        return {"from": str(path)}
-
-    kept = read_entry(cache, key)
-    if kept is None:
-        write_entry(cache, key, fill)
-        kept = read_entry(cache, key)
-    return (kept[0]["X"], kept[0]["y"]) if kept else _read_features(path)
+        stream, y = _read_features(path)
+        return stream.loaded, y
+    return kept_features(cache, key_of("xlsa17-features", _VERSION, file_stamp(path)), lambda: _read_features(path))
 
 
-def _assemble(layout: _Layout, X: np.ndarray, y: np.ndarray) -> Dataset:
+def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     """Read the splits file and the class lists, check that all fit together, and build the data set."""
     file, options = MatlabFile(layout.splits), layout.options
     field = str(options.get("field", "att"))

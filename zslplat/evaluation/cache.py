@@ -16,6 +16,7 @@ import numpy as np
 from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
 from zslplat.errors import StoreError
 
+FOLD = "fold-"  # begins the names of entries that can be made again from others at any time
 _FRESH_SECONDS = 6 * 3600
 
 
@@ -85,7 +86,7 @@ class ArrayCache:
         return True
 
     def evict(self, *others: Path) -> int:
-        """Remove the entries that were not used for longest until the bound holds; return how many were removed.
+        """Remove folds, then the entries that were not used for longest, until the bound holds; return how many.
 
         ``others``: further folders of such entries, which count towards the same bound.
         """
@@ -97,7 +98,7 @@ class ArrayCache:
             except OSError:
                 continue
         total, removed = sum(size for _, size, _ in entries), 0
-        for age, size, folder in sorted(entries):
+        for age, size, folder in sorted(entries, key=lambda e: (not e[2].name.startswith(FOLD), e)):
             if total <= self.limit_bytes:
                 break
             if folder.name in self.used or time.time() - age < _FRESH_SECONDS:

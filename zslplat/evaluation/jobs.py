@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -21,35 +21,15 @@ from zslplat.evaluation.components import build_component
 from zslplat.evaluation.folds import Fold, advance_together
 from zslplat.evaluation.memory import peak_bytes, reset_peak
 from zslplat.evaluation.outcomes import REPLICATES as REPLICATES
+from zslplat.evaluation.problems import load_problem as load_problem
+from zslplat.evaluation.problems import save_problem as save_problem
+from zslplat.evaluation.problems import views_of
 from zslplat.evaluation.stand_ins import InProcess, Methods
 from zslplat.evaluation.wanted import EvaluateJob as EvaluateJob
 from zslplat.evaluation.wanted import PrepareJob as PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
 from zslplat.spec import Spec
-from zslplat.tasks.base import Outcome, Problem, Task
-
-INPUTS, TRUTH = "inputs", "truth"
-
-
-def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
-    """Write a problem as a cache entry, with what building it warned of; ``inputs`` and ``truth`` are folders apart.
-
-    A method is given the paths of those files in ``inputs`` that its task hands to it.
-    """
-    arrays = {f"{INPUTS}/{name}": array for name, array in problem.inputs.items()}
-    arrays |= {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
-    meta = {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned)}
-    write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH))
-
-
-def load_problem(folder: Path) -> Problem:
-    """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only."""
-    arrays, entry = read_arrays(folder)
-    parts: dict[str, dict[str, np.ndarray]] = {INPUTS: {}, TRUTH: {}}
-    for name, array in arrays.items():
-        part, _, own = name.partition("/")
-        parts[part][own] = array
-    return Problem(entry["name"], parts[INPUTS], parts[TRUTH], entry["meta"])
+from zslplat.tasks.base import Outcome, Task
 
 
 def make_task(spec: str) -> Task:
@@ -65,10 +45,10 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     nothing is said, as for tests.
     """
     start = time.perf_counter()
-    method = (methods or InProcess()).build(job.method, job.fixed, 0)
+    method = _told(cache / job.problem, (methods or InProcess()).build(job.method, job.fixed, 0))
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
-        arrays = make_task(job.task).prepare(method, load_problem(cache / job.problem), job.space)
+        arrays = make_task(job.task).prepare(method, load_problem(cache / job.problem, blocks=job.blocks), job.space)
     seconds = time.perf_counter() - start
     write_arrays(cache / job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
     return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
@@ -137,9 +117,18 @@ def _fold(
     statistics: Path | None,
 ) -> Fold:
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
-    fold = Fold(task, load_problem(problem), methods.build(job.method, parameters, job.seed), arrays, job)
+    method = _told(problem, methods.build(job.method, parameters, job.seed))
+    fold = Fold(task, load_problem(problem, blocks=job.blocks), method, arrays, job)
     fold.prepared = entry.get("warned", [])
     return fold
+
+
+def _told(problem: Path, method: Any) -> Any:
+    """Return the method, which knows of the views of the rows now, where they are several."""
+    views = views_of(problem)
+    if views:
+        method.take_views(views)
+    return method
 
 
 def _plain(record: dict[str, Any]) -> dict[str, Any]:

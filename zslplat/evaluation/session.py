@@ -247,6 +247,7 @@ class Session:
             outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
             maps=request.maps,
             test=test,
+            blocks=self.bench.method_class.takes_blocks,
             sources=self.bench.sources(request.parameters),
         )
 

@@ -30,7 +30,8 @@ class Place:
 class PrepareJob:
     """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``.
 
-    ``sources``: see :func:`zslplat.evaluation.code.require_unchanged`.
+    ``blocks``: the method takes features in blocks. ``sources``: see
+    :func:`zslplat.evaluation.code.require_unchanged`.
     """
 
     method: str
@@ -40,6 +41,7 @@ class PrepareJob:
     problem: str
     target: str
     sources: Mapping[str, str] = field(default_factory=dict)
+    blocks: bool = False
 
 
 @dataclass(frozen=True)
@@ -52,7 +54,8 @@ class EvaluateJob:
     take; ``replicates`` is the number of bootstrap replicates of the metrics (where there are any, the record says
     which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
     from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
-    the problems are of the test split, whose rows choose no step of an iterative method. ``sources``: see
+    the problems are of the test split, whose rows choose no step of an iterative method. ``blocks``: the method takes
+    features in blocks. ``sources``: see
     :func:`zslplat.evaluation.code.require_unchanged`.
     """
 
@@ -71,4 +74,5 @@ class EvaluateJob:
     outcomes: Path | None = None
     maps: bool = False
     test: bool = False
+    blocks: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)

@@ -14,11 +14,13 @@ from pathlib import Path
 from typing import Any
 
 from zslplat import registry
-from zslplat.data.preprocessing import Preprocessing, apply_steps
+from zslplat.data.kept import in_files
+from zslplat.data.preprocessing import Preprocessing
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
-from zslplat.evaluation.jobs import load_problem, save_problem
+from zslplat.evaluation.problems import data_of, folds_of, load_problem, save_problem
+from zslplat.evaluation.problems import preprocess as preprocess
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
 from zslplat.evaluation.wanted import PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, Entries, collected, entries_of
@@ -57,7 +59,7 @@ class Workbench:
         self._source = source_of(setting.dataset, settings)
         on_stage(f"loading {setting.dataset}")
         with collected() as self._loaded:
-            self.dataset = open_dataset(setting.dataset, settings)
+            self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
         self.setting = replace(setting, data=self.dataset.fingerprint)
         settings.cache.mkdir(parents=True, exist_ok=True)
         self.remembered_code = settings.cache / "code.json"
@@ -105,7 +107,7 @@ class Workbench:
     def about(self) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data."""
         data, setting, primary = self.dataset, self.setting, self.task.primary
-        steps = {role: ",".join(getattr(self.preprocessing, role)) or "none" for role in ("features", "signatures")}
+        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         profile = {
             "rows": len(data.X),
             "shape": list(data.X.shape),
@@ -132,7 +134,10 @@ class Workbench:
 
     def problems(self, split: str) -> list[Path]:
         """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
-        return self.validation_problems() if split == VALIDATION else [self.test_problem()]
+        folders = self.validation_problems() if split == VALIDATION else [self.test_problem()]
+        for folder in folders:
+            self._provide(folder)
+        return folders
 
     def made(self, split: str) -> bool:
         """Tell whether the problems of a split lie in the cache."""
@@ -189,15 +194,26 @@ class Workbench:
             self.code({**searched, **told}),
         )
         sources = self.sources({**searched, **told})
-        return PrepareJob(self.setting.method.name, fixed, space, str(self.setting.task), problem.name, key, sources)
+        name, task = self.setting.method.name, str(self.setting.task)
+        blocks = self.method_class.takes_blocks
+        return PrepareJob(name, fixed, space, task, problem.name, key, sources, blocks)
 
     def chance(self, problem: Path) -> float:
         """Return what guessing reaches on a problem."""
-        return self.task.chance(load_problem(problem))
+        return self.task.chance(load_problem(problem, blocks=True))
 
     def evict(self) -> int:
         """Keep the cache, loaded data included, within its bound; return how many entries were removed."""
         return self.cache.evict(self.settings.cache / "data")
+
+    def _provide(self, problem: Path) -> None:
+        """Protect what a problem needs from eviction, and make its folds for a method that wants arrays."""
+        self.cache.used |= data_of(problem)
+        if self.method_class.takes_blocks:
+            return
+        if not all(self.cache.has(fold.name) for fold in folds_of(problem)):
+            self.on_stage("copying the rows of the folds")
+            load_problem(problem)
 
     def _index(self) -> Path:
         return self.cache.path(key_of(VALIDATION, *self._problem_parts()))
@@ -207,8 +223,8 @@ class Workbench:
 
     def _problem_parts(self) -> tuple[Any, ...]:
         setting, code = self.setting, self.code()
-        steps = {role: list(getattr(self.preprocessing, role)) for role in ("features", "signatures")}
-        makers = self._reader.digest({__name__, type(self.task).__module__})
+        steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
+        makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
         return (setting.data, str(setting.task), setting.seed, steps, makers, {n: code[n] for n in libraries()})
 
     def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
@@ -233,17 +249,3 @@ def _modules_named(kind: str, values: Any) -> set[str]:
         for entry in entries[name]:
             found.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
     return found
-
-
-def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
-    """Apply the declared steps to a problem's inputs, with statistics from its training rows."""
-    inputs = dict(problem.inputs)
-    steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
-    for role, wanted in steps.items():
-        for group in task.preprocessing_groups(role):
-            names = [name for name in group if name in inputs]
-            if names and wanted:
-                done = apply_steps(wanted, *(inputs[name] for name in names), every=task.whole(role, inputs))
-                inputs.update(zip(names, done, strict=True))
-    inputs.update(task.kept_preprocessing(problem.inputs, steps))
-    return Problem(problem.name, inputs, problem.truth, problem.meta)

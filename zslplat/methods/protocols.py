@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zslplat.data.rows import Rows
 from zslplat.methods.base import Arrays
 from zslplat.space import Space
 
@@ -56,30 +57,30 @@ class ZeroShotProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the training rows."""
-        X, y, S, described = _training(inputs)
+        X, y, S, described = _training(method, inputs)
         found: Arrays = method.prepare_fit(X, y, S, space=space, **described)
         return found
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the pool."""
-        X, S, described = _pool(inputs)
+        X, S, described = _pool(method, inputs)
         found: Arrays = method.prepare_score(X, S, space=space, statistics=fitted, **described)
         return found
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit at once."""
-        X, y, S, described = _training(inputs)
+        X, y, S, described = _training(method, inputs)
         return method.fit(X, y, S, statistics=statistics, **described)
 
     def fit_steps(self, method: Any, inputs: Inputs, statistics: Statistics) -> Iterator[int]:
         """Fit step by step."""
-        X, y, S, described = _training(inputs)
+        X, y, S, described = _training(method, inputs)
         steps: Iterator[int] = method.fit_steps(X, y, S, statistics=statistics, **described)
         return steps
 
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
         """Return ``scores`` (rows of the pool, candidate classes)."""
-        X, S, described = _pool(inputs)
+        X, S, described = _pool(method, inputs)
         return {"scores": method.decision_function(X, S, seen=inputs["seen"], statistics=statistics, **described)}
 
 
@@ -88,21 +89,22 @@ class CodingProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the training rows."""
-        found: Arrays = method.prepare_fit(inputs["X"], inputs["y"], space=space)
+        found: Arrays = method.prepare_fit(features(method, inputs["X"]), inputs["y"], space=space)
         return found
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the pool beside the training rows."""
-        found: Arrays = method.prepare_score(inputs["X_pool"], inputs["X"], space=space, statistics=fitted)
+        X, train = features(method, inputs["X_pool"]), features(method, inputs["X"])
+        found: Arrays = method.prepare_score(X, train, space=space, statistics=fitted)
         return found
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit on X and y."""
-        return method.fit(inputs["X"], inputs["y"], statistics=statistics)
+        return method.fit(features(method, inputs["X"]), inputs["y"], statistics=statistics)
 
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
         """Return ``scores`` (rows of the pool, classes)."""
-        return {"scores": method.decision_function(inputs["X_pool"], statistics=statistics)}
+        return {"scores": method.decision_function(features(method, inputs["X_pool"]), statistics=statistics)}
 
 
 class SelectionProtocol(Protocol):
@@ -110,13 +112,15 @@ class SelectionProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the sufficient statistics."""
-        X, y, S, rows = (inputs.get(name) for name in ("X", "y", "S", "row_signatures"))
+        y, S, rows = (inputs.get(name) for name in ("y", "S", "row_signatures"))
+        X = features(method, inputs["X"])
         found: Arrays = method.prepare_fit(X, y, S, row_signatures=rows, space=space)
         return found
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Score the features."""
-        X, y, S, rows = (inputs.get(name) for name in ("X", "y", "S", "row_signatures"))
+        y, S, rows = (inputs.get(name) for name in ("y", "S", "row_signatures"))
+        X = features(method, inputs["X"])
         return method.fit(X, y, S, row_signatures=rows, statistics=statistics)
 
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
@@ -131,21 +135,21 @@ class ExemplarProtocol(Protocol):
 
     def prepare_fit(self, method: Any, inputs: Inputs, space: Space) -> Arrays:
         """Return the statistics of the negatives."""
-        found: Arrays = method.prepare_fit(inputs["X"], space=space)
+        found: Arrays = method.prepare_fit(features(method, inputs["X"]), space=space)
         return found
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
         """Return the statistics of the gallery."""
-        found: Arrays = method.prepare_score(inputs["gallery"], space=space, statistics=fitted)
+        found: Arrays = method.prepare_score(features(method, inputs["gallery"]), space=space, statistics=fitted)
         return found
 
     def fit(self, method: Any, inputs: Inputs, statistics: Statistics) -> Any:
         """Fit on the negatives."""
-        return method.fit(inputs["X"], statistics=statistics)
+        return method.fit(features(method, inputs["X"]), statistics=statistics)
 
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
         """Return ``similarity`` (queries, rows of the gallery)."""
-        encoded = method.encode(inputs["gallery"], statistics=statistics)
+        encoded = method.encode(features(method, inputs["gallery"]), statistics=statistics)
         return {"similarity": method.similarity(encoded.take(inputs["queries"]), encoded)}
 
 
@@ -158,12 +162,17 @@ PROTOCOLS: dict[str, Protocol] = {
 }
 
 
-def _training(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    return inputs["X"], inputs["y"], inputs["S"], _described(inputs, "signature_class")
+def features(method: Any, X: Any) -> Any:
+    """Return features as the method wants them: rows of a file become an array, unless it takes blocks."""
+    return np.asarray(X) if isinstance(X, Rows) and not method.takes_blocks else X
 
 
-def _pool(inputs: Inputs) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
-    return inputs["X_pool"], inputs["S_pool"], _described(inputs, "signature_class_pool")
+def _training(method: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    return features(method, inputs["X"]), inputs["y"], inputs["S"], _described(inputs, "signature_class")
+
+
+def _pool(method: Any, inputs: Inputs) -> tuple[np.ndarray, np.ndarray, dict[str, np.ndarray]]:
+    return features(method, inputs["X_pool"]), inputs["S_pool"], _described(inputs, "signature_class_pool")
 
 
 def _described(inputs: Inputs, name: str) -> dict[str, np.ndarray]:

@@ -43,12 +43,14 @@ Arrays = dict[str, np.ndarray]
 class Problem:
     """One fitting and scoring job: a validation fold, or the test split.
 
-    ``inputs`` are the arrays that a task may hand to a method, ``truth`` those that never leave the scorer, ``meta``
+    ``inputs`` are the arrays that a task may hand to a method; rows of the data set are
+    :class:`~zslplat.data.rows.Rows`, which a method that wants arrays is given as such. ``truth`` are the arrays that
+    never leave the scorer, ``meta``
     small JSON values (names of classes, of requests), which stay there, too. ``name`` is ``fold-1`` ... or ``test``.
     """
 
     name: str
-    inputs: Mapping[str, np.ndarray]
+    inputs: Mapping[str, Any]
     truth: Mapping[str, np.ndarray]
     meta: Mapping[str, Any] = field(default_factory=dict)
 
@@ -107,11 +109,11 @@ class Task(Parameterised, ABC):
         """Return the groups of arrays that are preprocessed together, each by the rows of its first array."""
         return (self.preprocessed[role],)
 
-    def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    def whole(self, role: str, inputs: Mapping[str, Any]) -> np.ndarray | None:
         """Return the rows whose mean the step ``center_all`` subtracts for a role; None for the training rows."""
         return None
 
-    def kept_preprocessing(self, inputs: Mapping[str, np.ndarray], steps: Mapping[str, Sequence[str]]) -> Arrays:
+    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[str]]) -> Arrays:
         """Return further inputs that keep the preprocessing for rows that come later; ``inputs`` are unprocessed."""
         return {}
 

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import CodingProtocol
@@ -226,12 +227,12 @@ class Coding(Task):
 def _arrays(
     dataset: Dataset, train: np.ndarray, pool: np.ndarray, classes: np.ndarray, seed: int
 ) -> tuple[Arrays, Arrays]:
-    """Return the inputs and the truth of one split; nothing refers to the data set's own arrays."""
+    """Return the inputs and the truth of one split; rows of a data set in memory are copied."""
     pool = np.random.default_rng([seed, 3]).permutation(pool)
     inputs = {
-        "X": np.array(dataset.X[train]),
+        "X": taken(dataset.X, train),
         "y": np.searchsorted(classes, dataset.y[train]),
-        "X_pool": np.array(dataset.X[pool]),
+        "X_pool": taken(dataset.X, pool),
     }
     truth = {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
     return inputs, truth | groups_of(dataset, pool, "group_pool")

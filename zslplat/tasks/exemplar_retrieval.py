@@ -22,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
@@ -237,7 +238,7 @@ class ExemplarRetrieval(Task):
             found.append(np.mean([expected[int(c)] for c in y[queries]]))
         return float(np.mean(found))
 
-    def kept_preprocessing(self, inputs: Mapping[str, np.ndarray], steps: Mapping[str, Sequence[str]]) -> Arrays:
+    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[str]]) -> Arrays:
         """Return the preprocessing of the features as stand-in rows, so that the index can treat new rows."""
         if inputs["X"].ndim != 2:
             return {}
@@ -304,12 +305,12 @@ class ExemplarRetrieval(Task):
     ) -> Problem:
         """Return the problem of one or several (negatives, gallery); the seed shuffles the galleries."""
         ids = np.unique(np.concatenate([dataset.y[gallery] for _, gallery in sides]))
-        inputs: Arrays = {}
+        inputs: dict[str, Any] = {}
         truth: Arrays = {}
         for number, (suffix, (negatives, gallery)) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
             asked = self._asked(name, dataset, np.sort(gallery), number)
             gallery = np.random.default_rng([seed, 5]).permutation(gallery)
-            inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = dataset.X[negatives], dataset.X[gallery]
+            inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = taken(dataset.X, negatives), taken(dataset.X, gallery)
             truth[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
             truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
             truth |= groups_of(dataset, gallery, f"group{suffix}")

@@ -28,7 +28,8 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import Preprocessing, apply_steps, parse_steps
+from zslplat.data.preprocessing import Preprocessing, fit_steps, parse_steps
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.base import drawn_rows
@@ -270,13 +271,13 @@ class FeatureSelection(Task):
                 raise DataError(f"{dataset.name}: {name} has {len(ids)} {side} class; at least two are needed")
         unseen = unseen[drawn_rows(np.searchsorted(unseen_ids, dataset.y[unseen]), most, seed)]
         unseen_ids, y_unseen = np.unique(dataset.y[unseen], return_inverse=True)
-        raw, raw_unseen = np.asarray(dataset.X[train]), np.asarray(dataset.X[unseen])
+        raw, raw_unseen = taken(dataset.X, train), np.asarray(dataset.X[unseen])
         signatures = _Signatures(dataset, self.signatures)
-        inputs = {
+        inputs: dict[str, Any] = {
             "X": raw,
             "y": y,
             "S": signatures.of_classes(seen_ids, train),
-            "X_unseen": apply_steps(parse_steps(self.scaling), raw, raw_unseen)[1],
+            "X_unseen": fit_steps(parse_steps(self.scaling), raw).apply(raw_unseen),
         }
         if signatures.per_row:
             inputs["row_signatures"] = signatures.values[train]

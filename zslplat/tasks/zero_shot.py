@@ -26,6 +26,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
@@ -67,7 +68,7 @@ class ZeroShotTask(Task):
     folds: int | None
     validation_classes: float | None
 
-    def whole(self, role: str, inputs: Mapping[str, np.ndarray]) -> np.ndarray | None:
+    def whole(self, role: str, inputs: Mapping[str, Any]) -> np.ndarray | None:
         """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""
         if role != "signatures":
             return None
@@ -117,18 +118,18 @@ def build_problem(
     seed: int,
     meta: Mapping[str, Any],
 ) -> Problem:
-    """Copy out the rows and classes of one problem, with the pool in a random order; requests are added later.
+    """Take the rows and classes of one problem, with the pool in a random order; requests are added later.
 
     ``seen_classes`` are those trained on, ``pool_classes`` the candidates that are scored; ``y`` and ``y_pool`` count
-    within them, in ascending order of class ids. Nothing in the result refers to the data set's own arrays.
+    within them, in ascending order of class ids. Rows of a data set in memory are copied.
     """
     seen_ids = np.array(sorted(seen_classes), dtype=np.int64)
     pool_ids = np.array(sorted(pool_classes), dtype=np.int64)
     pool_rows = np.random.default_rng([seed, 3]).permutation(pool_rows)
-    inputs = {
-        "X": np.asarray(dataset.X[train_rows]),
+    inputs: dict[str, Any] = {
+        "X": taken(dataset.X, train_rows),
         "y": np.searchsorted(seen_ids, dataset.y[train_rows]),
-        "X_pool": np.asarray(dataset.X[pool_rows]),
+        "X_pool": taken(dataset.X, pool_rows),
         "seen": np.isin(pool_ids, seen_ids),
     }
     for suffix, ids in (("", seen_ids), ("_pool", pool_ids)):
@@ -151,7 +152,7 @@ def with_requests(problem: Problem, requests: Requests) -> Problem:
 
 def seen_mask(problem: Problem) -> np.ndarray:
     """Return which candidate classes (c,) were trained on."""
-    return problem.inputs["seen"]
+    return np.asarray(problem.inputs["seen"])
 
 
 def requested(problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
@@ -188,7 +189,7 @@ def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str)
     return arrays
 
 
-def _signatures(method: Any, inputs: Mapping[str, np.ndarray], suffix: str) -> Arrays:
+def _signatures(method: Any, inputs: Mapping[str, Any], suffix: str) -> Arrays:
     """Return S or S_pool as the method takes it, with what says which class each row describes, where it takes that."""
     name, described = f"S{suffix}", inputs.get(f"signature_class{suffix}")
     S = inputs[name]
@@ -211,11 +212,11 @@ def _score_prefix(request: str) -> str:
     return f"score:{request}/" if request else "score/"
 
 
-def _trained_on(method: ZeroShotMethod, problem: Problem) -> Arrays:
+def _trained_on(method: ZeroShotMethod, problem: Problem) -> dict[str, Any]:
     return {name: problem.inputs[name] for name in ("X", "y")} | _signatures(method, problem.inputs, "")
 
 
-def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> Arrays:
+def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> dict[str, Any]:
     """Return the rows, the signatures and the seen mask of one request, as the protocol names them."""
     inputs = problem.inputs
     X, seen = inputs["X_pool"], inputs["seen"]
@@ -223,7 +224,7 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> Arrays:
     if not request:
         return {"X_pool": X, "seen": seen, **signatures}
     rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
-    batch = {"X_pool": X if len(rows) == len(X) else X[rows], "seen": seen[classes]}
+    batch = {"X_pool": X if len(rows) == len(X) else taken(X, rows), "seen": seen[classes]}
     if "signature_class_pool" not in signatures:
         return {**batch, "S_pool": signatures["S_pool"][classes]}
     described = signatures["signature_class_pool"]
@@ -235,7 +236,7 @@ def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> Arrays:
 def request_batch(method: ZeroShotMethod, problem: Problem, request: str) -> tuple[np.ndarray, np.ndarray]:
     """Return the rows (m, d) and the signatures (c, a) of a request, as the method is given them."""
     batch = _batch(method, problem, request)
-    return batch["X_pool"], batch["S_pool"]
+    return np.asarray(batch["X_pool"]), batch["S_pool"]
 
 
 def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Arrays:

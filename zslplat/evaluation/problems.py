@@ -1,0 +1,170 @@
+"""Problems on disk: small arrays as they are, rows of the data set as an index of where they lie.
+
+The entry of a problem holds, for every input that is rows of the data set, their positions and the fitted
+preprocessing; the rows themselves stay in the entry of the data set. Methods that take blocks read them there. For the
+others a *fold* is made of them: an entry of its own that holds the preprocessed rows as one array, shared by all
+methods and workers of the machine, and the first to go where the cache is full, since it can be made again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.array_store import EntryWriter, open_entry, place_entry
+from zslplat.data.preprocessing import FrozenSteps, Preprocessing, apply_steps, preprocessed
+from zslplat.data.rows import Part, Rows, Stored, View
+from zslplat.errors import StoreError
+from zslplat.evaluation.cache import FOLD, read_arrays, write_arrays
+from zslplat.keys import key_of
+from zslplat.tasks.base import Problem, Task
+
+INPUTS, TRUTH, ROWS = "inputs", "truth", "rows"
+
+
+def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
+    """Fit the declared steps on a problem's training rows and have them applied to all its inputs."""
+    inputs = dict(problem.inputs)
+    steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
+    for role, wanted in steps.items():
+        for group in task.preprocessing_groups(role):
+            names = [name for name in group if name in inputs]
+            if not names:
+                continue
+            given = [inputs[name] for name in names]
+            if role == "features" and isinstance(given[0], Rows):
+                done: Sequence[Any] = preprocessed(given, preprocessing)
+            elif wanted:
+                done = apply_steps(wanted, *given, every=task.whole(role, inputs))
+            else:
+                continue
+            inputs.update(zip(names, done, strict=True))
+    inputs.update(task.kept_preprocessing(problem.inputs, steps))
+    return Problem(problem.name, inputs, problem.truth, problem.meta)
+
+
+def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
+    """Write a problem as a cache entry, with what building it warned of; ``inputs`` and ``truth`` are folders apart.
+
+    A method is given the paths of those files in ``inputs`` and ``rows`` that its task hands to it. Rows must lie in
+    files (:func:`zslplat.data.kept.in_files`); those of a problem in memory are written as arrays.
+    """
+    arrays = {f"{TRUTH}/{name}": array for name, array in problem.truth.items()}
+    told: dict[str, Any] = {}
+    for name, given in problem.inputs.items():
+        if isinstance(given, Rows) and all(isinstance(part.source, Stored) for part in given.parts):
+            told[name] = _described(given, folder, name, arrays)
+        else:
+            arrays[f"{INPUTS}/{name}"] = np.asarray(given)
+    meta = {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned), "rows": told}
+    write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH, ROWS))
+
+
+def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
+    """Open a problem that :func:`save_problem` wrote; its arrays are memory-mapped and read-only.
+
+    ``blocks``: rows of the data set are left as :class:`~zslplat.data.rows.Rows`. Else they are the array of the fold,
+    which is made where it is not there. Raises :class:`StoreError` where what belongs to it is gone.
+    """
+    arrays, entry = read_arrays(folder)
+    parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}}
+    for name, array in arrays.items():
+        part, _, own = name.partition("/")
+        parts[part][own] = array
+    inputs = parts[INPUTS]
+    for name, told in entry.get("rows", {}).items():
+        rows = _rows(folder, name, told, parts[ROWS])
+        inputs[name] = rows if blocks else _fold(fold_folder(folder, name), rows)
+    return Problem(entry["name"], inputs, parts[TRUTH], entry["meta"])
+
+
+def views_of(folder: Path) -> tuple[View, ...]:
+    """Return the views of the training rows of a problem, as a method is given them; none of a single feature set."""
+    told = read_arrays(folder)[1].get("rows", {})
+    return tuple(
+        View(p["view"], tuple(p["after"])) for p in next(iter(told.values()), {"parts": []})["parts"] if p["view"]
+    )
+
+
+def folds_of(folder: Path) -> list[Path]:
+    """Return the folders of the folds of a problem, whether or not they are there."""
+    return [fold_folder(folder, name) for name in read_arrays(folder)[1].get("rows", {})]
+
+
+def data_of(folder: Path) -> set[str]:
+    """Return the entries of the data set that a problem needs, by name."""
+    told = read_arrays(folder)[1].get("rows", {})
+    return {Path(part["file"]).parent.name for one in told.values() for part in one["parts"]}
+
+
+def fold_folder(folder: Path, name: str) -> Path:
+    """Return where the fold of one input of a problem belongs."""
+    return folder.parent / f"{FOLD}{key_of(folder.name, name)}"
+
+
+def _described(rows: Rows, folder: Path, name: str, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    """Add what is to be kept of rows to the arrays; return the rest."""
+    arrays[f"{ROWS}/{name}/index"], arrays[f"{ROWS}/{name}/order"] = rows.index, rows.order
+    parts = []
+    for number, part in enumerate(rows.parts):
+        stored = part.source
+        assert isinstance(stored, Stored)
+        steps = part.steps if isinstance(part.steps, FrozenSteps) else FrozenSteps()
+        arrays |= {f"{ROWS}/{name}/{number}/{key}": array for key, array in steps.arrays().items()}
+        parts.append(
+            {
+                "view": part.view.name,
+                "row": list(part.view.shape),
+                "after": list(part.shape),
+                # Relative, so that a cache can be moved.
+                "file": os.path.relpath(stored.path, folder.parent),
+                "type": stored.dtype,
+                "shape": list(stored.shape),
+                "offset": stored.offset,
+                "steps": steps.facts(),
+            }
+        )
+    return {"parts": parts}
+
+
+def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Rows:
+    parts = []
+    for number, part in enumerate(told["parts"]):
+        path = Path(os.path.normpath(folder.parent / part["file"]))
+        try:
+            os.utime(path.parent)  # in use: see the bound of the cache
+        except OSError as error:
+            raise StoreError(
+                f"the rows of problem {folder.name} are gone: {path}: {error.strerror or error}; give the same command "
+                "again"
+            ) from error
+        prefix = f"{name}/{number}/"
+        own = {key.removeprefix(prefix): np.array(a) for key, a in arrays.items() if key.startswith(prefix)}
+        source = Stored(str(path), part["type"], tuple(part["shape"]), part["offset"])
+        steps = FrozenSteps.thawed(part["steps"], own) if part["steps"] else None
+        parts.append(Part(View(part["view"], tuple(part["row"])), source, steps))
+    return Rows(parts, arrays[f"{name}/index"], arrays[f"{name}/order"])
+
+
+def _fold(folder: Path, rows: Rows) -> np.ndarray:
+    """Return the array of some rows, made now where it is not there."""
+
+    def fill(writer: EntryWriter) -> Mapping[str, Any]:
+        writer.add_rows("rows", rows.shape, rows.dtype, rows.blocks())
+        return {}
+
+    for _ in range(2):
+        with contextlib.suppress(OSError, ValueError, EOFError):
+            return open_entry(folder)[0]["rows"]
+        try:
+            place_entry(folder, fill)
+        except OSError as error:
+            raise StoreError(
+                f"cannot write {folder}: {error.strerror or error}; free space or choose another --store"
+            ) from error
+    return np.asarray(rows)  # somebody removes it at once
