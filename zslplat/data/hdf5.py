@@ -2,8 +2,8 @@
 
 A data set of the file plays the part that its name says, by the names of :mod:`zslplat.data.fields`:
 
-``features``, ``X``    (n, d) numbers or (n, p, p) matrices, rows are samples; or a group of several data sets, also called
-                       ``views``: named feature sets of the same rows
+``features``, ``X``    (n, d) numbers or (n, p, p) matrices, rows are samples; or a group of several data sets, also
+                       called ``views``: named feature sets of the same rows
 ``labels``             or ``label``, ``y``: numbers or names
 ``signatures``         or ``S``, ``att``: one row per class; or a group of several sets
 ``splits/train``, ...  or ``train``, ...: row indices or masks; or ``split``, one name per row
@@ -12,9 +12,9 @@ A data set of the file plays the part that its name says, by the names of :mod:`
 Also read are the attributes ``class_names`` of the file and of the labels, ``names`` (or ``columns``,
 ``attribute_names``) of signatures, and ``description``, ``licence`` and ``citation`` of the file.
 
-Of several files, those with features are the parts, by name, numbers by value; what belongs to rows follows each other. What
-describes the classes may lie in any file, also in one without features, and is the same wherever it is given twice. Row
-indices count all rows where one file has them, and each file's own rows where every part has some.
+Of several files, those with features are the parts, by name, numbers by value; what belongs to rows follows each
+other. What describes the classes may lie in any file, also in one without features, and is the same wherever it is
+given twice. Row indices count all rows where one file has them, and each file's own rows where every part has some.
 """
 
 from __future__ import annotations

@@ -3,20 +3,20 @@
 A column plays the part that its name says, by the names of :mod:`zslplat.data.fields`:
 
 ``features``, ``X``    lists of numbers of one length, (n, d), or lists of lists, (n, p, p); ``features_<view>`` or
-                       ``X_<view>`` hold named feature sets. Where no column is called so, all columns of lists that play
-                       no other part are feature sets; and where there is none, all columns of numbers are the features,
-                       in the order of the file, except those that play another part, that ``leave_out=id+weight``
-                       names, or that pandas calls an index
+                       ``X_<view>`` hold named feature sets. Where no column is called so, all columns of lists that
+                       play no other part are feature sets; and where there is none, all columns of numbers are the
+                       features, in the order of the file, except those that play another part, that
+                       ``leave_out=id+weight`` names, or that pandas calls an index
 ``label``              or ``labels``, ``y``: the class, by name or number; or lists of 0 and 1
-``split``              ``train``, ``test_seen``, ``test_unseen``, ``test``, or null for unused rows; or columns of truth
-                       values of these names
+``split``              ``train``, ``test_seen``, ``test_unseen``, ``test``, or null for unused rows; or columns of
+                       truth values of these names
 ``group``, ``fold``    per row, as in :mod:`zslplat.data.fields`
 ``row_signatures``     or ``signatures``: lists of numbers, a signature for each row
 
-``signatures.parquet`` in the folder, or ``<stem>.signatures.parquet`` beside a single file, describes the classes: a column
-``class`` (or ``label``, ``name``, or the only column of texts), and the attributes as columns of numbers or one column of
-lists; the order of its rows is the order of the classes, and a class may have several rows. ``signatures-<name>.parquet``
-adds a further set.
+``signatures.parquet`` in the folder, or ``<stem>.signatures.parquet`` beside a single file, describes the classes: a
+column ``class`` (or ``label``, ``name``, or the only column of texts), and the attributes as columns of numbers or one
+column of lists; the order of its rows is the order of the classes, and a class may have several rows.
+``signatures-<name>.parquet`` adds a further set.
 
 Kept of a file's metadata: ``class_names`` (a JSON list), those of a Hugging Face ``ClassLabel``, ``description``,
 ``licence`` and ``citation``.
@@ -129,8 +129,8 @@ class ParquetFields(Fields):
         found = self.column(name)
         if found.dtype != bool:
             raise DataError(
-                f"{self.path}, column {name!r}: is of type {self.schema.field(name).type}; a column that says which rows "
-                f"a split has must hold truth values, or be one column split of names ({', '.join(SPLITS)})"
+                f"{self.path}, column {name!r}: is of type {self.schema.field(name).type}; a column that says which "
+                f"rows a split has must hold truth values, or be one column split of names ({', '.join(SPLITS)})"
             )
         return found
 

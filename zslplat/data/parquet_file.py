@@ -16,7 +16,10 @@ from zslplat.errors import DataError
 
 
 class ParquetPart:
-    """The columns of one file: ``schema``, ``rows``; nothing is kept open. Raises :class:`DataError` for other files."""
+    """The columns of one file: ``schema``, ``rows``; nothing is kept open.
+
+    Raises :class:`DataError` for what is no such file.
+    """
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -50,8 +53,8 @@ class ParquetPart:
             for block in self.values(names[0], rows):
                 if math.prod(block.shape[1:]) != math.prod(row):
                     raise DataError(
-                        f"{self._where(names[0])}: row {start} has values of shape {block.shape[1:]}, expected {row} as "
-                        "in the first row of all"
+                        f"{self._where(names[0])}: row {start} has values of shape {block.shape[1:]}, expected {row} "
+                        "as in the first row of all"
                     )
                 yield block.reshape(len(block), *row)
                 start += len(block)
