@@ -73,7 +73,10 @@ def info(
 
 @app.command("import")
 def import_(
-    source: Annotated[Path, typer.Argument(help="An .npz file, a folder of CSV files, or a folder of .mat files.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="An .npz, Parquet or HDF5 file, or a folder of Parquet, HDF5, .npy, CSV or .mat files."),
+    ],
     name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Loader option to keep with it, for example X=features, y=label.")

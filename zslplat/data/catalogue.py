@@ -78,7 +78,7 @@ def loader_hint(text: str) -> str:
     path = Path(text).expanduser()
     layout = layout_of(path)
     if layout is None:
-        nothing = f"it is in no layout that is known; expected {EXPECTED}"
+        nothing = f"it is no file and no folder in a layout that is known; expected {EXPECTED}"
         return nothing if path.exists() and "/" in text else ""
     return f"write --dataset '{layout.kind}({layout.option}={format_value(text)})'"
 

@@ -16,7 +16,7 @@ from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import temporary_folder
 from zslplat.data.dataset import Dataset
 from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
-from zslplat.data.rows import Rows, blocks_of
+from zslplat.data.rows import blocks_of
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.xlsa17 import Xlsa17, feature_paths
 from zslplat.errors import DataError, UsageError

@@ -8,6 +8,8 @@
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
 ``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
+Several features files (``features=cq+lss+phog``) are named views of the same rows; their labels must agree.
+
 ``train_loc`` and ``val_loc`` together also cover ``test_seen_loc`` in most of the published files. They serve here only
 to tell which *classes* a validation fold holds, and only through their rows that are in ``trainval_loc``.
 """
@@ -15,7 +17,7 @@ to tell which *classes* a validation fold holds, and only through their rows tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +32,7 @@ from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset, kept_features
 from zslplat.data.matlab import MatlabFile
 from zslplat.data.roots import find_folder
-from zslplat.data.rows import Rows, RowStream
+from zslplat.data.rows import Rows, RowStream, View
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
@@ -53,8 +55,8 @@ class Xlsa17(DataSource):
     parameters: ClassVar = {
         "folder": Parameter("folder of the data set: a name under the data root, or a path", Text()),
         "features": Parameter(
-            "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, or "
-            "the only one there is",
+            "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, "
+            "or the only one there is",
             Text(),
         ),
         "signatures": Parameter("stem of the splits file: att for att_splits.mat, hier for hier_splits.mat", Text()),
@@ -230,7 +232,17 @@ def _views(paths: tuple[Path, ...], cache: Path | None) -> tuple[np.ndarray | Ro
                 "same order"
             )
         found[path.stem] = X
-    return Rows.beside(found), y
+    return _side_by_side(found), y
+
+
+def _side_by_side(found: Mapping[str, np.ndarray | Rows]) -> Rows:
+    """Return named views of the same rows; kept ones stay where they lie, in the order that equal labels give them."""
+    rows = {name: X for name, X in found.items() if isinstance(X, Rows)}
+    first = next(iter(rows.values()), None)
+    if first is None or len(rows) < len(found) or any((X.index != first.index).any() for X in rows.values()):
+        return Rows.of({name: np.asarray(X) for name, X in found.items()})
+    parts = [replace(part, view=View(name, part.view.shape)) for name, X in rows.items() for part in X.parts]
+    return Rows(parts, first.index)
 
 
 def _features(path: Path, cache: Path | None) -> tuple[np.ndarray | Rows, np.ndarray]:
