@@ -86,6 +86,8 @@ class Hdf5Fields(Fields):
         pieces: list[Piece] = []
         first = self._parts[0]
         row, stored = self._shape(first, name)[1:], self._held[first][name].dtype
+        if stored.kind not in "biuf":
+            raise DataError(f"{first}: {name!r} holds {_told(stored)}; expected features, numbers of one shape")
         for file in self._parts:
             shape, dtype = self._shape(file, name), self._held[file][name].dtype
             if shape[1:] != row or dtype != stored:
@@ -93,7 +95,7 @@ class Hdf5Fields(Fields):
                     f"{file}: {name!r} has rows of shape {shape[1:]} and type {dtype}, but {row} and {stored} in "
                     f"{first.name}; all files need the same"
                 )
-            pieces.append(Piece(shape[0], partial(_blocks, file, name), f"{file}, {name!r}"))
+            pieces.append(Piece(shape[0], partial(blocks_of_rows, file, name), f"{file}, {name!r}"))
         return stream_of(pieces, row, stored, f"{self.path}, {name!r}")
 
     def signatures(self, name: str) -> RawSignatures:
@@ -198,7 +200,7 @@ def _told(dtype: np.dtype[Any]) -> str:
     return "lists of different lengths or references" if dtype.kind == "O" else f"values of type {dtype}"
 
 
-def _blocks(file: Path, name: str) -> Iterator[np.ndarray]:
+def blocks_of_rows(file: Path, name: str) -> Iterator[np.ndarray]:
     """Yield the rows of a data set; every chunk is decompressed once."""
     with _opened(file) as opened:
         item = opened[name]
