@@ -35,9 +35,15 @@ def npy(folder, **changes):
 
 
 NPY = {
-    "lengths": ({"y": toy()["y"][:29]}, r"d: 30 rows of features but 29 labels, in features and labels; every row needs"),
+    "lengths": (
+        {"y": toy()["y"][:29]},
+        r"d: 30 rows of features but 29 labels, in features and labels; every row needs",
+    ),
     "transposed": ({"X": np.asarray(toy()["X"].T)}, r"4 rows of features but 30 labels.*looks transposed"),
-    "no labels": ({"y": None}, r"d: no file y or labels or label; the folder holds .*features.*say which it is with y="),
+    "no labels": (
+        {"y": None},
+        r"d: no file y or labels or label; the folder holds .*features.*say which it is with y=",
+    ),
     "no features": ({"X": None}, r"d: no file X or features; the folder holds class_names.*say which it is with X="),
     "objects": ({"X": np.array([[1], None] * 15, dtype=object)}, r"features\.npy: holds pickled Python objects"),
     "texts": ({"X": np.full((30, 4), "a")}, r"features\.npy: features are of type <U1; expected numbers"),
@@ -109,7 +115,11 @@ def replaced(name, values):
 X = toy()["X"][10:20]
 HOLED = [*X[:3].tolist(), None, *X[4:].tolist()]
 PARQUET = {
-    "schema, missing": (lambda t: t.drop_columns(["group"]), {}, r"part-1\.parquet: no column 'group', which part-0\.pa"),
+    "schema, missing": (
+        lambda t: t.drop_columns(["group"]),
+        {},
+        r"part-1\.parquet: no column 'group', which part-0\.pa",
+    ),
     "schema, more": (
         lambda t: t.append_column("new", t["group"]),
         {},
@@ -151,7 +161,11 @@ PARQUET = {
         r"part-1\.parquet, column 'label': row 9 is null",
     ),
     "unknown label": (replaced("label", pa.array(["yak"] * 10)), {}, r"class 'yak' has no signature or name"),
-    "unknown split": (replaced("split", pa.array(["trian"] * 10)), {}, r"split: unknown split 'trian'; did you mean tra"),
+    "unknown split": (
+        replaced("split", pa.array(["trian"] * 10)),
+        {},
+        r"split: unknown split 'trian'; did you mean tra",
+    ),
     "NaN": (
         replaced("features", lists_of(np.where(np.arange(10)[:, None] == 7, np.nan, X).astype(np.float32))),
         {},
@@ -185,7 +199,9 @@ def test_parquet_files_of_no_use_are_told_apart(tmp_path):
     with pytest.raises(DataError, match=r"no column 'lable' for y; .*did you mean label"):
         load_it(y="lable")
     pq.write_table(pa.table({"f0": [1.0, 2.0], "label": [1, 0], "train": [0, 1]}), path)
-    with pytest.raises(DataError, match=r"column 'train': is of type int64; .*must hold truth values, or be one column"):
+    with pytest.raises(
+        DataError, match=r"column 'train': is of type int64; .*must hold truth values, or be one column"
+    ):
         load_it()
     path.write_bytes(b"PAR1 no more")
     with pytest.raises(DataError, match=r"d\.parquet: cannot be read as a Parquet file"):
@@ -241,11 +257,20 @@ HDF5 = {
     "no labels": (drop("labels"), r"part-1\.h5: no data set 'labels', which part-0\.h5 has; every file needs one"),
     "no features": (drop("features"), r"part-1\.h5: no data set 'features', which part-0\.h5 has"),
     "lengths": (put("labels", np.ones(9, dtype=int)), r"part-1\.h5: 10 rows of features but 9 entries in 'labels'"),
-    "width": (put("features", np.ones((10, 5), dtype=np.float32)), r"part-1\.h5: 'features' has rows of shape \(5,\) and"),
-    "type": (put("features", X.astype(np.float64)), r"part-1\.h5: .*type float64, but \(4,\) and float32 in part-0\.h5"),
+    "width": (
+        put("features", np.ones((10, 5), dtype=np.float32)),
+        r"part-1\.h5: 'features' has rows of shape \(5,\) and",
+    ),
+    "type": (
+        put("features", X.astype(np.float64)),
+        r"part-1\.h5: .*type float64, but \(4,\) and float32 in part-0\.h5",
+    ),
     "NaN": (put("features", NAN.astype(np.float32)), r"part-1\.h5, 'features': row 4 holds NaN or infinity"),
     "signatures": (put("signatures", np.ones((6, 3))), r"'signatures' is not what it is in part-1\.h5"),
-    "splits": (put("splits/train", [0]), r"part-0\.h5: no data set 'splits/train', which 2 of 3 files have; give it in"),
+    "splits": (
+        put("splits/train", [0]),
+        r"part-0\.h5: no data set 'splits/train', which 2 of 3 files have; give it in",
+    ),
 }
 
 
@@ -263,7 +288,9 @@ def test_what_is_wrong_with_one_hdf5_file(tmp_path):
     path = write_hdf5(tmp_path / "d.h5")
     with h5py.File(path, "a") as file:
         put_ragged(file)
-    with pytest.raises(DataError, match=r"d\.h5: 'features' holds lists of different lengths or references; expected f"):
+    with pytest.raises(
+        DataError, match=r"d\.h5: 'features' holds lists of different lengths or references; expected f"
+    ):
         load(Hdf5Source(path=str(path)))
     with h5py.File(path, "a") as file:
         put("features", 1.0)(file)
