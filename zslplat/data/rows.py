@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import math
 import mmap
+import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -28,6 +29,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from zslplat.errors import DataError, UnknownNameError
 
 BLOCK = 2048  # rows of a block
+_SPARSE = 64  # rows are read one by one where fewer than one in so many is wanted
 
 Where = slice | np.ndarray
 
@@ -109,6 +111,8 @@ class Stored:
         if not 0 <= first <= first + count <= self.shape[0]:
             raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self.path}")
         row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
+        if len(positions) * _SPARSE < count:
+            return self._read(positions, row)
         start = self.offset + first * row
         skipped = start % mmap.ALLOCATIONGRANULARITY
         with open(self.path, "rb") as file:
@@ -116,6 +120,17 @@ class Stored:
         range_of = np.frombuffer(content, self.dtype, count * math.prod(self.shape[1:]), skipped)
         range_of = range_of.reshape(count, *self.shape[1:])
         return range_of if count == len(positions) else np.take(range_of, positions - first, axis=0, mode="clip")
+
+    def _read(self, positions: np.ndarray, row: int) -> np.ndarray:
+        """Return rows that lie far apart: to map what lies between them costs more than to read each."""
+        found: np.ndarray = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
+        content = memoryview(found.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
+        with open(self.path, "rb", buffering=0) as file:
+            for number, position in enumerate(positions.tolist()):
+                piece = content[number * row : (number + 1) * row]
+                if os.preadv(file.fileno(), [piece], self.offset + position * row) != row:
+                    raise DataError(f"{self.path} ends before row {position}")
+        return found
 
 
 Source = Stored | np.ndarray | RowStream
