@@ -83,6 +83,14 @@ def test_files_that_contradict_each_other_or_are_damaged(tmp_path):
         load(source)
 
 
+def test_a_single_number_is_no_feature_set(tmp_path):
+    np.savez(tmp_path / "d.npz", X=np.float32(1), y=np.arange(3))
+    with pytest.raises(DataError, match=r"features have shape \(\)"):
+        load(NpzSource(file=str(tmp_path / "d.npz")))
+    with pytest.raises(DataError, match=r"features\.npy: holds a single value; expected rows"):
+        load(npy(tmp_path, X=np.float32(1)))
+
+
 def test_views_of_different_lengths_are_refused(tmp_path):
     source = npy(tmp_path, X=None)
     np.save(tmp_path / "d" / "features-cq.npy", np.ones((30, 2)))

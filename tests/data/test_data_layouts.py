@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from pathlib import Path
 
 import h5py
 import numpy as np
@@ -12,8 +13,10 @@ from array_toys import save, toy
 from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_parquet
 
 from zslplat.data.catalogue import available, describe, open_source, parse_dataset
+from zslplat.data.fields import ALIASES
 from zslplat.data.hdf5 import Hdf5Source
 from zslplat.data.importing import import_arrays
+from zslplat.data.layouts import LAYOUTS
 from zslplat.data.npy_folder import NpySource
 from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
@@ -152,6 +155,14 @@ def test_the_command_line_imports_and_describes(call, tmp_path):
         done = call("show", kind)
         assert done.returncode == 0, done.stderr
         assert "features" in done.stdout
+
+
+def test_every_layout_and_every_part_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    for layout in LAYOUTS:
+        assert f"`{layout.kind}({layout.option}=" in text
+    for part, names in ALIASES.items():
+        assert all(f"`{name}`" in text or name.endswith("_loc") for name in (part, *names))
 
 
 def test_a_study_runs_on_a_folder_of_parquet(call, tmp_path):

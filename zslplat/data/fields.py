@@ -256,9 +256,8 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
             f"{where}: no {fields.thing} {' or '.join(fields.aliases['y'])}; {fields.held}; say which it is with y=..."
         )
     X = {view: fields.features(name) for view, name in features.items()}
-    rows = next(iter(X.values())).shape[0]
     y = fields.column(found["y"])
-    _same_length(fields, X, features, y, found["y"])
+    rows = _same_length(fields, X, features, y, found["y"])
     signatures = _signatures(fields, found, {*features.values(), *found.values()})
     names, named_by_signatures = _class_names(fields, found["class_names"], signatures)
     index_base = int(options.get("index_base", 0))
@@ -282,7 +281,8 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
 
 def _same_length(
     fields: Fields, X: Mapping[str, np.ndarray | RowStream], keys: Mapping[str, str], y: np.ndarray, label: str
-) -> None:
+) -> int:
+    """Return how many rows all views and the labels have."""
     lengths = {view: source.shape[0] if source.shape else 0 for view, source in X.items()}
     if len(set(lengths.values())) > 1:
         told = ", ".join(f"{keys[view]} {rows}" for view, rows in lengths.items())
@@ -298,6 +298,7 @@ def _same_length(
             f"{fields.path}: {rows} rows of features but {labels} labels, in {keys[view]} and {label}; every row needs "
             f"one{hint}"
         )
+    return rows
 
 
 def _signatures(fields: Fields, found: Mapping[str, str], taken: set[str]) -> dict[str, RawSignatures]:

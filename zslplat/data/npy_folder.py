@@ -145,8 +145,9 @@ def npy_stream(path: Path) -> RowStream:
     """Return the rows of an ``.npy`` file as a stream; raises :class:`DataError` for what is no such file."""
     array = _mapped(path)
     shape, dtype, where = array.shape, array.dtype, str(path)
-    rows = rows_of_a_block(shape[1:], dtype.itemsize)
-    count = shape[0] if shape else 0
+    if not shape:
+        raise DataError(f"{path}: holds a single value; expected rows of features")
+    rows, count = rows_of_a_block(shape[1:], dtype.itemsize), shape[0]
     stored = None
     if isinstance(array, np.memmap) and array.flags.c_contiguous:
         stored = Stored(where, dtype.str, shape, int(array.offset))
