@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, MethodError, OutcomeWarning, PluginError, UsageError, ZslplatError
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.hookspecs import API_VERSION, hookimpl
 from zslplat.kernels import DotProductKernel, InnerProductKernel, Kernel, RadialForm, RadialKernel, parse_kernel
-from zslplat.methods.base import Diagnostics, Method, State
+from zslplat.methods.base import Diagnostics, Features, Method, State
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.kernel_parameter import KernelMethod
@@ -52,6 +53,7 @@ __all__ = [
     "Encoding",
     "ExemplarMethod",
     "FeatureSelector",
+    "Features",
     "InnerProductKernel",
     "Integer",
     "Kernel",
@@ -71,6 +73,8 @@ __all__ = [
     "RadialForm",
     "RadialKernel",
     "Real",
+    "RowStream",
+    "Rows",
     "Scaled",
     "ScatterFigure",
     "SignatureSet",
@@ -80,12 +84,16 @@ __all__ = [
     "Task",
     "Text",
     "UsageError",
+    "View",
     "ZeroShotMethod",
     "ZslplatError",
+    "blocks_of",
     "check_coding_inputs",
     "check_fit_inputs",
     "check_selection_inputs",
     "hookimpl",
     "parse_kernel",
+    "rowwise",
+    "taken",
     "with_defaults",
 ]

@@ -158,7 +158,7 @@ def test_the_command_line_imports_and_describes(call, tmp_path):
 
 
 def test_every_layout_and_every_part_is_documented():
-    text = (Path(__file__).parents[2] / "docs" / "data.md").read_text()
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     for layout in LAYOUTS:
         assert f"`{layout.kind}({layout.option}=" in text
     for part, names in ALIASES.items():

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import pytest
 
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels import incomplete_cholesky, nystrom, parse_kernel
+from zslplat.testing.blocks import in_blocks
 
 KERNEL = parse_kernel("gaussian(sigma=1.2)")
 
@@ -93,3 +96,30 @@ def test_bad_requests_are_refused():
         incomplete_cholesky(KERNEL, X, tolerance=1)
     with pytest.raises(DataError, match="at least one row"):
         incomplete_cholesky(KERNEL, X[:0])
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("make", [partial(incomplete_cholesky, block=8), incomplete_cholesky, nystrom])
+def test_features_of_rows_in_blocks_are_those_of_the_array(make, dtype):
+    X = rows(90).astype(dtype)
+    expected, found = make(KERNEL, X, rank=12), make(KERNEL, in_blocks(X), rank=12)
+    np.testing.assert_array_equal(found.pivots, expected.pivots)
+    np.testing.assert_array_equal(found.landmarks, expected.landmarks)
+    assert found.landmarks.dtype == dtype
+    np.testing.assert_allclose(found.features, expected.features, atol=1e-10)
+    assert found.residual == pytest.approx(expected.residual, rel=1e-9)
+    np.testing.assert_allclose(found.transform(in_blocks(X)), expected.transform(X), atol=1e-10)
+
+
+@pytest.mark.parametrize("text", ["gaussian(sigma=0.7*median)", "polynomial(r=2, c=0.5*square)", "chi-squared"])
+def test_scales_of_rows_in_blocks_are_those_of_the_array(text):
+    X = np.abs(rows(1500)).astype(np.float32)
+    expected, found = (parse_kernel(text).resolved(given) for given in (X, in_blocks(X)))
+    assert {**found.values} == pytest.approx({**expected.values}, rel=1e-6)
+    assert found.is_resolved
+
+
+def test_rows_in_blocks_that_a_kernel_cannot_take_are_refused():
+    X = rows()
+    with pytest.raises(DataError, match="non-negative"):
+        parse_kernel("chi-squared").resolved(in_blocks(X))

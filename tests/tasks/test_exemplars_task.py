@@ -5,12 +5,12 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 from zslplat.data.dataset import ClassFold, Dataset
-from zslplat.data.preprocessing import apply_steps
+from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.outcomes import resampled
+from zslplat.evaluation.problems import preprocess
 from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.methods.exemplars.frozen_steps import freeze
 from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
@@ -256,9 +256,7 @@ def test_replicates_pair_methods_so_that_differences_have_narrower_intervals():
 def test_exported_index_answers_as_the_run_of_its_first_draw_did(tmp_path, draws):
     task, data, method = ExemplarRetrieval(draws=draws), faces(), SLEM()
     raw = task.test(data)
-    X, gallery = apply_steps(("l2",), raw.inputs["X"], raw.inputs["gallery"])
-    frozen = {f"frozen/features/{k}": v for k, v in freeze(("l2",), raw.inputs["X"]).items()}
-    problem = Problem(raw.name, {**raw.inputs, "X": X, "gallery": gallery, **frozen}, raw.truth, raw.meta)
+    problem = preprocess(raw, task, Preprocessing(features=("center", "l2")))
     scores = outputs(task, method, problem, {})[SCORES]
     task.export(method, problem, tmp_path)
     hits = ExemplarIndex.load(tmp_path / "index").query(raw.inputs["gallery"], top=2)

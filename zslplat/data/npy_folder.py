@@ -71,9 +71,13 @@ class NpyFolder(Fields):
             return np.array(_mapped(path))
         if path.suffix == ".json":
             return _array_of(_read_json(path), path)
-        if name.startswith("row_signatures") or name in ALIASES["folds"]:
+        if self._is_table(name):
             return csv_tables.read_matrix(path)
-        return np.array(csv_tables.read_lines(path), dtype=np.str_)
+        lines = csv_tables.read_lines(path)
+        return np.array(lines, dtype=np.str_) if name in ALIASES["class_names"] else _numbers_where_they_are(lines)
+
+    def _is_table(self, name: str) -> bool:
+        return name.startswith("row_signatures") or name in ALIASES["folds"]
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return the rows of an ``.npy`` file as a stream."""
@@ -87,10 +91,13 @@ class NpyFolder(Fields):
     def column(self, name: str) -> np.ndarray:
         """Return one entry per row; lines of a text file are numbers where all of them are whole numbers."""
         path = self._files.get(name)
-        if path is None or path.suffix not in (".csv", ".txt") or name.startswith("row_signatures") or not self._rows:
+        if path is None or path.suffix not in (".csv", ".txt") or self._rows is None or self._is_table(name):
             return self.read(name)
-        cells = np.array(csv_tables.read_column(path, *self._rows), dtype=np.str_)
-        return cells.astype(np.int64) if np.char.isdigit(cells).all() else cells
+        return _numbers_where_they_are(csv_tables.read_column(path, *self._rows))
+
+    def indices(self, name: str, base: int) -> np.ndarray:
+        """Return row indices, as many as there are, or a mask."""
+        return self.read(name)
 
     def signatures(self, name: str) -> RawSignatures:
         """Return signatures; those of a ``.csv`` file name their classes."""
@@ -139,6 +146,11 @@ def _is_field(file: Path) -> bool:
     if file.suffix == ".npz":
         return file.stem in ALIASES["split"]
     return file.suffix == ".npy" or file.stem in small or file.stem.startswith(_SETS)
+
+
+def _numbers_where_they_are(lines: list[str]) -> np.ndarray:
+    cells = np.array(lines, dtype=np.str_)
+    return cells.astype(np.int64) if np.char.isdigit(cells).all() else cells
 
 
 def npy_stream(path: Path) -> RowStream:

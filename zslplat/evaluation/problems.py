@@ -45,7 +45,7 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
             else:
                 continue
             inputs.update(zip(names, done, strict=True))
-    inputs.update(task.kept_preprocessing(problem.inputs, steps))
+    inputs.update(task.kept_preprocessing(problem.inputs, {**steps, "views": preprocessing.views}))
     return Problem(problem.name, inputs, problem.truth, problem.meta)
 
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zslplat.data.rows import blocks_of
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
@@ -224,7 +225,7 @@ class Kernel(Parameterised, ABC):
         if X.ndim != wanted or (wanted == 3 and X.shape[1] != X.shape[2]):
             shape = "(n, d)" if wanted == 2 else "(n, p, p)"
             raise DataError(f"kernel {self} takes inputs {shape}, got {X.shape}; choose another kernel or reshape")
-        if self.non_negative and X.size and float(X.min()) < 0:
+        if self.non_negative and any(float(block.min()) < 0 for _, block in blocks_of(X) if block.size):
             raise DataError(f"kernel {self} needs non-negative inputs; preprocess with shift, unit or split")
         return X if X.dtype in (np.float32, np.float64) else X.astype(np.float64)
 

@@ -15,10 +15,12 @@ float64, as the residual diagonal is a difference of nearly equal numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from zslplat.data.rows import Rows, rowwise, taken
 from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel, require_psd
 
@@ -46,8 +48,11 @@ class LowRank:
         """Number of features r."""
         return len(self.pivots)
 
-    def transform(self, X: np.ndarray) -> np.ndarray:
+    def transform(self, X: np.ndarray | Rows) -> np.ndarray:
         """Return the coordinates (n, r) of rows X, float64, in blocks of Gram rows."""
+        return rowwise(X, self._coordinates)
+
+    def _coordinates(self, X: np.ndarray) -> np.ndarray:
         result = np.empty((len(X), self.rank))
         landmarks = np.asarray(self.landmarks, dtype=np.float64)
         for rows, K in self.kernel.blocks(X, landmarks):
@@ -56,22 +61,23 @@ class LowRank:
 
 
 def incomplete_cholesky(
-    kernel: Kernel, X: np.ndarray, *, rank: int | None = None, tolerance: float = 0.0, block: int = 1
+    kernel: Kernel, X: np.ndarray | Rows, *, rank: int | None = None, tolerance: float = 0.0, block: int = 1
 ) -> LowRank:
-    """Return pivoted incomplete Cholesky features of rows X (n, ...).
+    """Return pivoted incomplete Cholesky features of rows X (n, ...), which may lie in a file and then stay there.
 
     Each pivot is the row with the largest residual diagonal. Stops at ``rank`` pivots (default: no limit), or when
     tr(K - B B') <= ``tolerance`` tr(K), or when no row has a residual above rounding. Costs n r kernel values and
     n r^2 operations. ``block`` > 1 takes that many candidates at a time (largest residuals at the start of the block,
-    then by residual among them), with matrix products instead of vector ones: faster, slightly different pivots.
+    then by residual among them), with matrix products instead of vector ones: faster, slightly different pivots. The
+    rows are gone through once for every block of pivots.
     Raises :class:`UsageError` for an indefinite kernel or options out of range, :class:`DataError` for no rows.
     """
     require_psd(kernel, "incomplete Cholesky")
     limit = _limit(len(X), rank)
     if not 0 <= tolerance < 1:
         raise UsageError(f"tolerance={tolerance:g} is out of range; expected 0 <= tolerance < 1")
-    X64 = np.asarray(X, dtype=np.float64)
-    residual = np.array(kernel.diag(X64), dtype=np.float64)
+    source = X if isinstance(X, Rows) else np.asarray(X, dtype=np.float64)
+    residual = np.array(rowwise(source, lambda rows: kernel.diag(_double(rows))), dtype=np.float64)
     total, floor = float(residual.sum()), RELATIVE_PIVOT * float(residual.max())
     # Columns are written and read one after the other: Fortran order keeps each together.
     B = np.empty((len(X), limit if rank is not None else min(limit, 64)), order="F")
@@ -83,7 +89,8 @@ def incomplete_cholesky(
         if not len(candidates):
             break
         start = len(pivots)
-        columns = kernel(X64, X64[candidates]).T - B[candidates, :start] @ B[:, :start].T
+        chosen = _double(taken(source, candidates))
+        columns = rowwise(source, partial(_values, kernel, chosen)).T - B[candidates, :start] @ B[:, :start].T
         waiting = np.ones(len(candidates), dtype=bool)
         while waiting.any() and len(pivots) < limit:
             best = int(np.argmax(np.where(waiting, residual[candidates], -1.0)))
@@ -102,26 +109,38 @@ def incomplete_cholesky(
             pivots.append(pivot)
             residual[pivots] = 0.0
             waiting[best] = False
-    chosen = np.array(pivots, dtype=np.int64)
-    features = np.ascontiguousarray(B[:, : len(chosen)])
+    found = np.array(pivots, dtype=np.int64)
+    features = np.ascontiguousarray(B[:, : len(found)])
     share = float(residual.sum()) / total if total > 0 else 0.0
-    return LowRank(kernel, np.asarray(X)[chosen], features[chosen], chosen, features, share)
+    return LowRank(kernel, _some(X, found), features[found], found, features, share)
 
 
-def nystrom(kernel: Kernel, X: np.ndarray, *, rank: int, seed: int = 0) -> LowRank:
+def nystrom(kernel: Kernel, X: np.ndarray | Rows, *, rank: int, seed: int = 0) -> LowRank:
     """Return Nystrom features of rows X (n, ...) on ``rank`` landmarks drawn without replacement.
 
     Landmarks that depend linearly on the others (in feature space) are dropped, so that the rank may be smaller.
     """
     require_psd(kernel, "Nystrom")
     drawn = np.sort(np.random.default_rng(seed).choice(len(X), _limit(len(X), rank), replace=False))
-    inner = incomplete_cholesky(kernel, np.asarray(X)[drawn])
+    inner = incomplete_cholesky(kernel, _some(X, drawn))
     pivots = drawn[inner.pivots]
     small = LowRank(kernel, inner.landmarks, inner.factor, pivots, np.empty((0, inner.rank)), 0.0)
     features = small.transform(X)
-    diagonal = np.asarray(kernel.diag(np.asarray(X, dtype=np.float64)))
+    diagonal = np.asarray(rowwise(X, lambda rows: kernel.diag(_double(rows))))
     left = float(np.maximum(diagonal - np.einsum("ij,ij->i", features, features), 0.0).sum())
     return LowRank(kernel, inner.landmarks, inner.factor, pivots, features, left / float(diagonal.sum()))
+
+
+def _some(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray:
+    return np.asarray(taken(X if isinstance(X, Rows) else np.asarray(X), rows))
+
+
+def _double(rows: np.ndarray | Rows) -> np.ndarray:
+    return np.asarray(rows, dtype=np.float64)
+
+
+def _values(kernel: Kernel, landmarks: np.ndarray, rows: np.ndarray) -> np.ndarray:
+    return kernel(_double(rows), landmarks)
 
 
 def _limit(n: int, rank: int | None) -> int:

@@ -9,17 +9,19 @@ Gaussian kernels, 1/2 for the Cauchy kernel, exp(-1) for the exponentials of a d
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 
 import numpy as np
 
+from zslplat.data.rows import Rows, rowwise, taken
 from zslplat.errors import DataError
 
 ROWS, FEW_ROWS = 1000, 300
 Metric = Callable[[np.ndarray], np.ndarray]
 
 
-def median_distance(X: np.ndarray, metric: Metric | None = None) -> float:
+def median_distance(X: np.ndarray | Rows, metric: Metric | None = None) -> float:
     """Return the median distance over distinct pairs of rows of X (n, d); raises DataError where it is 0.
 
     ``metric`` returns the distances (m, m) between the rows of an array (m, d) in float64; default: Euclidean, from
@@ -33,22 +35,23 @@ def median_distance(X: np.ndarray, metric: Metric | None = None) -> float:
     return median
 
 
-def mean_square(X: np.ndarray) -> float:
+def mean_square(X: np.ndarray | Rows) -> float:
     """Return the mean squared length of the rows of X (n, d); raises DataError where it is 0."""
-    total = float(np.einsum("ij,ij->", X, X, dtype=np.float64)) / max(1, len(X))
+    blocks = [X] if isinstance(X, np.ndarray) else (block for _, block in X.blocks())
+    total = sum(float(np.einsum("ij,ij->", rows, rows, dtype=np.float64)) for rows in blocks) / max(1, len(X))
     if not total > 0:
         raise DataError(f"the mean squared length of {len(X)} rows is {total:g}; give the parameters as numbers")
     return total
 
 
-def spread_rows(X: np.ndarray, most: int = ROWS) -> np.ndarray:
+def spread_rows(X: np.ndarray | Rows, most: int = ROWS) -> np.ndarray:
     """Return at most ``most`` rows of X (n, ...), evenly spread along a fixed direction, whatever the order of rows."""
     if len(X) <= most:
-        return X
-    flat = X.reshape(len(X), -1)
-    places = flat @ np.random.default_rng(0).standard_normal(flat.shape[1]).astype(flat.dtype)
+        return rowwise(X, np.asarray)
+    direction = np.random.default_rng(0).standard_normal(math.prod(X.shape[1:])).astype(X.dtype)
+    places = rowwise(X, lambda rows: np.asarray(rows.reshape(len(rows), -1) @ direction))
     ranks = np.linspace(0, len(X) - 1, most).round().astype(np.int64)
-    return np.asarray(X[np.argsort(places, kind="stable")[ranks]])
+    return np.asarray(taken(X, np.argsort(places, kind="stable")[ranks]))
 
 
 def _euclidean(X: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import View
+from zslplat.data.rows import Rows, View
 from zslplat.errors import MethodError, PluginError, UnknownNameError, UsageError
 from zslplat.figures import Figure
 from zslplat.registry import known_as, registry
@@ -29,6 +29,9 @@ else:
     from sklearn.base import BaseEstimator
 
 Arrays = dict[str, np.ndarray]
+
+# What a method that takes blocks is given as features (``Method.takes_blocks``).
+Features = np.ndarray | Rows
 
 # What a fit learned, by attribute: arrays, and what JSON holds (numbers, texts, booleans, None, lists of them).
 State = dict[str, Any]

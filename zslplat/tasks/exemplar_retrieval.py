@@ -15,6 +15,7 @@ Where the test is repeated on several draws of the classes, the arrays of draw r
 from __future__ import annotations
 
 import copy
+import json
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,11 +23,12 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
-from zslplat.methods.exemplars.frozen_steps import freeze
 from zslplat.methods.protocols import ExemplarProtocol
 from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.ranking import Answers, Ranking, rank_all
@@ -41,6 +43,7 @@ from zslplat.tasks.splits import class_folds, fold_rows, split_rows
 
 CALLS = ExemplarProtocol()
 
+FROZEN = "frozen/features/"
 SCORES = "similarity"
 
 
@@ -238,12 +241,11 @@ class ExemplarRetrieval(Task):
             found.append(np.mean([expected[int(c)] for c in y[queries]]))
         return float(np.mean(found))
 
-    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[str]]) -> Arrays:
-        """Return the preprocessing of the features as stand-in rows, so that the index can treat new rows."""
-        if inputs["X"].ndim != 2:
-            return {}
-        frozen = freeze(steps["features"], inputs["X"])
-        return prefixed("frozen/features/", frozen)
+    def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[Any]]) -> Arrays:
+        """Return the preprocessing of the features, so that the index can treat new rows."""
+        spec = Preprocessing(tuple(steps["features"]), views=tuple(steps.get("views", ())))
+        frozen = FrozenFeatures.fitted(spec, inputs["X"])
+        return prefixed(FROZEN, {**frozen.arrays(), "facts": np.array(json.dumps(frozen.facts()))})
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
         """Return the galleries' rows and classes, which of them are queries, and in which draw."""
@@ -262,18 +264,20 @@ class ExemplarRetrieval(Task):
         Of several draws it is the gallery of the first.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
-        new rows, as :func:`zslplat.methods.exemplars.frozen_steps.freeze` returns it.
+        new rows: the arrays of :class:`~zslplat.data.frozen.FrozenFeatures`, and its facts as JSON.
         """
         from zslplat.methods.exemplars.index import write_index
 
         truth, names = problem.truth, problem.meta["classes"]
+        kept = selected(FROZEN, problem.inputs) or {}
+        facts = json.loads(str(kept.pop("facts"))) if kept else []
         write_index(
             folder / "index",
             method,
             problem.inputs["gallery"],
             rows=np.asarray(truth["row"]),
             labels=[names[c] for c in truth["y"]],
-            steps=selected("frozen/features/", problem.inputs),
+            steps=FrozenFeatures.thawed(facts, kept),
         )
 
     def _sides(self, dataset: Dataset) -> list[tuple[np.ndarray, np.ndarray]]:

@@ -11,6 +11,7 @@ from zslplat.kernels.base import Kernel
 from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
+from zslplat.testing.blocks import BLOCK_CHECKS
 from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
@@ -54,6 +55,7 @@ def method_checks(method: Method) -> tuple[Check, ...]:
     declared: tuple[Check, ...] = (objective_never_rises,) if "monotone" in method.tags else ()
     declared += (learned_matrices_are_stationary,) if "stationary" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
+    declared += BLOCK_CHECKS if method.takes_blocks else ()
     return COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
 
 

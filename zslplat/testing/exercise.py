@@ -27,9 +27,10 @@ QUERIES = 20
 
 
 class Exercise:
-    """The inputs of one kind of method, and its calls."""
+    """The inputs of one kind of method, and its calls; ``features`` names the inputs that may come in blocks."""
 
     kind: ClassVar[str]
+    features: ClassVar[tuple[str, ...]] = ("X", "X_pool")
 
     @property
     def protocol(self) -> Protocol:
@@ -90,6 +91,7 @@ class ExemplarExercise(Exercise):
     """Fit a pool of negatives, encode rows, compare the first of them with all."""
 
     kind = "exemplar"
+    features = ("X", "gallery")
 
     def named(self, problem: ClassProblem) -> Arrays:
         """Return the negatives X, the rows to encode and which of them are compared with all."""

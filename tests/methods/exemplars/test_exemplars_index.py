@@ -5,12 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.preprocessing import STEPS, apply_steps
+from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.preprocessing import STEPS, Preprocessing, apply_steps
+from zslplat.data.rows import Rows
 from zslplat.errors import StoreError, UsageError
 from zslplat.methods.exemplars import base, index
 from zslplat.methods.exemplars.cosine import Cosine
 from zslplat.methods.exemplars.exemplar_svm import ExemplarSVM
-from zslplat.methods.exemplars.frozen_steps import apply_frozen, freeze
 from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
@@ -51,7 +52,7 @@ def test_queries_are_preprocessed_like_the_gallery(steps, data, tmp_path):
     negatives, gallery, queries = data
     prepared, prepared_gallery, prepared_queries = apply_steps(steps, negatives, gallery, queries)
     method = SLEM(lam=0.1).fit(prepared)
-    frozen = freeze(steps, negatives)
+    frozen = FrozenFeatures.fitted(Preprocessing(features=steps), negatives)
     opened = ExemplarIndex.write(tmp_path / "index", method, prepared_gallery, steps=frozen)
     expected = method.similarity(method.encode(prepared_queries), method.encode(prepared_gallery)).max(axis=1)
     assert np.allclose(opened.query(queries, top=1).scores[:, 0], expected, rtol=1e-12)
@@ -61,7 +62,8 @@ def test_queries_are_preprocessed_like_the_gallery(steps, data, tmp_path):
 def test_every_step_can_be_frozen(step, data):
     negatives, _, queries = data
     negatives, queries = (np.abs(m) if step == "hellinger" else m for m in (negatives, queries))
-    frozen = apply_frozen(freeze((step,), negatives), queries)
+    kept = FrozenFeatures.fitted(Preprocessing(features=(step,)), negatives)
+    frozen = FrozenFeatures.thawed(json.loads(json.dumps(kept.facts())), kept.arrays()).apply(queries)
     assert np.allclose(frozen, apply_steps((step,), negatives, queries)[1], rtol=1e-12, atol=1e-13)
 
 
@@ -89,10 +91,12 @@ def test_broken_or_wrong_indices_are_one_clear_line(data, tmp_path):
     negatives, gallery, queries = data
     method = SLEM().fit(negatives)
     folder = tmp_path / "index"
-    opened = ExemplarIndex.write(folder, method, gallery, steps=freeze(("l2",), negatives))
+    opened = ExemplarIndex.write(
+        folder, method, gallery, steps=FrozenFeatures.fitted(Preprocessing(features=("l2",)), negatives)
+    )
     with pytest.raises(UsageError, match="exists"):
         ExemplarIndex.write(folder, method, gallery)
-    with pytest.raises(UsageError, match=r"\(n, 6\), the width of the index"):
+    with pytest.raises(UsageError, match=r"\(n, 6\), the width of the rows learned from"):
         opened.query(queries[:, :4])
     with pytest.raises(UsageError, match="top=0"):
         opened.query(queries, top=0)
@@ -102,8 +106,8 @@ def test_broken_or_wrong_indices_are_one_clear_line(data, tmp_path):
     with pytest.raises(StoreError, match=r"vectors\.npy is missing"):
         ExemplarIndex.load(folder)
     meta = json.loads((folder / "index.json").read_text())
-    (folder / "index.json").write_text(json.dumps({**meta, "format": 2}))
-    with pytest.raises(StoreError, match="reads format 1"):
+    (folder / "index.json").write_text(json.dumps({**meta, "format": 3}))
+    with pytest.raises(StoreError, match="reads formats 1 to 2"):
         ExemplarIndex.load(folder)
 
 
@@ -134,3 +138,35 @@ def test_encodings_can_be_cut_unless_they_are_grouped(data):
     with pytest.raises(UsageError, match="encode the part"):
         method.encode(gallery, group=np.arange(40) // 2).take(slice(0, 2))
     assert base.Encoding(np.zeros((0, 2)), group=np.zeros(0, dtype=int)).exemplars == 0
+
+
+@pytest.mark.parametrize("steps", [("center", "l2"), ("standardise",), ("lift", "split", "l1")], ids=str)
+def test_an_index_of_the_first_format_still_answers(steps, data, tmp_path):
+    negatives, gallery, queries = data
+    method = SLEM().fit(apply_steps(steps, negatives)[0])
+    kept = FrozenFeatures.fitted(Preprocessing(features=steps), negatives)
+    opened = ExemplarIndex.write(tmp_path / "index", method, kept.apply(gallery), steps=kept)
+    expected = opened.query(queries, top=3)
+    # That format kept rows from which each step learns what it had learned: here all rows that came to it.
+    meta = json.loads((tmp_path / "index" / "index.json").read_text())
+    for number, step in enumerate(steps):
+        np.save(tmp_path / "index" / "steps" / f"{number:02d}.npy", negatives)
+        negatives = apply_steps((step,), negatives)[0]
+    (tmp_path / "index" / "index.json").write_text(json.dumps({**meta, "format": 1, "steps": list(steps)}))
+    hits = ExemplarIndex.load(tmp_path / "index").query(queries, top=3)
+    assert np.array_equal(hits.rows, expected.rows)
+    assert np.allclose(hits.scores, expected.scores)
+
+
+def test_the_steps_of_views_are_kept_with_the_index(data, tmp_path):
+    negatives, gallery, queries = data
+    rows = Rows.of({"left": negatives[:, :2], "right": negatives[:, 2:]})
+    spec = Preprocessing(features=("center",)).overridden("right:standardise,l2", None)
+    kept = FrozenFeatures.fitted(spec, rows)
+    method = SLEM().fit(kept.apply(negatives))
+    opened = ExemplarIndex.write(tmp_path / "index", method, kept.apply(gallery), steps=kept)
+    left = apply_steps(("center",), negatives[:, :2], queries[:, :2])[1]
+    right = apply_steps(("standardise", "l2"), negatives[:, 2:], queries[:, 2:])[1]
+    prepared = method.encode(np.hstack([left, right]))
+    expected = method.similarity(prepared, method.encode(kept.apply(gallery))).max(axis=1)
+    assert np.allclose(opened.query(queries, top=1).scores[:, 0], expected)

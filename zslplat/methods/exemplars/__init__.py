@@ -11,5 +11,5 @@ Rezende et al., "Kernel Square-Loss Exemplar Machines for Image Retrieval":
 | mean and covariance of the negatives | ``moments`` |
 | what both kinds of machines share: scores, decision values | ``square_loss`` |
 
-Competitors: ``cosine``, ``whitening``, ``exemplar_svm``. A gallery on disk: ``index``, ``frozen_steps``.
+Competitors: ``cosine``, ``whitening``, ``exemplar_svm``. A gallery on disk: ``index``.
 """

@@ -9,12 +9,13 @@ from typing import Any, Self
 
 import numpy as np
 
+from zslplat.data.rows import Rows, Where, blocks_of
 from zslplat.errors import DataError, UsageError
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Features, Method
 from zslplat.space import Space
 
 BLOCK_ROWS = 2048
-Rows = np.ndarray | Iterable[np.ndarray]
+Negatives = Features | Iterable[np.ndarray]
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class ExemplarMethod(Method):
 
     kind = "exemplar"
 
-    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+    def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return what :meth:`fit` needs of the negatives and no searched parameter changes; ``self`` holds the rest."""
         return {}
 
@@ -78,8 +79,10 @@ class ExemplarMethod(Method):
         return {}
 
     @abstractmethod
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Self:
         """Fit on negatives (n, d): an array, a memory-mapped one, or blocks of rows that can be iterated twice.
+
+        Methods that take blocks are given :class:`~zslplat.data.rows.Rows`, too.
 
         Without ``statistics`` the method prepares for itself, with the same result.
         """
@@ -93,16 +96,25 @@ class ExemplarMethod(Method):
         """Return the similarity of every exemplar of A with every exemplar of B, (n_a, n_b) in float64."""
 
 
-def row_blocks(rows: Rows, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
-    """Yield float64 blocks of at most ``size`` rows of an array, of a memory-mapped array or of an iterable of blocks.
+def row_blocks(rows: Negatives, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
+    """Yield float64 blocks of at most ``size`` rows of an array, a memory-mapped one, stored rows or several blocks.
 
     Raises :class:`UsageError` for a generator, which cannot be read again, and :class:`DataError` for NaN, infinity
     or no row at all.
     """
     if isinstance(rows, Iterator):
         raise UsageError("negatives given as a generator can be read once only; pass an array or a list of blocks")
+    if isinstance(rows, Rows):
+        if not len(rows):
+            raise DataError("expected at least one row, got none")
+        for where, part in rows.blocks():
+            require_finite(part, where)
+            for start in range(0, len(part), size):
+                yield np.asarray(part[start : start + size], dtype=np.float64)
+        return
     seen = 0
-    for part in [rows] if isinstance(rows, np.ndarray) else rows:
+    parts: Iterable[np.ndarray] = [rows] if isinstance(rows, np.ndarray) else rows
+    for part in parts:
         for start in range(0, len(part), size):
             block = np.asarray(part[start : start + size], dtype=np.float64)
             require_finite(block, seen)
@@ -112,31 +124,57 @@ def row_blocks(rows: Rows, size: int = BLOCK_ROWS) -> Iterator[np.ndarray]:
         raise DataError("expected at least one row, got none")
 
 
-def count_rows(rows: Rows) -> int:
-    """Return the number of rows of an array or of an iterable of blocks, without reading values."""
-    if isinstance(rows, np.ndarray):
+def count_rows(rows: Negatives) -> int:
+    """Return the number of rows of an array, of stored rows or of an iterable of blocks, without reading values."""
+    if isinstance(rows, np.ndarray | Rows):
         return len(rows)
     if isinstance(rows, Iterator):
         raise UsageError("negatives given as a generator can be read once only; pass an array or a list of blocks")
-    return sum(len(part) for part in rows)
+    parts: Iterable[np.ndarray] = rows
+    return sum(len(part) for part in parts)
 
 
 def check_matrix(X: Any, columns: int | None = None) -> np.ndarray:
     """Return X as a float64 matrix; raises :class:`DataError` for other shapes, another width, NaN or infinity."""
     rows = np.asarray(X, dtype=np.float64)
-    if rows.ndim != 2 or (columns is not None and rows.shape[1] != columns):
-        wanted = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
-        raise DataError(f"expected rows of shape {wanted}; got {rows.shape}")
+    _require_width(rows.shape, columns)
     require_finite(rows)
     return rows
 
 
-def require_finite(X: np.ndarray, first: int = 0) -> None:
-    """Raise :class:`DataError` that names the row (counted from ``first``) where X (n, ...) is not finite."""
+def checked_blocks(X: Features, columns: int) -> Iterator[tuple[Where, np.ndarray]]:
+    """Yield (where, rows) of X (n, columns) in float64, see :func:`~zslplat.data.rows.blocks_of`.
+
+    Raises :class:`DataError` as :func:`check_matrix` does.
+    """
+    X = X if isinstance(X, Rows) else np.asarray(X)
+    _require_width(X.shape, columns)
+    for where, block in blocks_of(X):
+        rows = np.asarray(block, dtype=np.float64)
+        require_finite(rows, where)
+        yield where, rows
+
+
+def require_finite(X: np.ndarray, where: int | Where = 0) -> None:
+    """Raise :class:`DataError` that names the row where X (n, ...) is not finite.
+
+    ``where``: what the rows are called, the number of the first or :data:`~zslplat.data.rows.Where` they lie.
+    """
     # A finite sum takes one pass and no temporary; only where it is not does every entry have to be looked at.
     with np.errstate(invalid="ignore", over="ignore"):
         if np.isfinite(X.sum()):
             return
     finite = np.isfinite(X.reshape(len(X), -1)).all(axis=1)
     if not finite.all():
-        raise DataError(f"row {first + int(np.argmin(finite))} holds NaN or infinity; clean the rows first")
+        bad = int(np.argmin(finite))
+        if isinstance(where, np.ndarray):
+            row = int(where[bad])
+        else:
+            row = bad + (where if isinstance(where, int) else int(where.start))
+        raise DataError(f"row {row} holds NaN or infinity; clean the rows first")
+
+
+def _require_width(shape: tuple[int, ...], columns: int | None) -> None:
+    if len(shape) != 2 or (columns is not None and shape[1] != columns):
+        wanted = "(n, d)" if columns is None else f"(n, {columns}), the width of the negatives"
+        raise DataError(f"expected rows of shape {wanted}; got {shape}")

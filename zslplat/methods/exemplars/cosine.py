@@ -7,9 +7,10 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, row_blocks
+from zslplat.methods.base import Arrays, Features
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, row_blocks
 from zslplat.methods.unit_rows import unit_rows
-from zslplat.space import BOOLEAN, Parameter
+from zslplat.space import BOOLEAN, Parameter, Space
 
 
 class Cosine(ExemplarMethod):
@@ -21,25 +22,32 @@ class Cosine(ExemplarMethod):
     summary = "cosine between features: no learning"
     tags = ("baseline",)
     preprocessing = Preprocessing(features=("l2",))
+    takes_blocks = True
     parameters = {"center": Parameter("subtract the mean of the negatives first", BOOLEAN, default=False)}
     center: bool
 
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Cosine:
-        """Take the mean of the negatives (n, d) where it is wanted."""
-        self.check_parameters()
+    def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
+        """Return the mean of the negatives, whether it is subtracted or not."""
         blocks = row_blocks(negatives)
         first = check_matrix(next(blocks))
-        self.mean_ = np.zeros(first.shape[1])
-        if self.center:
-            count, total = len(first), first.sum(axis=0)
-            for block in blocks:
-                count, total = count + len(block), total + block.sum(axis=0)
-            self.mean_ = total / count
+        count, total = len(first), first.sum(axis=0)
+        for block in blocks:
+            count, total = count + len(block), total + block.sum(axis=0)
+        return {"mean": total / count}
+
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Cosine:
+        """Take the mean of the negatives (n, d) where it is wanted."""
+        self.check_parameters()
+        mean = np.asarray((statistics or self.prepare_fit(negatives, space={}))["mean"])
+        self.mean_ = mean if self.center else np.zeros_like(mean)
         return self
 
-    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Return unit rows (n, d)."""
-        return Encoding(unit_rows(check_matrix(X, len(self.mean_)) - self.mean_))
+        found = np.empty((len(X), len(self.mean_)))
+        for where, rows in checked_blocks(X, len(self.mean_)):
+            found[where] = unit_rows(rows - self.mean_)
+        return Encoding(found)
 
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
         """Return inner products (n_a, n_b) of unit rows."""

@@ -15,8 +15,8 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.svm import LinearSVC
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Rows, check_matrix, count_rows
+from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.exemplars.base import Encoding, ExemplarMethod, Negatives, check_matrix, checked_blocks, count_rows
 from zslplat.methods.exemplars.landmarks import gather
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real
@@ -37,6 +37,7 @@ class ExemplarSVM(ExemplarMethod):
     preprocessing = Preprocessing(features=("l2",))
     tolerance = 1e-2
     tolerance_reason = "the solver stops at its own tolerance and visits rows in a drawn order"
+    takes_blocks = True
     parameters = {
         "C": Parameter("penalty of margin violations", POSITIVE, Real(1e-2, 1e2, log=True), default=1.0),
         "positive_weight": Parameter(
@@ -56,7 +57,7 @@ class ExemplarSVM(ExemplarMethod):
     iterations: int
     seed: int
 
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> ExemplarSVM:
         """Keep the negatives (n, d), or as many of them as are wanted."""
         self.check_parameters()
         count = count_rows(negatives)
@@ -66,14 +67,15 @@ class ExemplarSVM(ExemplarMethod):
         self.unit_ = float(np.sqrt(np.einsum("ij,ij->i", self.pool_, self.pool_).mean())) or 1.0
         return self
 
-    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Fit one machine per row of X (n, d) and return the unit weight vectors."""
-        X = check_matrix(X, self.pool_.shape[1])
-        rows = np.vstack([np.zeros((1, X.shape[1])), self.pool_ / self.unit_])
+        rows = np.vstack([np.zeros((1, self.pool_.shape[1])), self.pool_ / self.unit_])
         y = np.append(1, -np.ones(len(self.pool_), dtype=np.int64))
-        weights = np.empty_like(X)
+        weights = np.empty((len(X), self.pool_.shape[1]))
+        numbers = np.arange(len(X))
         unfinished = 0
-        for i, row in enumerate(X):
+        blocks = checked_blocks(X, self.pool_.shape[1])
+        for i, row in (pair for where, block in blocks for pair in zip(numbers[where], block, strict=True)):
             rows[0] = row / self.unit_
             solver = LinearSVC(
                 C=self.C,

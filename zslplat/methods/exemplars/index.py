@@ -4,7 +4,7 @@ The folder holds ``index.json`` and one ``.npy`` file per array, no pickle:
 
     state/<name>.npy       what the method learned
     gallery/<name>.npy     the encoding of the gallery, memory-mapped when it is searched
-    steps/<number>.npy     stand-in rows of the preprocessing, in its order
+    steps/<number>.npy     what the preprocessing learned
     rows.npy, labels.npy   what to call the rows of the gallery: data set rows, and class names where they are known
 
 Both writing and searching go through the gallery in blocks, so that memory does not grow with it.
@@ -24,12 +24,16 @@ from typing import Any
 import numpy as np
 
 from zslplat import registry
+from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.preprocessing import FrozenSteps, fit_steps
+from zslplat.data.rows import View
 from zslplat.errors import DataError, StoreError, UsageError
 from zslplat.methods.base import Arrays
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Encoding, ExemplarMethod
-from zslplat.methods.exemplars.frozen_steps import apply_frozen
 
-FORMAT = 1
+FORMAT = 2
+# In format 1 every step was one or two rows from which the step learned what it had learned from the training rows.
+_STAND_INS = 1
 
 
 @dataclass(frozen=True)
@@ -59,14 +63,14 @@ class ExemplarIndex:
     """A fitted method and the encoding of a gallery.
 
     ``rows`` (g,) names the rows, ``labels`` (g,) their classes where they are known; ``steps`` is the preprocessing of
-    new rows, as :func:`zslplat.methods.exemplars.frozen_steps.freeze` returns it.
+    new rows.
     """
 
     method: ExemplarMethod
     gallery: Encoding
     rows: np.ndarray
     labels: np.ndarray | None = None
-    steps: Mapping[str, np.ndarray] = field(default_factory=dict)
+    steps: FrozenFeatures = field(default_factory=FrozenFeatures)
 
     def query(self, X: np.ndarray, top: int = 10) -> Hits:
         """Return the ``top`` best rows of the gallery for each row of X (q, d), unprocessed as data sets hold them.
@@ -75,7 +79,7 @@ class ExemplarIndex:
         """
         if top < 1:
             raise UsageError(f"top={top} is out of range; expected 1 or more")
-        encoded = self.method.encode(apply_frozen(self.steps, np.asarray(X)))
+        encoded = self.method.encode(self.steps.apply(np.asarray(X)))
         best_scores = np.empty((len(encoded), 0))
         best = np.empty((len(encoded), 0), dtype=np.int64)
         for start in range(0, len(self.gallery), BLOCK_ROWS):
@@ -97,7 +101,7 @@ class ExemplarIndex:
         *,
         rows: np.ndarray | None = None,
         labels: Sequence[str] | None = None,
-        steps: Mapping[str, np.ndarray] | None = None,
+        steps: FrozenFeatures | None = None,
     ) -> ExemplarIndex:
         """Encode the gallery X (g, ...), preprocessed, with a fitted method, write the index and open it.
 
@@ -112,12 +116,14 @@ class ExemplarIndex:
         """Open an index; its gallery is memory-mapped. Raises StoreError where it is missing, broken or too new."""
         try:
             meta = json.loads((folder / "index.json").read_text())
-            if meta["format"] != FORMAT:
-                raise StoreError(f"{folder} has index format {meta['format']}; this version reads format {FORMAT}")
+            if meta["format"] not in (_STAND_INS, FORMAT):
+                raise StoreError(
+                    f"{folder} has index format {meta['format']}; this version reads formats {_STAND_INS} to {FORMAT}"
+                )
             method = registry.component("methods", meta["method"]).build(meta["parameters"])
             method.restore({name: np.load(folder / "state" / f"{name}.npy") for name in meta["state"]})
             gallery = {n: np.load(folder / "gallery" / f"{n}.npy", mmap_mode="r") for n in meta["gallery"]}
-            steps = {f"{i:02d}:{s}": np.load(folder / "steps" / f"{i:02d}.npy") for i, s in enumerate(meta["steps"])}
+            steps = _stand_in_steps(folder, meta["steps"]) if meta["format"] == _STAND_INS else _steps(folder, meta)
             rows = np.load(folder / "rows.npy")
             labels = np.load(folder / "labels.npy") if meta["labels"] else None
         except FileNotFoundError as error:
@@ -134,7 +140,7 @@ def write_index(
     *,
     rows: np.ndarray | None = None,
     labels: Sequence[str] | None = None,
-    steps: Mapping[str, np.ndarray] | None = None,
+    steps: FrozenFeatures | None = None,
 ) -> None:
     """Write an index as :meth:`ExemplarIndex.write` does, and do not open it: the method may be a stand-in."""
     if folder.exists():
@@ -148,17 +154,19 @@ def write_index(
     except OSError as error:
         raise StoreError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from error
     try:
-        numbered = {f"{i:02d}": array for i, (_, array) in enumerate(sorted((steps or {}).items()))}
+        steps = steps or FrozenFeatures()
+        learned = steps.arrays()
         meta = {
             "format": FORMAT,
             "method": name,
             "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
             "state": _save(temporary / "state", method.state()),
-            "steps": [key.partition(":")[2] for key in sorted(steps or {})],
+            "steps": steps.facts(),
+            "learned": list(learned),
             "gallery": _encode_into(temporary / "gallery", method, X),
             "labels": labels is not None,
         }
-        _save(temporary / "steps", numbered)
+        _save(temporary / "steps", {f"{i:02d}": array for i, array in enumerate(learned.values())})
         named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
         _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
         (temporary / "index.json").write_text(json.dumps(meta, indent=1))
@@ -167,6 +175,19 @@ def write_index(
         raise StoreError(f"cannot write {folder}: {error.strerror or error}; free space and try again") from error
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _steps(folder: Path, meta: Mapping[str, Any]) -> FrozenFeatures:
+    learned = {name: np.load(folder / "steps" / f"{i:02d}.npy") for i, name in enumerate(meta["learned"])}
+    return FrozenFeatures.thawed(meta["steps"], learned)
+
+
+def _stand_in_steps(folder: Path, names: Sequence[str]) -> FrozenFeatures:
+    stand_ins = [np.load(folder / "steps" / f"{i:02d}.npy") for i in range(len(names))]
+    if not stand_ins:
+        return FrozenFeatures()
+    done = [fit_steps((name,), rows).steps[0] for name, rows in zip(names, stand_ins, strict=True) if name != "none"]
+    return FrozenFeatures((View("", stand_ins[0].shape[1:]),), (FrozenSteps(tuple(done)),))
 
 
 def registered_name(method: ExemplarMethod) -> str:

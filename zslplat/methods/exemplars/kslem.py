@@ -15,7 +15,8 @@ are samples here; the closed forms, with their table of symbols, are in :mod:`zs
 | u^2     | squares       | (n,)     | k(x, x) - |v|^2, never negative                                                 |
 
 The negatives are read twice in blocks (for landmarks, then for mean and covariance of their coordinates), so that
-memory is bounded by the rank. Encoding a row costs r kernel values and one product with an (r, r) matrix.
+memory is bounded by the rank. Encoding a row costs r kernel values and one product with an (r, r) matrix. An encoding
+keeps the encoded rows themselves, in their precision, since similarity takes kernel values between them.
 """
 
 from __future__ import annotations
@@ -27,13 +28,14 @@ from typing import Any, Self
 import numpy as np
 from scipy.linalg import solve_triangular
 
+from zslplat.data.rows import Rows, rowwise
 from zslplat.errors import MethodError
 from zslplat.kernels import Kernel, parse_kernel
 from zslplat.kernels.base import require_psd
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import landmarks as landmark_rows
 from zslplat.methods.exemplars import moments
-from zslplat.methods.exemplars.base import BLOCK_ROWS, Rows, count_rows, require_finite, row_blocks
+from zslplat.methods.exemplars.base import BLOCK_ROWS, Negatives, count_rows, require_finite, row_blocks
 from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.space import ANY, Choice, Integer, Optional, Parameter, Range, Real, Space, Text, with_defaults
@@ -65,6 +67,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     summary = "square-loss exemplar machines in closed form, any kernel, full or low rank"
     tags = ("kernel", "closed form")
+    takes_blocks = True
     tolerance = 1e-4
     tolerance_reason = "pivots with nearly equal residuals may change places when rows are reordered"
     parameters = {
@@ -105,7 +108,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         """The ranges that tuning searches; kernels may be 32 median distances wide, where exemplars are often best."""
         return {name: _wide(dimension) for name, dimension in super().space.items()}
 
-    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+    def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return landmarks and the spectrum of the negatives; nothing where kernel or landmarks are searched.
 
         Where the rank is searched, landmarks are those of the largest rank, with the covariance in their coordinates.
@@ -116,9 +119,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             return self._pool(negatives, _largest(space["rank"]))
         return {} if searched else self._rotated(self._pool(negatives, self.rank))
 
-    def prepare_score(
-        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Return the coordinates of rows X (n, ...), those of the largest rank where the rank is searched."""
         if not statistics:
             return {}
@@ -127,9 +128,11 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         if "map" in statistics:
             return _coordinates(kernel, X, Z, np.asarray(statistics["map"]), np.asarray(statistics["offset"]))
         factor = np.asarray(statistics["factor"])
-        return {"projections": np.vstack([v for v, _ in _projections(kernel, [X], Z, factor)])}
+        return {
+            "projections": rowwise(X, lambda rows: np.vstack([v for v, _ in _projections(kernel, [rows], Z, factor)]))
+        }
 
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> KernelSLEM:
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> KernelSLEM:
         """Fit on negatives (n, ...): an array, a memory-mapped one, or a list of blocks."""
         self.check_parameters()
         pool: Mapping[str, np.ndarray] = statistics or self._pool(negatives, self.rank)
@@ -158,7 +161,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
 
     def encode(
         self,
-        X: np.ndarray,
+        X: Features,
         *,
         statistics: Mapping[str, np.ndarray] | None = None,
         member: np.ndarray | None = None,
@@ -181,7 +184,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
         self._rotation = None
         return self
 
-    def _pool(self, negatives: Rows, rank: int | None) -> Arrays:
+    def _pool(self, negatives: Negatives, rank: int | None) -> Arrays:
         """Return landmarks with mean and covariance of the negatives in their coordinates v (unrotated)."""
         count = count_rows(negatives)
         kernel = _resolved(self.parsed_kernel(), negatives, count)
@@ -230,12 +233,12 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             "left": np.array(max(0.0, 1 - traces[0, :r].sum() / traces[1, 0]) if traces[1, 0] > 0 else 0.0),
         }
 
-    def _coordinates(self, X: np.ndarray) -> Arrays:
+    def _coordinates(self, X: Features) -> Arrays:
         return _coordinates(self.kernel_, X, self.landmarks_, self.map_, self.offset_)
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Features) -> np.ndarray:
         # Kept as they come, so that an index of float32 rows stays float32; kernel values are float64 all the same.
-        return np.asarray(X)
+        return rowwise(X, np.asarray)
 
     def _outside(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.asarray(self.kernel_(np.asarray(A, dtype=np.float64), np.asarray(B, dtype=np.float64)))
@@ -257,11 +260,11 @@ def _largest(ranks: Any) -> int | None:
     return int(ranks.high)
 
 
-def _parts(rows: Rows) -> Iterable[np.ndarray]:
-    return [rows] if isinstance(rows, np.ndarray) else rows
+def _parts(rows: Negatives) -> Iterable[Features]:
+    return [rows] if isinstance(rows, np.ndarray | Rows) else rows
 
 
-def _resolved(kernel: Kernel, pool: Rows, count: int) -> Kernel:
+def _resolved(kernel: Kernel, pool: Negatives, count: int) -> Kernel:
     """Return the kernel with numbers from the pool for what is in units of the data."""
     if kernel.is_resolved:
         return kernel
@@ -270,7 +273,7 @@ def _resolved(kernel: Kernel, pool: Rows, count: int) -> Kernel:
 
 
 def _projections(
-    kernel: Kernel, parts: Iterable[np.ndarray], landmarks: np.ndarray, factor: np.ndarray
+    kernel: Kernel, parts: Iterable[Features], landmarks: np.ndarray, factor: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
     """Yield v = L^-1 k(Z, x) (b, r) and k(x, x) (b,) for blocks of rows."""
     size = max(1, min(BLOCK_ROWS, BLOCK_ELEMENTS // len(landmarks)))
@@ -288,9 +291,15 @@ def _traced(blocks: Iterable[tuple[np.ndarray, np.ndarray]], traces: np.ndarray)
         yield v
 
 
-def _coordinates(kernel: Kernel, X: np.ndarray, landmarks: np.ndarray, map_: np.ndarray, offset: np.ndarray) -> Arrays:
-    X = np.asarray(X)
+def _coordinates(kernel: Kernel, X: Features, landmarks: np.ndarray, map_: np.ndarray, offset: np.ndarray) -> Arrays:
     vectors, squares = np.empty((len(X), map_.shape[1])), np.empty(len(X))
+    if isinstance(X, Rows):
+        for where, block in X.blocks():
+            require_finite(block, where)
+            found = _coordinates(kernel, block, landmarks, map_, offset)
+            vectors[where], squares[where] = found["vectors"], found["squares"]
+        return {"vectors": vectors, "squares": squares}
+    X = np.asarray(X)
     for part, K in kernel.blocks(X, landmarks, rows=ENCODED_ROWS):
         require_finite(X[part], part.start)
         projected = np.matmul(K, map_, out=vectors[part])
@@ -300,5 +309,6 @@ def _coordinates(kernel: Kernel, X: np.ndarray, landmarks: np.ndarray, map_: np.
     return {"vectors": vectors, "squares": np.maximum(squares, 0.0)}
 
 
-def _left_over(kernel: Kernel, X: np.ndarray, projected: np.ndarray) -> np.ndarray:
-    return np.asarray(np.maximum(kernel.diag(np.asarray(X, dtype=np.float64)) - projected, 0.0))
+def _left_over(kernel: Kernel, X: Features, projected: np.ndarray) -> np.ndarray:
+    diagonal = rowwise(X, lambda rows: kernel.diag(np.asarray(rows, dtype=np.float64)))
+    return np.asarray(np.maximum(diagonal - projected, 0.0))

@@ -17,9 +17,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zslplat.data.rows import Rows
 from zslplat.errors import UsageError
 from zslplat.kernels import Kernel, incomplete_cholesky
-from zslplat.methods.exemplars.base import Rows, count_rows, row_blocks
+from zslplat.methods.exemplars.base import Negatives, count_rows, row_blocks
 
 # Whole blocks of this size, whatever the rank: the pivots of a smaller rank are the first pivots of a larger one.
 PIVOTS_AT_ONCE = 8
@@ -38,7 +39,7 @@ class Landmarks:
 
 
 def choose(
-    kernel: Kernel, pool: Rows, *, how: str, rank: int | None, residual: float, candidates: int, seed: int
+    kernel: Kernel, pool: Negatives, *, how: str, rank: int | None, residual: float, candidates: int, seed: int
 ) -> Landmarks:
     """Choose landmarks in a pool of n rows.
 
@@ -69,10 +70,11 @@ def choose(
     return Landmarks(np.asarray(found.landmarks, dtype=np.float64)[:rank], found.factor[:rank, :rank])
 
 
-def gather(pool: Rows, indices: np.ndarray, count: int) -> np.ndarray:
+def gather(pool: Negatives, indices: np.ndarray, count: int) -> np.ndarray:
     """Return the rows of a pool at ascending ``indices``, float64, reading it block by block."""
-    if isinstance(pool, np.ndarray):
-        return next(row_blocks(np.asarray(pool[indices]), max(1, len(indices))))
+    if isinstance(pool, np.ndarray | Rows):
+        rows = pool[indices] if isinstance(pool, np.ndarray) else np.asarray(pool.take(indices))
+        return next(row_blocks(np.asarray(rows), max(1, len(indices))))
     found, start = [], 0
     for part in row_blocks(pool):
         low, high = np.searchsorted(indices, [start, start + len(part)])

@@ -22,10 +22,11 @@ from collections.abc import Mapping
 
 import numpy as np
 
+from zslplat.data.rows import rowwise
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.exemplars import machine, moments
-from zslplat.methods.exemplars.base import BLOCK_ROWS, Encoding, Rows, check_matrix, count_rows, row_blocks
+from zslplat.methods.exemplars.base import Encoding, Negatives, checked_blocks, count_rows, row_blocks
 from zslplat.methods.exemplars.square_loss import PARAMETERS, SquareLossMethod
 from zslplat.space import Space
 
@@ -47,9 +48,10 @@ class SLEM(SquareLossMethod):
     tags = ("linear", "closed form")
     tolerance = 1e-7
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
+    takes_blocks = True
     parameters = PARAMETERS
 
-    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+    def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives; they serve every parameter."""
         count = count_rows(negatives)
         shape = next(row_blocks(negatives)).shape
@@ -65,15 +67,13 @@ class SLEM(SquareLossMethod):
             values, directions = moments.eigensystem(pool.covariance)
         return {"mean": mean, "values": values, "directions": directions, "count": np.array(count)}
 
-    def prepare_score(
-        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Return the coordinates of rows X (n, d) in the basis of the negatives."""
         if not statistics:
             return {}
         return _coordinates(X, statistics["mean"], statistics["directions"])
 
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> SLEM:
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> SLEM:
         """Fit on negatives (n, d): an array, a memory-mapped one, or a list of blocks."""
         self.check_parameters()
         if statistics is None:
@@ -103,27 +103,26 @@ class SLEM(SquareLossMethod):
         """Return mean, eigenvectors and eigenvalues of the negatives."""
         return {"mean": self.mean_, "directions": self.directions_, "values": self.values_}
 
-    def _coordinates(self, X: np.ndarray) -> Arrays:
+    def _coordinates(self, X: Features) -> Arrays:
         return _coordinates(X, self.mean_, self.directions_)
 
-    def _points(self, X: np.ndarray) -> np.ndarray:
-        return np.asarray(np.asarray(X, dtype=np.float64) - self.mean_)
+    def _points(self, X: Features) -> np.ndarray:
+        return rowwise(X, lambda rows: np.asarray(np.asarray(rows, dtype=np.float64) - self.mean_))
 
     def _outside(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
         return np.asarray(A @ B.T)
 
 
-def _coordinates(X: np.ndarray, mean: np.ndarray, directions: np.ndarray) -> Arrays:
-    X = check_matrix(X, len(mean))
+def _coordinates(X: Features, mean: np.ndarray, directions: np.ndarray) -> Arrays:
     vectors = np.empty((len(X), directions.shape[1]))
     complete = directions.shape[1] == len(mean)
     squares = np.zeros(len(X))
     offset = mean @ directions
-    for start in range(0, len(X), BLOCK_ROWS):
-        part = slice(start, start + BLOCK_ROWS)
-        t = np.matmul(X[part], directions, out=vectors[part])
+    for where, rows in checked_blocks(X, len(mean)):
+        t = rows @ directions
         t -= offset
+        vectors[where] = t
         if not complete:
-            centred = X[part] - mean
-            squares[part] = np.einsum("ij,ij->i", centred, centred) - np.einsum("ij,ij->i", t, t)
+            centred = rows - mean
+            squares[where] = np.einsum("ij,ij->i", centred, centred) - np.einsum("ij,ij->i", t, t)
     return {"vectors": vectors} if complete else {"vectors": vectors, "squares": np.maximum(squares, 0.0)}

@@ -10,7 +10,7 @@ import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import UsageError
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars import machine
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
 from zslplat.methods.exemplars.moments import Spectrum
@@ -54,11 +54,11 @@ class SquareLossMethod(ExemplarMethod):
     count_: int
 
     @abstractmethod
-    def _coordinates(self, X: np.ndarray) -> Arrays:
+    def _coordinates(self, X: Features) -> Arrays:
         """Return ``vectors`` (n, r), and ``squares`` (n,) where rows have a part outside the span."""
 
     @abstractmethod
-    def _points(self, X: np.ndarray) -> np.ndarray:
+    def _points(self, X: Features) -> np.ndarray:
         """Return the rows as :meth:`_outside` takes them."""
 
     @abstractmethod
@@ -67,7 +67,7 @@ class SquareLossMethod(ExemplarMethod):
 
     def encode(
         self,
-        X: np.ndarray,
+        X: Features,
         *,
         statistics: Mapping[str, np.ndarray] | None = None,
         member: np.ndarray | None = None,

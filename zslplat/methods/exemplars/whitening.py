@@ -21,14 +21,13 @@ import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.errors import MethodError
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.exemplars import moments
 from zslplat.methods.exemplars.base import (
-    BLOCK_ROWS,
     Encoding,
     ExemplarMethod,
-    Rows,
-    check_matrix,
+    Negatives,
+    checked_blocks,
     row_blocks,
 )
 from zslplat.methods.unit_rows import unit_rows
@@ -48,6 +47,7 @@ class Whitening(ExemplarMethod):
     preprocessing = Preprocessing(features=("l2",))
     tolerance = 1e-6
     tolerance_reason = "small eigenvalues of the covariance move with the order of summation"
+    takes_blocks = True
     parameters = {
         "form": Parameter(
             "whiten (power 1/2) or lda (power 1)",
@@ -62,22 +62,19 @@ class Whitening(ExemplarMethod):
     shrinkage: float
     components: int | None
 
-    def prepare_fit(self, negatives: Rows, *, space: Space) -> Arrays:
+    def prepare_fit(self, negatives: Negatives, *, space: Space) -> Arrays:
         """Return mean and eigensystem of the negatives."""
         pool = moments.accumulate(row_blocks(negatives))
         values, directions = moments.eigensystem(pool.covariance)
         return {"mean": pool.mean, "values": values, "directions": directions}
 
-    def prepare_score(
-        self, X: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
-    ) -> Arrays:
+    def prepare_score(self, X: Features, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None) -> Arrays:
         """Return the rows X (n, d) in the basis of the eigenvectors."""
         if not statistics:
             return {}
-        X = check_matrix(X, len(statistics["mean"]))
-        return {"rotated": (X - statistics["mean"]) @ statistics["directions"]}
+        return {"rotated": _mapped(X, np.asarray(statistics["mean"]), np.asarray(statistics["directions"]))}
 
-    def fit(self, negatives: Rows, *, statistics: Mapping[str, np.ndarray] | None = None) -> Whitening:
+    def fit(self, negatives: Negatives, *, statistics: Mapping[str, np.ndarray] | None = None) -> Whitening:
         """Fit on negatives (n, d); raises :class:`MethodError` where an eigenvalue that is divided by is 0."""
         self.check_parameters()
         found = self.prepare_fit(negatives, space={}) if statistics is None else statistics
@@ -94,13 +91,11 @@ class Whitening(ExemplarMethod):
         self.map_ = np.asarray(found["directions"])[:, : len(kept)] * self.scale_
         return self
 
-    def encode(self, X: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
+    def encode(self, X: Features, *, statistics: Mapping[str, np.ndarray] | None = None) -> Encoding:
         """Return unit rows (n, r)."""
         if statistics:
             return Encoding(unit_rows(np.asarray(statistics["rotated"])[:, : len(self.scale_)] * self.scale_))
-        X = check_matrix(X, len(self.mean_))
-        blocks = [(X[i : i + BLOCK_ROWS] - self.mean_) @ self.map_ for i in range(0, len(X), BLOCK_ROWS)]
-        return Encoding(unit_rows(np.vstack(blocks) if blocks else np.empty((0, len(self.scale_)))))
+        return Encoding(unit_rows(_mapped(X, self.mean_, self.map_)))
 
     def similarity(self, A: Encoding, B: Encoding) -> np.ndarray:
         """Return inner products (n_a, n_b) of unit rows."""
@@ -109,3 +104,10 @@ class Whitening(ExemplarMethod):
     def matrices(self) -> Arrays:
         """Return mean and map."""
         return {"mean": self.mean_, "map": self.map_}
+
+
+def _mapped(X: Features, mean: np.ndarray, map_: np.ndarray) -> np.ndarray:
+    found = np.empty((len(X), map_.shape[1]))
+    for where, rows in checked_blocks(X, len(mean)):
+        found[where] = (rows - mean) @ map_
+    return found

@@ -9,8 +9,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Features, Method
 from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.registry import known_as
 from zslplat.space import Choice, Integer, Optional, Parameter, Space
@@ -89,9 +90,55 @@ class FeatureSelector(Method):
         return self
 
 
-def check_selection_inputs(X: np.ndarray, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None) -> None:
-    """Raise :class:`DataError` where shapes do not fit, values are not finite, or a class has no row."""
-    check_fit_inputs(X, y, S)
+class SampleSelector(FeatureSelector):
+    """A selector that works on at most ``rows`` rows, drawn evenly from the classes with ``seed``.
+
+    The drawn rows are prepared, so that a trial reads no others.
+    """
+
+    takes_blocks = True
+    rows: int | None
+    seed: int
+
+    def prepare_fit(
+        self,
+        X: Features,
+        y: np.ndarray,
+        S: np.ndarray,
+        *,
+        row_signatures: np.ndarray | None = None,
+        space: Space,
+    ) -> Arrays:
+        """Return the drawn rows; nothing where their number is open, or all are taken."""
+        check_selection_inputs(X, y, S, row_signatures)
+        if self.rows is None or {"rows", "seed"} & set(space):
+            return {}
+        return {"drawn_rows": np.asarray(taken(X, drawn_rows(y, self.rows, self.seed)))}
+
+    def _drawn(
+        self,
+        X: Features,
+        y: np.ndarray,
+        S: np.ndarray,
+        row_signatures: np.ndarray | None,
+        statistics: Mapping[str, np.ndarray] | None,
+    ) -> tuple[np.ndarray, np.ndarray]:
+        """Return which rows are drawn (m,) and those rows (m, d), after :func:`check_selection_inputs`."""
+        drawn = drawn_rows(y, self.rows, self.seed)
+        if statistics and "drawn_rows" in statistics:
+            return drawn, np.asarray(statistics["drawn_rows"])
+        check_selection_inputs(X, y, S, row_signatures)
+        return drawn, np.asarray(taken(X, drawn))
+
+
+def check_selection_inputs(
+    X: Features, y: np.ndarray, S: np.ndarray, row_signatures: np.ndarray | None, *, read: bool = True
+) -> None:
+    """Raise :class:`DataError` where shapes do not fit, values are not finite, or a class has no row.
+
+    X is read once for this, unless ``read`` is False: then whoever reads it next looks for NaN and infinity.
+    """
+    check_fit_inputs(X, y, S, read=read)
     if row_signatures is not None and (row_signatures.ndim != 2 or len(row_signatures) != len(X)):
         raise DataError(f"expected one signature per row, ({len(X)}, a); got shape {row_signatures.shape}")
     if row_signatures is not None and not np.isfinite(row_signatures).all():

@@ -25,15 +25,13 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy import linalg
 
-from zslplat.methods.base import Diagnostics
+from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     ROWS,
     SEED,
     SEED_DRAWS_ROWS,
-    FeatureSelector,
-    check_selection_inputs,
-    drawn_rows,
+    SampleSelector,
 )
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Optional, Parameter, Real
 
@@ -108,7 +106,7 @@ def row_sparse_regression(
     return W, objective
 
 
-class FSASL(FeatureSelector):
+class FSASL(SampleSelector):
     """Unsupervised feature selection with adaptive structure learning (Du, Shen, 2015).
 
     ``global_weight`` and ``local_weight`` weigh the two structures, ``sparsity`` the row-sparse norm (relative to the
@@ -158,7 +156,7 @@ class FSASL(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -166,8 +164,7 @@ class FSASL(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score the features by the rows of W; labels serve to draw rows evenly and to set the number of clusters."""
-        check_selection_inputs(X, y, S, row_signatures)
-        Z = X[drawn_rows(y, self.rows, self.seed)].astype(np.float64)
+        Z = self._drawn(X, y, S, row_signatures, statistics)[1].astype(np.float64)
         clusters = min(self.clusters or len(S), len(Z) - 1)
         projected, W = Z, np.zeros((Z.shape[1], clusters))
         objectives: list[float] = []

@@ -36,16 +36,14 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.errors import OutcomeWarning
-from zslplat.methods.base import Diagnostics
+from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.selection.base import (
     FEATURES,
     ROWS,
     SEED,
     SEED_DRAWS_ROWS,
     TARGET,
-    FeatureSelector,
-    check_selection_inputs,
-    drawn_rows,
+    SampleSelector,
     relative_pull,
     row_targets,
     with_pull,
@@ -178,7 +176,7 @@ def _shrunk_rows(matrix: np.ndarray, by: float) -> np.ndarray:
     return np.asarray(matrix * (np.maximum(lengths - by, 0) / np.maximum(lengths, 1e-300)))
 
 
-class L20ALM(FeatureSelector):
+class L20ALM(SampleSelector):
     """Exactly ``k`` features under an l2,1 loss (Cai, Nie, Huang, 2013); by default as many as are taken.
 
     Not convex: the features depend on ``penalty`` (relative to the mean length of the centred targets) and ``growth``;
@@ -215,7 +213,7 @@ class L20ALM(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -223,10 +221,9 @@ class L20ALM(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score the features by their rows of V."""
-        check_selection_inputs(X, y, S, row_signatures)
-        drawn = drawn_rows(y, self.rows, self.seed)
+        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
         found = solve_l20alm(
-            X[drawn].astype(np.float64),
+            Z.astype(np.float64),
             row_targets(self.target, S, y, row_signatures, drawn),
             self.features_taken if self.k is None else self.k,
             penalty=self.penalty,

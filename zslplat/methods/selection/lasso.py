@@ -23,7 +23,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.coding.sparse_codes import sparse_codes
 from zslplat.methods.selection.base import (
     TARGET,
@@ -65,6 +65,7 @@ class LassoLabels(FeatureSelector):
     summary = "LASSO on one-hot class labels"
     citation = "Tibshirani: Regression Shrinkage and Selection via the Lasso. JRSS B 1996"
     tags: ClassVar[tuple[str, ...]] = ("baseline", "supervised", "linear")
+    takes_blocks = True
     tolerance: ClassVar[float] = 1e-4
     tolerance_reason: ClassVar[str] = (
         "float32 rows are multiplied in single precision, and their order rounds otherwise"
@@ -87,7 +88,7 @@ class LassoLabels(FeatureSelector):
 
     def prepare_fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -95,7 +96,7 @@ class LassoLabels(FeatureSelector):
         space: Space,
     ) -> Arrays:
         """Return the centred products G and q."""
-        check_selection_inputs(X, y, S, row_signatures)
+        check_selection_inputs(X, y, S, row_signatures, read=False)
         if self.target == "labels":
             row_signatures = None
         statistics = regression_statistics(X, y, len(S), row_signatures)
@@ -106,7 +107,7 @@ class LassoLabels(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,

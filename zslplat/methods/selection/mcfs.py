@@ -22,14 +22,12 @@ from scipy.sparse.linalg import eigsh
 from sklearn.linear_model import lars_path_gram
 from sklearn.neighbors import kneighbors_graph
 
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.selection.base import (
     ROWS,
     SEED,
     SEED_DRAWS_ROWS,
-    FeatureSelector,
-    check_selection_inputs,
-    drawn_rows,
+    SampleSelector,
     relative_pull,
     with_pull,
 )
@@ -61,7 +59,7 @@ def spectral_embedding(W: sparse.csr_array, dimensions: int) -> np.ndarray:
     return np.asarray(Y / np.linalg.norm(Y, axis=0))
 
 
-class MCFS(FeatureSelector):
+class MCFS(SampleSelector):
     """Multi-cluster feature selection (Cai, Zhang, He, 2010), without labels.
 
     ``neighbours`` and ``heat`` make the graph; ``clusters`` is the number of eigenvectors (none: the number of seen
@@ -98,24 +96,28 @@ class MCFS(FeatureSelector):
 
     def prepare_fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
         row_signatures: np.ndarray | None = None,
         space: Space,
     ) -> Arrays:
-        """Return the Gram matrix of the features and, where the graph is not searched, its products with Y."""
-        check_selection_inputs(X, y, S, row_signatures)
-        Z = X[drawn_rows(y, self.rows, self.seed)].astype(np.float64)
+        """Return the Gram matrix of the features, and its products with Y, or where the graph is searched the rows."""
+        if {"rows", "seed"} & set(space):
+            return {}
+        drawn = self._drawn(X, y, S, row_signatures, None)[1]
+        Z = drawn.astype(np.float64)
         arrays = {"gram": Z.T @ Z}
         if not {"neighbours", "heat", "clusters"} & set(space):
             arrays["products"] = self._products(Z, len(S))
+        elif self.rows is not None:
+            arrays["drawn_rows"] = drawn
         return arrays
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -123,12 +125,12 @@ class MCFS(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score the features; labels serve to draw rows evenly, and to set the number of clusters."""
-        if statistics is None:
+        if not statistics:
             statistics = self.prepare_fit(X, y, S, row_signatures=row_signatures, space={})
         if "products" in statistics:
             products = np.asarray(statistics["products"])
         else:
-            products = self._products(X[drawn_rows(y, self.rows, self.seed)].astype(np.float64), len(S))
+            products = self._products(self._drawn(X, y, S, row_signatures, statistics)[1].astype(np.float64), len(S))
         gram = np.array(statistics["gram"])
         rows = len(y) if self.rows is None else min(self.rows, len(y))
         weights = np.column_stack([self._regression(gram, column, rows) for column in products.T])

@@ -8,11 +8,12 @@ from typing import ClassVar, Self
 import numpy as np
 from sklearn.feature_selection import mutual_info_classif
 
-from zslplat.methods.selection.base import ROWS, SEED, FeatureSelector, check_selection_inputs, drawn_rows
+from zslplat.methods.base import Features
+from zslplat.methods.selection.base import ROWS, SEED, SampleSelector
 from zslplat.space import Integer, Parameter
 
 
-class MutualInformation(FeatureSelector):
+class MutualInformation(SampleSelector):
     """Rank the features by ``sklearn.feature_selection.mutual_info_classif`` with the class label.
 
     At most ``rows`` rows are used, drawn evenly from the classes: the estimate searches neighbours feature by
@@ -38,7 +39,7 @@ class MutualInformation(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -46,11 +47,10 @@ class MutualInformation(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score every feature by its estimated mutual information with y, in nats."""
-        check_selection_inputs(X, y, S, row_signatures)
-        drawn = drawn_rows(y, self.rows, self.seed)
+        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
         # Continuous features get a little noise inside, to part equal values; the seed makes it the same each time.
         return self._rank(
             mutual_info_classif(
-                X[drawn], y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
+                Z, y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
             )
         )

@@ -7,6 +7,7 @@ from typing import ClassVar, Self
 
 import numpy as np
 
+from zslplat.methods.base import Features
 from zslplat.methods.selection.base import SEED, FeatureSelector, check_selection_inputs
 from zslplat.space import Parameter
 
@@ -17,13 +18,14 @@ class RandomFeatures(FeatureSelector):
     summary = "features in random order"
     tags = ("baseline", "unsupervised")
     random = True
+    takes_blocks = True
     expected_failures = {"scores_follow_the_columns": "the scores are drawn by position"}
     parameters: ClassVar[Mapping[str, Parameter]] = {"seed": SEED.with_default(0)}
     seed: int
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,

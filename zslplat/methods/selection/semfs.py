@@ -30,7 +30,7 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.selection.alternating import Alternation, alternate, projected_gradient
 from zslplat.methods.selection.base import (
     FEATURES,
@@ -85,6 +85,7 @@ class SemFS(FeatureSelector):
     citation = "Wang, Wang, Zhao, Ye: Zero-shot Feature Selection via Transferring Supervised Knowledge. 2019"
     tags = ("supervised", "signatures", "linear", "monotone")
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("center",), signatures=("center", "l2"))
+    takes_blocks = True
     tolerance: ClassVar[float] = 1e-3
     tolerance_reason: ClassVar[str] = (
         "solved to a relative gap of 1e-9 in the objective, which leaves about its square root in the scores"
@@ -143,7 +144,7 @@ class SemFS(FeatureSelector):
 
     def prepare_fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -151,7 +152,7 @@ class SemFS(FeatureSelector):
         space: Space,
     ) -> Arrays:
         """Return class counts and means and the Gram matrix, or the rows where they are fewer than the features."""
-        check_selection_inputs(X, y, S, row_signatures)
+        check_selection_inputs(X, y, S, row_signatures, read=False)
         statistics = regression_statistics(X, y, len(S), row_signatures)
         if row_signatures is None:
             for target in ("attributes", "labels") if "target" in space else (self.target,):
@@ -160,7 +161,7 @@ class SemFS(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,

@@ -29,8 +29,10 @@ from typing import Any
 import numpy as np
 from scipy.linalg import blas
 
+from zslplat.data.rows import blocks_of, rowwise
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Features
+from zslplat.methods.row_sums import require_finite_sums
 
 BLOCK = 512
 
@@ -87,22 +89,26 @@ class StatisticsAccumulator:
 
 
 def regression_statistics(
-    X: np.ndarray, y: np.ndarray, classes: int, row_signatures: np.ndarray | None = None, *, block: int = BLOCK
+    X: Features, y: np.ndarray, classes: int, row_signatures: np.ndarray | None = None, *, block: int = BLOCK
 ) -> Arrays:
     """Return the statistics of rows X (n, d), labels y (n,) in 0..classes-1, in blocks of ``block`` rows.
 
-    With fewer rows and classes than features, the rows themselves are kept in place of the Gram matrix.
+    One pass. With fewer rows and classes than features, the rows themselves are kept in place of the Gram matrix.
+    Raises :class:`DataError` where X holds NaN or infinity.
     """
     n, d = X.shape
     m = None if row_signatures is None else row_signatures.shape[1]
     if n + classes < d:
         return _statistics_of_rows(X, y, classes, row_signatures)
     accumulator = StatisticsAccumulator(classes, d, m)
-    for start in range(0, n, block):
-        part = slice(start, start + block)
-        accumulator.add(
-            np.ascontiguousarray(X[part]), y[part], None if row_signatures is None else row_signatures[part]
-        )
+    # NaN and infinity are found in the sums.
+    with np.errstate(invalid="ignore", over="ignore"):
+        for where, rows in blocks_of(X):
+            labels, own = y[where], None if row_signatures is None else row_signatures[where]
+            for start in range(0, len(rows), block):
+                part = slice(start, start + block)
+                accumulator.add(np.ascontiguousarray(rows[part]), labels[part], None if own is None else own[part])
+    require_finite_sums(accumulator.sums)
     return accumulator.result()
 
 
@@ -111,11 +117,12 @@ def has_gram(statistics: Mapping[str, Any]) -> bool:
     return "gram" in statistics
 
 
-def _statistics_of_rows(X: np.ndarray, y: np.ndarray, classes: int, row_signatures: np.ndarray | None) -> Arrays:
-    rows = np.array(X, dtype=np.float64)
+def _statistics_of_rows(X: Features, y: np.ndarray, classes: int, row_signatures: np.ndarray | None) -> Arrays:
+    rows = rowwise(X, lambda block: np.array(block, dtype=np.float64))
     counts = np.bincount(y, minlength=classes).astype(np.float64)
     sums = np.zeros((classes, X.shape[1]))
     _add_by_class(sums, rows, y)
+    require_finite_sums(sums)
     arrays = {"counts": counts, "means": sums / counts[:, None], "rows": rows, "labels": np.asarray(y)}
     if row_signatures is not None:
         Y = np.array(row_signatures, dtype=np.float64)

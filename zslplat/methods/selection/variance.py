@@ -8,6 +8,9 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import blocks_of
+from zslplat.methods.base import Features
+from zslplat.methods.row_sums import plus_rows, require_finite_sums
 from zslplat.methods.selection.base import FeatureSelector, check_selection_inputs
 
 
@@ -20,11 +23,12 @@ class Variance(FeatureSelector):
 
     summary = "features by variance, scaled to [0, 1]"
     tags = ("baseline", "unsupervised")
+    takes_blocks = True
     preprocessing: ClassVar[Preprocessing] = Preprocessing(features=("unit",))
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -32,5 +36,20 @@ class Variance(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score every feature by its variance, accumulated in float64."""
-        check_selection_inputs(X, y, S, row_signatures)
-        return self._rank(X.var(axis=0, dtype=np.float64))
+        check_selection_inputs(X, y, S, row_signatures, read=False)
+        return self._rank(column_variances(X))
+
+
+def column_variances(X: Features) -> np.ndarray:
+    """Return the variance (d,) of every column of X (n, d) in float64, from two passes: about the mean, no digit lost.
+
+    Raises :class:`DataError` where X holds NaN or infinity.
+    """
+    total, squares = np.zeros(X.shape[1]), np.zeros(X.shape[1])
+    for _, block in blocks_of(X):
+        total = plus_rows(total, block)
+    require_finite_sums(total)
+    mean = total / len(X)
+    for _, block in blocks_of(X):
+        squares = plus_rows(squares, (block - mean) ** 2)
+    return squares / len(X)

@@ -23,15 +23,13 @@ from typing import ClassVar, Self
 import numpy as np
 from scipy.special import expit
 
-from zslplat.methods.base import Diagnostics
+from zslplat.methods.base import Diagnostics, Features
 from zslplat.methods.selection.base import (
     ROWS,
     SEED,
     SEED_DRAWS_ROWS,
     TARGET,
-    FeatureSelector,
-    check_selection_inputs,
-    drawn_rows,
+    SampleSelector,
     row_targets,
 )
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real
@@ -73,7 +71,7 @@ def _neighbour_shares(w: np.ndarray, X: np.ndarray) -> np.ndarray:
     return np.asarray(S / S.sum(axis=1, keepdims=True))
 
 
-class WkNN(FeatureSelector):
+class WkNN(SampleSelector):
     """Weighted nearest-neighbour feature selection (Bugata, Drotar, 2019), on the squared error of one-hot labels.
 
     Gradient steps of length ``step`` (l1 norm of the change, halved until the loss falls), projected to w >= 0, from
@@ -109,7 +107,7 @@ class WkNN(FeatureSelector):
 
     def fit(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -117,10 +115,8 @@ class WkNN(FeatureSelector):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> Self:
         """Score the features by their weights."""
-        check_selection_inputs(X, y, S, row_signatures)
-        drawn = drawn_rows(y, self.rows, self.seed)
-        Z = X[drawn].astype(np.float64)
-        w, losses = self._descend(Z, row_targets(self.target, S, y, row_signatures, drawn))
+        drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
+        w, losses = self._descend(Z.astype(np.float64), row_targets(self.target, S, y, row_signatures, drawn))
         self.diagnostics_ = Diagnostics({"objective": losses})
         return self._rank(w)
 

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from zslplat.errors import DataError
-from zslplat.methods.base import Arrays, Method
+from zslplat.methods.base import Arrays, Features, Method
+from zslplat.methods.row_sums import all_finite
 from zslplat.space import Space
 
 
@@ -81,8 +82,11 @@ class ZeroShotMethod(Method):
         return np.asarray(np.argmax(self.decision_function(X, S), axis=1))
 
 
-def check_fit_inputs(X: np.ndarray, y: np.ndarray, S: np.ndarray) -> None:
-    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a label has no signature."""
+def check_fit_inputs(X: Features, y: np.ndarray, S: np.ndarray, *, read: bool = True) -> None:
+    """Raise :class:`DataError` when shapes do not fit, values are not finite, or a label has no signature.
+
+    X is read once for this, unless ``read`` is False: then whoever reads it next looks for NaN and infinity.
+    """
     if X.ndim != 2 or S.ndim != 2 or y.ndim != 1 or len(X) != len(y):
         raise DataError(f"expected X (n, d), y (n,), S (c, a); got {X.shape}, {y.shape}, {S.shape}")
     if len(y) == 0:
@@ -92,6 +96,7 @@ def check_fit_inputs(X: np.ndarray, y: np.ndarray, S: np.ndarray) -> None:
     empty = np.setdiff1d(np.arange(len(S)), y)
     if len(empty):
         raise DataError(f"{len(empty)} classes of S have no row in X, first class {empty[0]}; drop them or add rows")
-    for name, values in (("X", X), ("S", S)):
-        if not np.isfinite(values).all():
-            raise DataError(f"{name} holds NaN or infinity")
+    if not np.isfinite(S).all():
+        raise DataError("S holds NaN or infinity")
+    if read and not all_finite(X):
+        raise DataError("X holds NaN or infinity")

@@ -27,7 +27,8 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.data.rows import rowwise
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
@@ -64,6 +65,7 @@ class ESZSL(ZeroShotMethod):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
+    takes_blocks = True
     parameters = {
         "alpha": Parameter("ridge on the feature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
         "gamma": Parameter("ridge on the signature side", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0),
@@ -77,13 +79,13 @@ class ESZSL(ZeroShotMethod):
     labels: str
     scale: str
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecomposition of X'X (or XX')."""
-        check_fit_inputs(X, y, S)
+        check_fit_inputs(X, y, S, read=False)
         return spectral.prepare(X, y, len(S))
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> ESZSL:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         if statistics is None:
@@ -96,14 +98,15 @@ class ESZSL(ZeroShotMethod):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
-        return np.asarray(X @ (self.W_ @ np.asarray(S, dtype=np.float64).T).astype(X.dtype))
+        classes = (self.W_ @ np.asarray(S, dtype=np.float64).T).astype(X.dtype)
+        return rowwise(X, lambda rows: np.asarray(rows @ classes))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return |X W S' - Y|^2 + alpha |W S'|^2 + gamma |X W|^2 + alpha gamma |W|^2, which the learned W minimises."""

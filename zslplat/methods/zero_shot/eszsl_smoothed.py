@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.base import CLASS_BALANCE, Arrays, Features
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities, smooth
@@ -32,6 +32,7 @@ class SmoothedESZSL(ESZSL):
     summary = "ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)"
     tags = ("transductive", "graph", "control", "stationary")
     transductive = True
+    takes_blocks = False  # the graph compares every row of a batch with every other
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
@@ -61,13 +62,14 @@ class SmoothedESZSL(ESZSL):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return the log of the smoothed probabilities (n, c) of the batch X (n, d) for signatures S (c, a)."""
+        X = np.asarray(X)
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         scores = super().decision_function(X, S).astype(np.float64)

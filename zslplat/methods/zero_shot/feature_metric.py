@@ -23,14 +23,16 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
+from zslplat.data.rows import rowwise
+from zslplat.methods.base import Features
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 
 
-def prepare(X: np.ndarray, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
-    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name."""
+def prepare(X: Features, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
+    """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name, from one pass."""
     means = (class_sums / class_counts[:, None]).astype(X.dtype)
-    Q, values = spectral.row_space(X - means[y])
+    Q, values = spectral.row_space(X, lambda where, block: block - means[y[where]])
     return {
         "within_directions": Q,
         "within_values": values,
@@ -63,13 +65,21 @@ class ResidualMetric:
         squared = self.outside * np.einsum("ij,ij->i", X, X, dtype=np.float64) + inner @ self.inside
         return np.asarray(np.sqrt(np.maximum(squared, 0)))
 
-    def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the cosine (n, c) of every row of X with every row of B in this metric, in the precision of X."""
+    def cosines(self, X: Features, B: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosine (n, c) of every row of X with every row of B in this metric, in the precision of X.
+
+        ``origin`` (d,) is taken off the rows of X first.
+        """
         dual = self.dual(B)
         lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", dual, B), 0))
-        scores = X @ (dual / np.where(lengths > 0, lengths, 1)[:, None]).T.astype(X.dtype)
-        rows = self.length(X)
-        return np.asarray(scores / np.where(rows > 0, rows, 1)[:, None].astype(X.dtype))
+        directions = (dual / np.where(lengths > 0, lengths, 1)[:, None]).T.astype(X.dtype)
+
+        def scored(rows: np.ndarray) -> np.ndarray:
+            rows = rows if origin is None else rows - origin.astype(rows.dtype)
+            own = self.length(rows)
+            return np.asarray(rows @ directions / np.where(own > 0, own, 1)[:, None].astype(rows.dtype))
+
+        return rowwise(X, scored)
 
 
 class EuclideanMetric:

@@ -23,18 +23,22 @@ with phi(x) = k(x, X), C = U, T = U'Y. Beyond ``exact_rows`` rows the kernel is 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import Rows, rowwise
+from zslplat.errors import MethodError
 from zslplat.kernels.base import Kernel
+from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.low_rank import incomplete_cholesky
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.kernel_parameter import KernelMethod
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.spectral import gathered
 from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space, Text
 
 # Candidates per block of pivots: matrix products instead of vector ones.
@@ -69,6 +73,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
     tolerance = 1e-5
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
+    takes_blocks = True
     parameters = {
         "kernel": Parameter(
             "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"
@@ -92,26 +97,31 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     rank: int
     exact_rows: int
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the eigendecomposition of K (or of B'B), unless the kernel itself is searched."""
         if any(name == "kernel" or name.startswith("kernel.") for name in space):
             return {}
-        check_fit_inputs(X, y, S)
+        exact = len(X) <= self.exact_rows
+        check_fit_inputs(X, y, S, read=exact)
+        # Many kernels have a constant diagonal: the first pivots go by the place of the rows.
+        order = None if exact else np.argsort(row_keys("X", X), kind="stable")
+        # So few rows may be gathered, as all of them are landmarks; more are read block by block, for scales, too.
+        X = cast(np.ndarray, gathered(X) if exact else X)
         kernel = self.parsed_kernel().resolved(X)
         Y = np.zeros((len(X), len(S)))
         Y[np.arange(len(y)), y] = 1.0
-        arrays: Arrays = {}
-        if len(X) <= self.exact_rows:
+        arrays: Arrays = {"kernel": np.array(str(kernel))}
+        if order is None:
             landmarks, C_of, Z = X, None, kernel(np.asarray(X, dtype=np.float64))
         else:
-            # Many kernels have a constant diagonal: the first pivots go by the place of the rows.
-            order = np.argsort(row_keys("X", X), kind="stable")
-            X, Y = X[order], Y[order]
-            features = incomplete_cholesky(kernel, X, rank=self.rank, block=_PIVOT_BLOCK)
+            ordered, Y = X.take(order) if isinstance(X, Rows) else X[order], Y[order]
+            features = incomplete_cholesky(kernel, ordered, rank=self.rank, block=_PIVOT_BLOCK)
             landmarks, C_of, Z = features.landmarks, features.features, features.features.T @ features.features
             arrays |= {"factor": features.factor, "residual": np.asarray(features.residual)}
         values, directions = linalg.eigh(Z, driver="evd", check_finite=False)
-        kept = values > 1e-10 * values[-1]
+        kept = values > 1e-10 * values.max(initial=0.0)
+        if not kept.any():
+            raise MethodError(f"kernel {kernel} is zero on all training rows; use another kernel or other features")
         directions = directions[:, kept]
         rows = directions if C_of is None else C_of @ directions
         return arrays | {
@@ -123,12 +133,12 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
         }
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> KernelESZSL:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         if not statistics:
             statistics = self.prepare_fit(X, y, S, space={})
-        self.kernel_: Kernel = self.parsed_kernel().resolved(X)
+        self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(statistics["kernel"])).values)
         self.landmarks_ = np.asarray(statistics["landmarks"])
         self.factor_ = statistics.get("factor")
         values, S = np.asarray(statistics["values"]), np.asarray(S, dtype=np.float64)
@@ -148,7 +158,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
@@ -156,13 +166,17 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     ) -> np.ndarray:
         """Return the scores (n, c) of rows X (n, d) against signatures S (c, a)."""
         weights = self.coefficients_ @ np.asarray(S, dtype=np.float64).T
-        scores = np.empty((len(X), len(S)))
         landmarks = np.asarray(self.landmarks_, dtype=np.float64)
         if self.factor_ is not None:
             weights = linalg.solve_triangular(self.factor_, weights, lower=True, trans="T")
-        for rows, K in self.kernel_.blocks(X, landmarks):
-            scores[rows] = K @ weights
-        return scores
+
+        def scored(rows: np.ndarray) -> np.ndarray:
+            scores = np.empty((len(rows), len(S)))
+            for part, K in self.kernel_.blocks(rows, landmarks):
+                scores[part] = K @ weights
+            return scores
+
+        return rowwise(X, scored)
 
     def matrices(self) -> Arrays:
         """Return the coefficients and the rows that they belong to."""

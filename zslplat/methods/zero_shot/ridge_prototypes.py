@@ -27,7 +27,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.feature_metric import ResidualMetric
@@ -80,6 +80,7 @@ class RidgePrototypes(ZeroShotMethod):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
+    takes_blocks = True
     parameters = {
         "alpha": Parameter(
             "ridge of the regression from signatures to features", POSITIVE, Real(1e-3, 1e3, log=True), default=1.0
@@ -93,14 +94,14 @@ class RidgePrototypes(ZeroShotMethod):
     shrinkage: float
     temperature: float
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts, and the eigendecomposition of the within-class scatter."""
-        check_fit_inputs(X, y, S)
+        check_fit_inputs(X, y, S, read=False)
         sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
         return {"class_sums": sums, "class_counts": counts, **feature_metric.prepare(X, y, sums, counts)}
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> RidgePrototypes:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         if statistics is None:
@@ -114,7 +115,7 @@ class RidgePrototypes(ZeroShotMethod):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
@@ -125,7 +126,7 @@ class RidgePrototypes(ZeroShotMethod):
         Relative to the other classes of the row, on the scale of cosines, unless ``temperature`` is infinite.
         """
         prototypes = (np.asarray(S, dtype=np.float64) - self.signature_mean_) @ self.M_
-        cosines = self.metric_.cosines(X - self.mean_.astype(X.dtype), prototypes)
+        cosines = self.metric_.cosines(X, prototypes, self.mean_)
         return feature_metric.relative(cosines, self.temperature)
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:

@@ -25,7 +25,8 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import Arrays
+from zslplat.data.rows import rowwise
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -58,6 +59,7 @@ class SAE(ZeroShotMethod):
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2"))
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
+    takes_blocks = True
     parameters = {
         "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0),
         "direction": Parameter(
@@ -67,13 +69,13 @@ class SAE(ZeroShotMethod):
     lam: float
     direction: str
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and the eigendecomposition of X'X (or XX')."""
-        check_fit_inputs(X, y, S)
+        check_fit_inputs(X, y, S, read=False)
         return spectral.prepare(X, y, len(S))
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> SAE:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         if statistics is None:
@@ -83,7 +85,7 @@ class SAE(ZeroShotMethod):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
@@ -93,8 +95,10 @@ class SAE(ZeroShotMethod):
         W = unit_rows(self.W_)
         S = np.asarray(S, dtype=np.float64)
         if self.direction == "s->f":
-            return np.asarray(unit_rows(X) @ unit_rows(unit_rows(S) @ W).astype(X.dtype).T)
-        return np.asarray(unit_rows(X @ W.T.astype(X.dtype)) @ unit_rows(S).astype(X.dtype).T)
+            decoded = unit_rows(unit_rows(S) @ W).astype(X.dtype).T
+            return rowwise(X, lambda rows: np.asarray(unit_rows(rows) @ decoded))
+        encoder, classes = W.T.astype(X.dtype), unit_rows(S).astype(X.dtype).T
+        return rowwise(X, lambda rows: np.asarray(unit_rows(rows @ encoder) @ classes))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return |X - Y S W|^2 + lam |X W' - Y S|^2 at the learned W, which minimises it."""

@@ -9,23 +9,30 @@
 | class_counts       | (c,)   | rows of each class, the diagonal of Y'Y                        |
 
 Products run in the precision of X, over blocks of rows whose sums are added up in float64: the error is that of one
-block, not of n rows.
+block, not of n rows. Rows that lie in a file are read once; where there are fewer of them than columns they are
+gathered into an array, which is then smaller than X'X.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy import linalg
 
-BLOCK = 2048
+from zslplat.data.rows import BLOCK, Where, blocks_of, rowwise
+from zslplat.methods.base import Features
+from zslplat.methods.row_sums import add_by_class, require_finite_sums
 
 
-def scatter(X: np.ndarray) -> np.ndarray:
-    """Return X'X (d, d) in float64."""
+def scatter(X: Features, seen: Callable[[Where, np.ndarray], np.ndarray] | None = None) -> np.ndarray:
+    """Return X'X (d, d) in float64; ``seen`` is shown each block in turn and returns what is taken in its place."""
     total = np.zeros((X.shape[1], X.shape[1]))
-    for start in range(0, len(X), BLOCK):
-        rows = X[start : start + BLOCK]
-        total += rows.T @ rows
+    # NaN and infinity are found in the sums.
+    with np.errstate(invalid="ignore", over="ignore"):
+        for where, block in blocks_of(X):
+            rows = block if seen is None else seen(where, block)
+            total += rows.T @ rows
     return total
 
 
@@ -38,11 +45,12 @@ def gram(X: np.ndarray) -> np.ndarray:
     return total
 
 
-def class_sums(X: np.ndarray, y: np.ndarray, classes: int) -> np.ndarray:
-    """Return Y'X (c, d) in float64."""
+def class_sums(X: Features, y: np.ndarray, classes: int) -> np.ndarray:
+    """Return Y'X (c, d) in float64; raises :class:`DataError` where X holds NaN or infinity."""
     sums = np.zeros((classes, X.shape[1]))
-    for label in range(classes):
-        sums[label] = X[y == label].sum(axis=0, dtype=np.float64)
+    for where, block in blocks_of(X):
+        add_by_class(sums, block, y[where])
+    require_finite_sums(sums)
     return sums
 
 
@@ -51,29 +59,62 @@ def class_counts(y: np.ndarray, classes: int) -> np.ndarray:
     return np.bincount(y, minlength=classes).astype(np.float64)
 
 
-def row_space(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def row_space(
+    X: Features, seen: Callable[[Where, np.ndarray], np.ndarray] | None = None
+) -> tuple[np.ndarray, np.ndarray]:
     """Return Q (d, r), values (r,) with X'X = Q diag(values) Q', from whichever of X'X and XX' is smaller.
 
-    Eigenvalues below 1e-10 of the largest are left out in the dual form (n < d), where dividing by their root would
-    blow up rounding errors; the primal form keeps all d directions.
+    ``seen`` as for :func:`scatter`. Eigenvalues below 1e-10 of the largest are left out in the dual form (n < d), where
+    dividing by their root would blow up rounding errors; the primal form keeps all d directions.
     """
     n, d = X.shape
     if n >= d:
-        values, Q = linalg.eigh(scatter(X), check_finite=False, driver="evd")
-        return Q, np.maximum(values, 0)
+        return _directions(scatter(X, seen))
+    rows = gathered(X)
+    return _dual_directions(rows if seen is None else seen(slice(0, n), rows))
+
+
+def gathered(X: Features) -> np.ndarray:
+    """Return the rows as one array, for what is not large or cannot be had from blocks."""
+    return rowwise(X, np.asarray)
+
+
+def prepare(X: Features, y: np.ndarray, classes: int) -> dict[str, np.ndarray]:
+    """Return the arrays of the table above, by name, from one pass over the rows.
+
+    Raises :class:`DataError` where X holds NaN or infinity.
+    """
+    n, d = X.shape
+    if n >= d:
+        sums = np.zeros((classes, d))
+
+        def summed(where: Where, block: np.ndarray) -> np.ndarray:
+            add_by_class(sums, block, y[where])
+            return block
+
+        total = scatter(X, summed)
+        require_finite_sums(sums)
+        Q, values = _directions(total)
+    else:
+        rows = gathered(X)
+        sums = class_sums(rows, y, classes)
+        Q, values = _dual_directions(rows)
+    return {
+        "feature_directions": Q,
+        "feature_values": values,
+        "feature_scale": np.asarray(values.sum() / d),
+        "class_sums": sums,
+        "class_counts": class_counts(y, classes),
+    }
+
+
+def _directions(square: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    values, Q = linalg.eigh(square, check_finite=False, driver="evd")
+    return Q, np.maximum(values, 0)
+
+
+def _dual_directions(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     values, P = linalg.eigh(gram(X), check_finite=False, driver="evd")
     keep = values > 1e-10 * max(values[-1], np.finfo(float).tiny)
     values, P = values[keep], P[:, keep]
     return (X.T.astype(np.float64) @ P) / np.sqrt(values), values
-
-
-def prepare(X: np.ndarray, y: np.ndarray, classes: int) -> dict[str, np.ndarray]:
-    """Return the arrays of the table above, by name."""
-    Q, values = row_space(X)
-    return {
-        "feature_directions": Q,
-        "feature_values": values,
-        "feature_scale": np.asarray(values.sum() / X.shape[1]),
-        "class_sums": class_sums(X, y, classes),
-        "class_counts": class_counts(y, classes),
-    }
