@@ -16,6 +16,7 @@ from zslplat.methods.zero_shot.base import check_fit_inputs
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.state import STATE_CHECKS
+from zslplat.testing.views import view_checks
 from zslplat.testing.zero_shot import zero_shot_checks
 
 
@@ -346,7 +347,8 @@ class Everything(SeedWithoutEffect):
 
 
 OF_ITS_KIND = zero_shot_checks(Everything())
-ALL = {check.__name__: check for check in checks_for(Everything()) if check not in OF_ITS_KIND + STATE_CHECKS}
+ELSEWHERE = (*OF_ITS_KIND, *STATE_CHECKS, *view_checks(Everything()))
+ALL = {check.__name__: check for check in checks_for(Everything()) if check not in ELSEWHERE}
 
 
 def test_every_check_has_a_method_that_breaks_it():

@@ -15,7 +15,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.rows import blocks_of
+from zslplat.data.rows import View, blocks_of
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.kernels.scales import mean_square, median_distance
 from zslplat.multiples import absolute, read_multiple, scale_of
@@ -37,6 +37,7 @@ class Operators:
     weighted_sum: Callable[[Sequence[float], Sequence[Kernel]], Kernel]
     product: Callable[[Sequence[Kernel]], Kernel]
     power: Callable[[Kernel, float], Kernel]
+    bound: Callable[[Kernel, Sequence[View]], Kernel]
 
 
 class Kernel(Parameterised, ABC):
@@ -145,18 +146,41 @@ class Kernel(Parameterised, ABC):
 
     def resolved(self, X: np.ndarray) -> Kernel:
         """Return this kernel with every multiple of a scale replaced by its number for the rows X (n, ...)."""
-        units = {name: read_multiple(getattr(self, name)) for name, p in self.parameters.items() if _is_scaled(p)}
-        names = {name: scale_of(unit[1]) for name, unit in units.items() if unit is not None}
-        if not names:
+        if not self.scales_needed:
             return self
         X = self._checked(X, resolving=True)
-        scales = {scale: self.data_scale(scale, X) for scale in sorted(set(names.values()))}
-        return self.replaced({name: absolute(getattr(self, name), scales[scale]) for name, scale in names.items()})
+        return self.in_units({scale: self.data_scale(scale, X) for scale in self.scales_needed})
+
+    @property
+    def scales_needed(self) -> list[str]:
+        """The scales that parameters of a single kernel are multiples of, each once."""
+        return sorted({scale for _, scale in self._multiples()})
+
+    def in_units(self, scales: Mapping[str, float]) -> Kernel:
+        """Return a single kernel with the numbers that its multiples come to where the scales are so large."""
+        return self.replaced({name: absolute(getattr(self, name), scales[scale]) for name, scale in self._multiples()})
 
     @property
     def is_resolved(self) -> bool:
         """Whether no parameter waits for data."""
         return not any(_is_scaled(p) and read_multiple(value) for _, p, value in self._paths())
+
+    def bound(self, views: Sequence[View]) -> Kernel:
+        """Return this kernel with every part that is on a view (``gaussian@cq``) told where its columns lie.
+
+        ``views``: all views of the data, in the order of their columns. Where some hold matrices, parts that are on no
+        view are put on the vector views side by side. Raises UnknownNameError for a view that is not there,
+        :class:`UsageError` for a kernel on vectors on a view of matrices, or the reverse.
+        """
+        return self.operators.bound(self, views)
+
+    def leaves(self) -> list[Kernel]:
+        """Return the single kernels of an expression, from left to right."""
+        return [self]
+
+    def mapped(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Return the expression with every single kernel changed."""
+        return change(self)
 
     @property
     def values(self) -> dict[str, Any]:
@@ -202,6 +226,11 @@ class Kernel(Parameterised, ABC):
 
     def _own_path(self, path: str) -> str:
         return path.removeprefix(f"{self.label}.")
+
+    def _multiples(self) -> list[tuple[str, str]]:
+        """Return (parameter, scale) of the own parameters that are multiples of a scale."""
+        units = {name: read_multiple(getattr(self, name)) for name, p in self.parameters.items() if _is_scaled(p)}
+        return [(name, scale_of(unit[1])) for name, unit in units.items() if unit is not None]
 
     def _symmetric(self, X: np.ndarray) -> np.ndarray:
         dtype = _common_dtype(X, X)

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from sklearn.metrics.pairwise import additive_chi2_kernel
 
-from zslplat.kernels.base import Kernel
+from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.scales import median_distance
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
-class ChiSquared(Kernel):
+class ChiSquared(ExponentialKernel):
     """exp(-sigma chi^2(a, b)) for non-negative rows, terms with a_j + b_j = 0 left out; Gram only.
 
     sigma is a number, or a multiple of 1 / (median chi-squared distance).
@@ -29,17 +29,12 @@ class ChiSquared(Kernel):
     non_negative = True
     sigma: float
 
-    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return exp(-sigma chi^2)."""
+    def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return chi^2(a, b)."""
         # The compiled loop behind it refuses read-only arrays, such as memory-mapped features.
         A, B = np.require(A, requirements="W"), np.require(B, requirements="W")
         K = additive_chi2_kernel(A, B)  # minus the distance
-        K *= self.sigma
-        return np.asarray(np.exp(K, out=K).astype(A.dtype, copy=False))
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        """Return ones."""
-        return np.ones(len(self._checked(X)), dtype=X.dtype)
+        return np.asarray(np.negative(K, out=K))
 
     def data_scale(self, name: str, X: np.ndarray) -> float:
         """Return the median chi-squared distance as ``median``."""

@@ -16,7 +16,7 @@ what ``+``, ``*`` and ``**`` between kernels do.
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, ClassVar
 
 import numpy as np
@@ -24,12 +24,15 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.kernels.base import BLOCK_ELEMENTS, Kernel, Operators, ParameterGroup
 from zslplat.kernels.inner_product import InnerProductKernel, Partial
+from zslplat.kernels.on_view import bound
 from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.spec import format_value
 
 WEIGHT = Parameter("weight of a term of a sum", Real(), Real(0.0, 1.0))
 SINGLE_WEIGHT = Parameter("factor of a kernel", Real())
 EXPONENT = Parameter("exponent", POSITIVE)
+
+Diagonals = Callable[[], tuple[np.ndarray, np.ndarray | None]]
 
 
 class Composite(Kernel):
@@ -43,7 +46,10 @@ class Composite(Kernel):
         self.numbers = [float(number) for number in numbers]
         kinds = {part.input for part in parts}
         if len(kinds) > 1:
-            raise UsageError(f"{self} mixes kernels on vectors with kernels on matrices")
+            raise UsageError(
+                f"{self} mixes kernels on vectors with kernels on matrices; where rows have views of both, put each on "
+                "its own, as in gaussian@pixels + log-euclidean@covariances"
+            )
         self.input = kinds.pop()
         self.non_negative = any(part.non_negative for part in parts)
         self.psd = all(part.psd for part in parts) and self._keeps_psd()
@@ -61,6 +67,14 @@ class Composite(Kernel):
     def diag(self, X: np.ndarray) -> np.ndarray:
         """Return the combined diagonals (n,)."""
         return self.combine([part.diag(X) for part in self.parts])
+
+    def leaves(self) -> list[Kernel]:
+        """Return the single kernels of all parts."""
+        return [leaf for part in self.parts for leaf in part.leaves()]
+
+    def mapped(self, change: Callable[[Kernel], Kernel]) -> Kernel:
+        """Return the same composition of changed kernels, of inner products where they still are."""
+        return _composed(self, [part.mapped(change) for part in self.parts])
 
     @abstractmethod
     def combine(self, values: Sequence[np.ndarray]) -> np.ndarray:
@@ -182,7 +196,11 @@ class GramComposite(Composite):
 
     def __call__(self, X: np.ndarray, Y: np.ndarray | None = None) -> np.ndarray:
         """Return the Gram matrix, combined from the parts' own."""
-        return self.combine_grams([part(X, Y) for part in self.parts], X, Y)
+
+        def diagonals() -> tuple[np.ndarray, np.ndarray | None]:
+            return self.parts[0].diag(X), None if Y is None else self.parts[0].diag(Y)
+
+        return self.combine_grams([part(X, Y) for part in self.parts], diagonals)
 
     def blocks(self, X: np.ndarray, Y: np.ndarray, *, rows: int = 0) -> Iterator[tuple[slice, np.ndarray]]:
         """Yield the parts' blocks, combined."""
@@ -195,8 +213,11 @@ class GramComposite(Composite):
         """Return the kernel between rows A and B."""
         return self(A, B)
 
-    def combine_grams(self, grams: Sequence[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
-        """Return the Gram matrix from those of the parts: every entry is combined as the diagonal is."""
+    def combine_grams(self, grams: Sequence[np.ndarray], diagonals: Diagonals) -> np.ndarray:
+        """Return the Gram matrix from those of the parts: every entry is combined as the diagonal is.
+
+        ``diagonals`` returns those of the first part, of the rows and of the others (None where these are the rows).
+        """
         return self.combine(grams)
 
 
@@ -215,13 +236,14 @@ class GramPower(GramComposite, Power):
 class GramNormalised(GramComposite, Normalised):
     """K divided by the roots of both diagonals."""
 
-    def combine_grams(self, grams: Sequence[np.ndarray], X: np.ndarray, Y: np.ndarray | None) -> np.ndarray:
+    def combine_grams(self, grams: Sequence[np.ndarray], diagonals: Diagonals) -> np.ndarray:
         """Return K divided by the roots of both diagonals."""
-        left = _inverse_root(self.parts[0].diag(X))
-        right = left if Y is None else _inverse_root(self.parts[0].diag(Y))
+        own, others = diagonals()
+        left = _inverse_root(own)
+        right = left if others is None else _inverse_root(others)
         K: np.ndarray = grams[0] * (left[:, None] * right[None, :])
-        if Y is None:
-            np.fill_diagonal(K, self.diag(X))
+        if others is None:
+            np.fill_diagonal(K, self.combine([own]))
         return K
 
 
@@ -349,7 +371,15 @@ def normalised(base: Kernel) -> Kernel:
     return (InnerProductNormalised if isinstance(base, InnerProductKernel) else GramNormalised)([base])
 
 
-Kernel.operators = Operators(weighted_sum, product, power)
+Kernel.operators = Operators(weighted_sum, product, power, bound)
+
+
+def _composed(rule: Composite, parts: Sequence[Kernel]) -> Kernel:
+    if isinstance(rule, Sum):
+        return weighted_sum(rule.numbers, parts)
+    if isinstance(rule, Product):
+        return product(parts)
+    return power(parts[0], rule.numbers[0]) if isinstance(rule, Power) else normalised(parts[0])
 
 
 def _all_inner_product(parts: Sequence[Kernel]) -> bool:

@@ -4,13 +4,18 @@ Grammar, binding from loose to tight:
 
     sum     product + product + ...
     product factor * factor * ...       a factor that is a number is a weight
-    factor  atom, or atom ^ p           ** is read as ^
+    factor  part, or part ^ p           ** is read as ^
+    part    atom, or atom @ view        every kernel of the atom is on that view of the rows
     atom    name, name(key=value, ...), normalised(sum), or (sum)
+
+The name of a view holds letters, digits, ``_``, ``-`` and ``.``. Bound to the views of a data set, a kernel has its
+columns behind the name, ``gaussian@cq[0:64]``, and is read again with them (:mod:`zslplat.kernels.on_view`).
 
 Parameters of a single kernel are reached as ``sigma``; inside an expression as ``gaussian.sigma``, numbered from left
 to right where a kernel occurs twice (``gaussian.1.sigma``, ``gaussian.2.sigma``), the weights of a sum as
-``weight.1``, ``weight.2``, an exponent as ``exponent``. See :attr:`zslplat.kernels.base.Kernel.values`, ``space`` and
-``replaced``.
+``weight.1``, ``weight.2``, an exponent as ``exponent``; those of a kernel on a view with the name of the view in front
+(``cq.gaussian.sigma``; ``sigma`` where it is all there is). See :attr:`zslplat.kernels.base.Kernel.values`, ``space``
+and ``replaced``.
 """
 
 from __future__ import annotations
@@ -20,12 +25,16 @@ import re
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import normalised, power, product, weighted_sum
+from zslplat.kernels.on_view import Columns, on_view
 from zslplat.registry import component
 from zslplat.spec import Spec
 
 _NUMBER = re.compile(r"\s*([+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?)(?![\w.])")
 _NAME = re.compile(r"\s*([A-Za-z_](?:[\w.]|-(?=\w))*(?::[A-Za-z_](?:[\w.]|-(?=\w))*)?)")
 _MARK = re.compile(r"\s*(\*\*|[()+*^])")
+_AT = re.compile(r"\s*(@)")
+_VIEW = re.compile(r"\s*(\w(?:[\w.]|-(?=\w))*)")
+_COLUMNS = re.compile(r"\s*\[([^\]]*)\]")
 _NORMALISED = ("normalised", "normalized")
 
 
@@ -63,7 +72,7 @@ class _Reader:
     def read_all(self) -> Kernel:
         kernel = self._sum()
         if self.text[self.position :].strip():
-            raise self._error("+, * or the end")
+            raise self._error("+, *, @ or the end")
         return kernel
 
     def _error(self, expected: str) -> UsageError:
@@ -110,13 +119,26 @@ class _Reader:
         return weight, product(factors)
 
     def _factor(self) -> Kernel:
-        base = self._atom()
+        base = self._part()
         if not self._mark("^", "**"):
             return base
         exponent = self._match(_NUMBER)
         if exponent is None:
             raise self._error("a number as exponent")
         return power(base, float(exponent))
+
+    def _part(self) -> Kernel:
+        kernel = self._atom()
+        if not self._match(_AT):
+            return kernel
+        view = self._match(_VIEW) or ""
+        start = self.position
+        text = self._match(_COLUMNS)
+        columns = None if text is None else Columns.parse(text)
+        if columns is None and (text is not None or not view):
+            self.position = start
+            raise self._error("the name of a view" if text is None else "columns such as [0:64] or [64:89,5x5]")
+        return on_view(kernel, view, columns)
 
     def _atom(self) -> Kernel:
         if self._mark("("):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 from scipy.spatial.distance import cdist
 
-from zslplat.kernels.base import Kernel
+from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.scales import median_distance
 from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
-class L1Laplacian(Kernel):
+class L1Laplacian(ExponentialKernel):
     """exp(-sigma |a - b|_1) with the city block distance, sigma a number or c/median of it; Gram only."""
 
     summary = "Laplacian of the city block distance, exp(-sigma |a-b|_1)"
@@ -25,15 +25,9 @@ class L1Laplacian(Kernel):
     }
     sigma: float
 
-    def evaluate(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return exp(-sigma |a - b|_1); distances in float64."""
-        K = cdist(A, B, metric="cityblock")
-        K *= -self.sigma
-        return np.asarray(np.exp(K, out=K).astype(A.dtype, copy=False))
-
-    def diag(self, X: np.ndarray) -> np.ndarray:
-        """Return ones."""
-        return np.ones(len(self._checked(X)), dtype=X.dtype)
+    def distances(self, A: np.ndarray, B: np.ndarray) -> np.ndarray:
+        """Return |a - b|_1 in float64."""
+        return np.asarray(cdist(A, B, metric="cityblock"))
 
     def data_scale(self, name: str, X: np.ndarray) -> float:
         """Return the median city block distance as ``median``."""

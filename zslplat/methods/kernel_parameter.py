@@ -5,18 +5,23 @@ are reached as ``kernel.sigma`` (``kernel.gaussian.sigma`` inside an expression,
 searched together with the method's as far as the given text leaves them open, and end up inside the text of
 ``kernel``. With ``kernel="any"`` the search space holds the choice of a kernel and, under the condition of that choice,
 the parameters of each.
+
+Where the rows have named views, the kernel is bound to them (``gaussian@cq``, see :mod:`zslplat.kernels.on_view`) as
+soon as the method is told of them; names, values and ranges of its parameters are the same before and after.
 """
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
+from zslplat.data.rows import View
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.inner_product import InnerProductKernel
+from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Method
 from zslplat.multiples import read_multiple
 from zslplat.registry import known_as, names
@@ -66,8 +71,23 @@ class KernelMethod(Method):
         if str(given) != ANY:
             self.parsed_kernel()
 
+    def take_views(self, views: Sequence[View]) -> None:
+        """Learn which columns of X are which view; from now on the kernel is bound to them.
+
+        Raises UnknownNameError for a kernel on a view that is not there, :class:`UsageError` for one that does not fit
+        its view, and for a view of matrices that no kernel is on.
+        """
+        if str(self.kernel) == ANY or self.kernel_gradients:
+            super().take_views(views)
+        if str(self.kernel) != ANY:
+            parse_kernel(self.kernel).bound(views)
+        self.views = tuple(views)
+
     def parsed_kernel(self) -> Kernel:
-        """Return the kernel; raises :class:`UsageError` where it lacks the shape that this method needs."""
+        """Return the kernel, bound to the views where they are known.
+
+        Raises :class:`UsageError` where it lacks the shape that this method needs.
+        """
         if str(self.kernel) == ANY:
             raise UsageError("kernel=any is a search space; tune over it, or name one kernel to fit")
         kernel = parse_kernel(self.kernel)
@@ -75,7 +95,7 @@ class KernelMethod(Method):
         if reason:
             fitting = ", ".join(self.fitting_kernels())
             raise UsageError(f"{known_as(type(self))} {reason}; {kernel} does not fit, choose one of {fitting}")
-        return kernel
+        return self._bound(kernel)
 
     @property
     def space(self) -> Space:
@@ -151,12 +171,17 @@ class KernelMethod(Method):
                 found[name] = kernel
         return found
 
+    def _bound(self, kernel: Kernel) -> Kernel:
+        return kernel.bound(self.views) if self.views else kernel
+
     @classmethod
     def _misfit(cls, kernel: Kernel) -> str:
         if kernel.input != "vectors":
             return "needs a kernel on vectors"
         if kernel.non_negative and "center" in cls.preprocessing.features:
             return "centres its features and needs a kernel that takes negative values"
+        if cls.kernel_gradients and has_views(kernel):
+            return "learns a projection of all features and needs the derivatives of a kernel that is on no view"
         if cls.kernel_gradients and not isinstance(kernel, InnerProductKernel):
             return "needs a kernel of inner products, with derivatives, not one that offers its Gram matrix only"
         if cls.kernel_psd and not kernel.psd:

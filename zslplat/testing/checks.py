@@ -39,6 +39,7 @@ from zslplat.testing.selection import SELECTION_CHECKS
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.tasks import TASK_CHECKS
 from zslplat.testing.traces import evaluation_leaves_no_traces, loading_leaves_no_traces, protocol_leaves_no_traces
+from zslplat.testing.views import view_checks
 from zslplat.testing.zero_shot import zero_shot_checks
 
 _CHECKS_OF_KIND: dict[str, Callable[[Method], tuple[Check, ...]]] = {
@@ -56,7 +57,8 @@ def method_checks(method: Method) -> tuple[Check, ...]:
     declared += (learned_matrices_are_stationary,) if "stationary" in method.tags else ()
     declared += (another_seed_gives_another_result,) if method.is_random else ()
     declared += BLOCK_CHECKS if method.takes_blocks else ()
-    return COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + declared + _CHECKS_OF_KIND[method.kind](method)
+    common = COMMON_CHECKS + ISOLATION_CHECKS + STATE_CHECKS + view_checks(method)
+    return common + declared + _CHECKS_OF_KIND[method.kind](method)
 
 
 def kernel_checks(kernel: Kernel) -> tuple[Check, ...]:

@@ -26,7 +26,6 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
-from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.inner_product import declared_form
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
@@ -40,7 +39,7 @@ from zslplat.methods.coding.code_classifiers import (
     linear_loss,
 )
 from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues
+from zslplat.methods.coding.kernel_rows import PairValues, rows_kernel, with_bandwidth
 from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
 from zslplat.methods.coding.schemes import BagScheme, Scheme
 
@@ -276,13 +275,13 @@ def _update_kernel(plan: Plan, state: Learned, values: PairValues) -> None:
 
 
 def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
-    form = declared_form(state.kernel)
+    form = declared_form(rows_kernel(state.kernel))
     if form is None or form.name != "exponential":
         raise UsageError(
             "learn_kernel=bandwidth works with gaussian, log-euclidean and other kernels that declare an exponential "
             f"form, not with {state.kernel}"
         )
-    distances = values.distances()
+    distances = values.distances(state.kernel)
     median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
     C = spread_weights(state.A)
     scheme = plan.scheme
@@ -304,7 +303,7 @@ def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
             lambda beta: ratio_and_slope(beta, distances, B, C, prior),
             box=NARROW if scheme.affine else WIDE,
         )
-    state.kernel = Gaussian(sigma=float(np.sqrt(0.5 / found.beta)))
+    state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
     state.numbers |= {
         "bandwidth beta": found.beta,
         "bandwidth criterion": found.criterion,

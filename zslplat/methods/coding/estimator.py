@@ -21,6 +21,7 @@ import numpy as np
 from zslplat.errors import DataError, MethodError, UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.expression import parse_kernel
+from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
@@ -33,6 +34,7 @@ from zslplat.methods.coding.kernel_rows import (
     equivalent_kernel,
     equivalent_rows,
     mean_diagonal,
+    prepare_term_values,
     prepare_values,
 )
 from zslplat.methods.coding.local_codes import EPSILON as RIDGE
@@ -209,7 +211,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         values = _TrainingValues(self.parsed_kernel(), X, None, statistics)
         kernel = equivalent_kernel(self.parsed_kernel())
         if not kernel.is_resolved:
-            kernel = kernel.resolved(values.rows)
+            kernel = values.resolved(kernel)
         if self.scale == "mean":
             values.unit = mean_diagonal(values.diagonal(kernel))
         self.unit_ = values.unit
@@ -326,7 +328,9 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
     def _encode(self, X: np.ndarray, statistics: Statistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not np.isfinite(X).all():
             raise DataError("X holds NaN or infinity")
-        values = PairValues(self.parsed_kernel(), X, self.train_, statistics, self.unit_)
+        # Once fitted, a kernel on views knows its columns by itself.
+        given = self.kernel_ if has_views(self.kernel_) else self.parsed_kernel()
+        values = PairValues(given, X, self.train_, statistics, self.unit_)
         K = values.gram(self.kernel_)
         if self.projection_ is not None:
             K = K @ self.projection_
@@ -346,6 +350,9 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         if "learn_kernel" in space:
             searched = True
         given = parse_kernel("linear") if str(self.kernel) == ANY else self.parsed_kernel()
+        if has_views(given):
+            paths = set(given.values) if "kernel" in space else {name.removeprefix(PREFIX) for name in nested}
+            return prepare_term_values(given, X, train, paths)
         rows = equivalent_rows(given, X)
         train_rows = None if train is None else equivalent_rows(given, train)
         return prepare_values(equivalent_kernel(given), rows, train_rows, searched=searched)

@@ -2,21 +2,28 @@
 
 A kernel that is another one on embedded rows (:meth:`Kernel.embedded`) is taken as that one: matrices (n, p, p) under
 the log-Euclidean kernel become vectors of their logarithms under the Gaussian one. Under a kernel on vectors matrices
-are read entry by entry. For kernels of inner products the inner
-products are prepared, and every kernel of that kind follows from them without the features; for others the Gram
-matrix itself, where no kernel parameter is searched.
+are read entry by entry. For kernels of inner products the inner products are prepared, and every kernel of that kind
+follows from them without the features; for others the Gram matrix itself, where no kernel parameter is searched.
+
+An expression over views (``gaussian@cq + chi-squared@phog``) is made of the values of its terms: inner products are
+prepared once per view, for all kernels of that kind on it; for exponentials of another distance the distances; for the
+rest the Gram matrix, where its own parameters are not searched. Weights are no parameter of a term, and the units of
+the data are measured on the training rows once, so that no value of either costs a pass over rows.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 
 import numpy as np
 
-from zslplat.errors import DataError
+from zslplat.errors import DataError, UsageError
 from zslplat.kernels.base import Kernel
+from zslplat.kernels.composition import GramComposite
+from zslplat.kernels.exponential import ExponentialKernel
 from zslplat.kernels.gaussian import Gaussian
 from zslplat.kernels.inner_product import InnerProductKernel, squared_distances, squared_norms
+from zslplat.kernels.on_view import OnView, has_views
 from zslplat.methods.base import Arrays
 
 Statistics = Mapping[str, np.ndarray] | None
@@ -42,6 +49,27 @@ def equivalent_rows(kernel: Kernel, X: np.ndarray) -> np.ndarray:
     return np.asarray(X, dtype=np.float64)
 
 
+def rows_kernel(kernel: Kernel) -> Kernel:
+    """Return the kernel of the equivalent rows, of its view where it is on one."""
+    return equivalent_kernel(_on_rows(kernel))
+
+
+def with_bandwidth(kernel: Kernel, sigma: float) -> Kernel:
+    """Return the Gaussian kernel of another bandwidth in place of one that declares an exponential form.
+
+    Raises :class:`UsageError` for a kernel of matrices on a view that has no ``sigma`` of that meaning.
+    """
+    gaussian = Gaussian(sigma=sigma)
+    if not isinstance(kernel, OnView):
+        return gaussian
+    if kernel.part.embedded() is None:
+        return kernel.over(gaussian)
+    found = kernel.part.replaced({"sigma": sigma}) if "sigma" in kernel.part.values else kernel.part
+    if str(equivalent_kernel(found)) != str(gaussian):
+        raise UsageError(f"learn_kernel=bandwidth cannot set the bandwidth of {kernel}; take log-euclidean")
+    return kernel.over(found)
+
+
 def prepare_values(kernel: Kernel, A: np.ndarray, B: np.ndarray | None, *, searched: bool) -> Arrays:
     """Return the arrays to keep for equivalent rows A (n, ...) against training rows B (default: A itself).
 
@@ -63,6 +91,74 @@ def prepare_values(kernel: Kernel, A: np.ndarray, B: np.ndarray | None, *, searc
     }
 
 
+def prepare_term_values(kernel: Kernel, X: np.ndarray, train: np.ndarray | None, searched: Collection[str]) -> Arrays:
+    """Return the arrays to keep for rows X (n, D) of several views, by term of the kernel (``term/inner``, ...).
+
+    ``train``: the training rows (default: X itself). ``searched``: the paths of the kernel's parameters that may still
+    change.
+    """
+    X = np.asarray(X, dtype=np.float64)
+    train = None if train is None else np.asarray(train, dtype=np.float64)
+    found: Arrays = {}
+    if train is None:
+        for leaf in kernel.leaves():
+            part, rows = _on_rows(leaf), _rows_of(leaf, X)
+            found |= {_scale(leaf, scale): np.array(part.data_scale(scale, rows)) for scale in part.scales_needed}
+    for term, paths in _terms(kernel, iter(kernel.values)):
+        if not _has_parts(term):
+            if not set(searched).isdisjoint(paths):
+                continue
+            term = term.resolved(X if train is None else train)
+        if not any(name.startswith(f"{_source(term)}/") for name in found):
+            kept = _values_of_term(term, X, train).kept()
+            found |= {f"{_source(term)}/{name}": array for name, array in kept.items()}
+    return found
+
+
+def _terms(kernel: Kernel, paths: Iterator[str]) -> Iterator[tuple[Kernel, list[str]]]:
+    """Yield the parts whose values are combined entry by entry, each with the paths of its parameters."""
+    if not isinstance(kernel, GramComposite):
+        yield kernel, [next(paths) for _ in kernel.values]
+        return
+    for index, part in enumerate(kernel.parts):
+        if index < len(kernel.numbers):
+            next(paths)
+        yield from _terms(part, paths)
+
+
+def _on_rows(term: Kernel) -> Kernel:
+    """Return the kernel on the rows of its view."""
+    return term.part if isinstance(term, OnView) else term
+
+
+def _rows_of(term: Kernel, X: np.ndarray) -> np.ndarray:
+    """Return the rows of its view."""
+    return term.own(X) if isinstance(term, OnView) else X
+
+
+def _place(term: Kernel) -> str:
+    return f"@{term.view}{term.columns}" if isinstance(term, OnView) else ""
+
+
+def _scale(leaf: Kernel, scale: str) -> str:
+    """Return the name of a scale of the data under which it is prepared."""
+    return f"{scale} of {_on_rows(leaf).label}{_place(leaf)}"
+
+
+def _has_parts(term: Kernel) -> bool:
+    """Tell whether values of the term follow from inner products or distances, whatever its parameters."""
+    return isinstance(rows_kernel(term), InnerProductKernel | ExponentialKernel)
+
+
+def _source(term: Kernel) -> str:
+    """Return the name of what the values of a term follow from: rows, distances, or a kernel with all its numbers."""
+    if not _has_parts(term):
+        return str(term)
+    part = _on_rows(term)
+    plain = part.embedded() is None and isinstance(part, InnerProductKernel)
+    return f"{'' if plain else part.label}{_place(term)}"
+
+
 class PairValues:
     """Kernel values between rows X (n, ...) and the training rows (X itself where ``train`` is None).
 
@@ -77,6 +173,20 @@ class PairValues:
         self._rows: np.ndarray | None = None
         self._train_rows: np.ndarray | None = None
         self.statistics = statistics or {}
+        self._views = has_views(kernel)
+        self._of_terms: dict[str, PairValues] = {}
+
+    def kept(self) -> Arrays:
+        """Return what the values of the given kernel follow from, as a term of an expression over views."""
+        train_rows = None if self.train is None else self.train_rows
+        kernel = equivalent_kernel(self.given)
+        if isinstance(kernel, ExponentialKernel):
+            return {"distances": kernel.checked_distances(self.rows, train_rows), "diagonal": np.ones(len(self.rows))}
+        return prepare_values(kernel, self.rows, train_rows, searched=False)
+
+    def resolved(self, kernel: Kernel) -> Kernel:
+        """Return the kernel with numbers for what is in units of the rows X, which are training rows."""
+        return kernel.mapped(self._resolved) if self._views else kernel.resolved(self.rows)
 
     @property
     def rows(self) -> np.ndarray:
@@ -105,20 +215,33 @@ class PairValues:
         """Return k(x, x) (n,) in float64."""
         return self._diagonal(kernel) / self.unit
 
-    def distances(self) -> np.ndarray:
-        """Return |x - x_i|^2 (n, M)."""
+    def distances(self, kernel: Kernel) -> np.ndarray:
+        """Return |x - x_i|^2 (n, M) between the equivalent rows, those of its view for a kernel on one."""
+        if self._views:
+            return self._term(kernel).distances(_on_rows(kernel))
         found = self._found(Gaussian(sigma=1.0))
         return squared_distances(found["inner"], found["left"][:, None], found["right"][None, :])
 
     def _gram(self, kernel: Kernel) -> np.ndarray:
+        if self._views:
+            if not isinstance(kernel, GramComposite):
+                return self._term(kernel)._gram(rows_kernel(kernel))
+            first = kernel.parts[0]
+            return kernel.combine_grams([self._gram(part) for part in kernel.parts], lambda: self._diagonals(first))
         found = self._found(kernel)
         if "inner" in found and isinstance(kernel, InnerProductKernel):
             return np.array(kernel.f(found["inner"], found["left"][:, None], found["right"][None, :]), dtype=np.float64)
+        if "distances" in found and isinstance(kernel, ExponentialKernel):
+            return kernel.of_distances(np.asarray(found["distances"]))
         if "gram" in found:
             return np.array(found["gram"])
         return np.array(kernel(self.rows, None if self.train is None else self.train_rows), dtype=np.float64)
 
     def _diagonal(self, kernel: Kernel) -> np.ndarray:
+        if self._views:
+            if isinstance(kernel, GramComposite):
+                return kernel.combine([self._diagonal(part) for part in kernel.parts])
+            return self._term(kernel)._diagonal(rows_kernel(kernel))
         found = self._found(kernel)
         if "inner" in found and isinstance(kernel, InnerProductKernel):
             u = np.asarray(found["left"])
@@ -127,11 +250,45 @@ class PairValues:
             return np.array(found["diagonal"])
         return np.asarray(kernel.diag(self.rows), dtype=np.float64)
 
+    def _diagonals(self, kernel: Kernel) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return k(x, x) of the rows and of the training samples, None for these where they are the rows."""
+        if self.train is None:
+            return self._diagonal(kernel), None
+        return self._diagonal(kernel), np.asarray(kernel.diag(np.asarray(self.train, dtype=np.float64)))
+
+    def _term(self, kernel: Kernel) -> PairValues:
+        """Return the values that a term follows from; a Gram matrix is computed once."""
+        name = _source(kernel)
+        if name not in self._of_terms:
+            prefix = f"{name}/"
+            kept = {n.removeprefix(prefix): a for n, a in self.statistics.items() if n.startswith(prefix)}
+            values = _values_of_term(kernel, self.X, self.train, kept)
+            values.statistics = kept or values.kept()
+            self._of_terms[name] = values
+        return self._of_terms[name]
+
+    def _resolved(self, leaf: Kernel) -> Kernel:
+        part = _on_rows(leaf)
+        if not part.scales_needed:
+            return leaf
+        scales = {}
+        for scale in part.scales_needed:
+            known = self.statistics.get(_scale(leaf, scale))
+            if known is None:
+                known = np.array(part.data_scale(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
+            scales[scale] = float(known)
+        part = part.in_units(scales)
+        return leaf.over(part) if isinstance(leaf, OnView) else part
+
     def _found(self, kernel: Kernel) -> Mapping[str, np.ndarray]:
         if not self.statistics and isinstance(kernel, InnerProductKernel):
             other = None if self.train is None else self.train_rows
             self.statistics = prepare_values(kernel, self.rows, other, searched=True)
         return self.statistics
+
+
+def _values_of_term(term: Kernel, X: np.ndarray, train: np.ndarray | None, statistics: Statistics = None) -> PairValues:
+    return PairValues(_on_rows(term), _rows_of(term, X), None if train is None else _rows_of(term, train), statistics)
 
 
 def mean_diagonal(diagonal: np.ndarray) -> float:

@@ -100,7 +100,7 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
             kernel = parse_kernel(self.kernel)
             if kernel.input != "vectors":
                 require_psd(kernel, "kslem")
-                return kernel
+                return self._bound(kernel)
         return super().parsed_kernel()
 
     @property

@@ -20,6 +20,7 @@ import numpy as np
 from zslplat.data.rows import Rows
 from zslplat.errors import UsageError
 from zslplat.kernels import Kernel, incomplete_cholesky
+from zslplat.kernels.on_view import columns_read
 from zslplat.methods.exemplars.base import Negatives, count_rows, row_blocks
 
 # Whole blocks of this size, whatever the rank: the pivots of a smaller rank are the first pivots of a larger one.
@@ -58,16 +59,20 @@ def choose(
     drawn = min(n, int(rank or n)) if how == "nystrom" else min(n, wanted)
     rows = gather(pool, np.sort(np.random.default_rng(seed).permutation(n)[:drawn]), n)
     if how == "kmeans":
-        if kernel.input != "vectors":
+        read = columns_read(kernel, rows.shape[-1]) if kernel.input == "vectors" else None
+        if read is None:
             raise UsageError(f"k-means has no centres for the inputs of {kernel}; use landmarks=cholesky or nystrom")
         from sklearn.cluster import MiniBatchKMeans  # slow to import, and seldom wanted
 
         clusters = min(int(rank or n), len(rows))
-        rows = MiniBatchKMeans(clusters, n_init=1, batch_size=2048, random_state=seed).fit(rows).cluster_centers_
+        found = MiniBatchKMeans(clusters, n_init=1, batch_size=2048, random_state=seed).fit(rows[:, read])
+        # What the kernel does not read says nothing of what is alike.
+        rows = np.zeros((clusters, rows.shape[1]))
+        rows[:, read] = found.cluster_centers_
     share = residual if how == "cholesky" else 0.0
     whole = None if rank is None else -(-rank // PIVOTS_AT_ONCE) * PIVOTS_AT_ONCE
-    found = incomplete_cholesky(kernel, rows, rank=whole, tolerance=share, block=PIVOTS_AT_ONCE)
-    return Landmarks(np.asarray(found.landmarks, dtype=np.float64)[:rank], found.factor[:rank, :rank])
+    factored = incomplete_cholesky(kernel, rows, rank=whole, tolerance=share, block=PIVOTS_AT_ONCE)
+    return Landmarks(np.asarray(factored.landmarks, dtype=np.float64)[:rank], factored.factor[:rank, :rank])
 
 
 def gather(pool: Negatives, indices: np.ndarray, count: int) -> np.ndarray:
