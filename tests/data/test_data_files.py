@@ -274,6 +274,8 @@ def test_columns_that_are_no_features_can_be_left_out(tmp_path):
     assert load().X.shape == (30, 5)
     same(load(leave_out="id"), as_npz(tmp_path))
     assert np.array_equal(np.asarray(load(features="f2+f0").X), toy()["X"][:, [2, 0]])
+    assert np.array_equal(np.asarray(load(features="f2").X), toy()["X"][:, [2]])
+    assert load(leave_out="id").source["keys"]["X"] == "columns f0 to f3 (4)"
 
 
 def test_an_index_that_pandas_wrote_is_no_feature(tmp_path):

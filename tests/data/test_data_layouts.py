@@ -157,6 +157,20 @@ def test_the_command_line_imports_and_describes(call, tmp_path):
         assert "features" in done.stdout
 
 
+def test_views_are_told_when_imported_and_described(call, tmp_path):
+    folder = write_npy(tmp_path / "toy", drop=["X"])
+    np.save(folder / "features-cq.npy", toy()["X"])
+    np.save(folder / "features-cov.npy", np.arange(120.0).reshape(30, 2, 2))
+    done = call("data", "import", folder, "--data-root", "data", "--set", "features=cov+cq")
+    assert done.returncode == 0, done.stderr
+    assert "imported toy: 30 x 8 in views cov (2 x 2), cq (4), 6 classes" in done.stdout
+    shown = json.loads(call("data", "info", "toy", "--data-root", "data", "--json").stdout)["views"]
+    assert {name: view["dimensions"] for name, view in shown.items()} == {"cov": [2, 2], "cq": [4]}
+    assert shown["cov"]["max"] == 119
+    assert shown["cq"]["max"] == toy()["X"].max()
+    assert "  cov: dimensions 2 x 2, min 0" in call("data", "info", "toy", "--data-root", "data").stdout
+
+
 def test_every_layout_and_every_part_is_documented():
     text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
     for layout in LAYOUTS:

@@ -106,6 +106,8 @@ def import_(
     )
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
+    views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
+    shape += f" in views {views}" if views else ""
     typer.echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
     if imported.constant:
         shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")

@@ -140,6 +140,11 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "rows": len(dataset.X),
         "dimensions": list(dataset.X.shape[1:]),
         "feature_type": str(dataset.X.dtype),
+        "views": {
+            view.name: {"dimensions": list(view.shape), **_extent(dataset.X.only([view.name]))}
+            for view in dataset.views
+            if isinstance(dataset.X, Rows)
+        },
         "classes": len(dataset.class_names),
         "labels_per_row": "several" if several else "one",
         "splits": {name: {"rows": len(index), "classes": classes(index)} for name, index in splits.items()},

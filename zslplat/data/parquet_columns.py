@@ -20,7 +20,6 @@ from zslplat.data.streams import Piece, rows_of_a_block, stream_of
 from zslplat.errors import DataError
 
 _CLASS = ("class", "classes", "label", "labels", "y", "name", "class_name", "class_names")
-_NUMBERS = "all columns of numbers"
 
 
 class ParquetFields(Fields):
@@ -63,11 +62,17 @@ class ParquetFields(Fields):
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The columns of plain numbers that make up the features where no column of lists does."""
-        asked = [name for name in self.asked if name in self.columns]
+        asked = [name for name in self.asked if name in self.columns and self._is_plain(name)]
         if asked:
             return tuple(asked)
         free = (name for name in self.columns if name not in self._taken | self._left_out)
         return tuple(name for name in free if arrow.is_number(self.schema.field(name).type))
+
+    @property
+    def _together(self) -> str:
+        """What the features are called that several columns make up."""
+        count = len(self.numbers)
+        return f"columns {self.numbers[0]} to {self.numbers[-1]} ({count})" if count > 1 else self.numbers[0]
 
     def feature_keys(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return {view: column}; columns of plain numbers make up one feature set."""
@@ -79,7 +84,7 @@ class ParquetFields(Fields):
                 f"{self.path}: features={'+'.join(self.asked)} mixes columns of numbers ({plain[0]}) with others; "
                 "choose columns of numbers, which make up one feature set, or columns of lists"
             )
-        return {"": _NUMBERS}
+        return {"": self._together}
 
     def views(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return the columns of lists, by the names that say views or else all, or what the columns of numbers are."""
@@ -89,7 +94,7 @@ class ParquetFields(Fields):
         free = [name for name in self.columns if name not in self._taken | self._left_out]
         lists = {name: name for name in free if arrow.is_list(self.schema.field(name).type)}
         lists = {name: name for name in lists if arrow.number_type(self.schema.field(name).type) is not None}
-        return lists or ({"": _NUMBERS} if self.numbers else {})
+        return lists or ({"": self._together} if self.numbers else {})
 
     def read(self, name: str) -> np.ndarray:
         """Return a column of all files."""
@@ -111,7 +116,7 @@ class ParquetFields(Fields):
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return a column of lists, or the columns of numbers side by side, as a stream."""
-        if name == _NUMBERS:
+        if self.numbers and name == self._together:
             return self._stream(self.numbers, (len(self.numbers),), f"{self.path}, columns of numbers")
         where = f"{self.path}, column {name!r}"
         if not arrow.is_list(self.schema.field(name).type):
