@@ -70,7 +70,8 @@ def format_value(value: Any) -> str:
         return "[" + ", ".join(format_value(v) for v in value) + "]"
     if isinstance(value, str):
         try:
-            plain = parse_value(value) == value
+            # Joined names are written in quotes, as sums of kernels always were: the text is part of a study's identity.
+            plain = "+" not in value and parse_value(value) == value
         except UsageError:
             plain = False
         return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -113,7 +113,8 @@ def test_names_of_studies_tell_the_file(text, title):
 def test_names_joined_by_plus_are_one_value_of_a_spec():
     spec = Spec.parse("AWA1(features=cq+lss+phog, folds=none)")
     assert spec.parameters == {"features": "cq+lss+phog", "folds": None}
-    assert str(spec) == "AWA1(features=cq+lss+phog, folds=none)"
+    assert str(spec) == 'AWA1(features="cq+lss+phog", folds=none)'
+    assert Spec.parse(str(spec)) == spec
     assert Spec.parse("d(features=2d+3d)").parameters == {"features": "2d+3d"}
     with pytest.raises(UsageError, match="character"):
         Spec.parse("d(features=cq+)")
