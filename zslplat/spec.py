@@ -70,7 +70,7 @@ def format_value(value: Any) -> str:
         return "[" + ", ".join(format_value(v) for v in value) + "]"
     if isinstance(value, str):
         try:
-            # Joined names are written in quotes, as sums of kernels always were: the text is part of a study's identity.
+            # Joined names are written in quotes, as sums of kernels always were: the text is a study's identity.
             plain = "+" not in value and parse_value(value) == value
         except UsageError:
             plain = False
