@@ -87,6 +87,9 @@ def zslplat_datasets() -> dict[str, str]:
         "npz": "zslplat.data.arrays:NpzSource",
         "digits": "zslplat.data.digits:Digits",
         "csv": "zslplat.data.arrays:CsvSource",
+        "npy": "zslplat.data.npy_folder:NpySource",
+        "parquet": "zslplat.data.parquet:ParquetSource",
+        "hdf5": "zslplat.data.hdf5:Hdf5Source",
     }
 
 

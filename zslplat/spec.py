@@ -3,7 +3,8 @@
 Grammar: ``name`` or ``name(key=value, ...)``; a value is a number, ``true``, ``false``, ``none``, a bare word, a
 quoted string, a list ``[a, b]``, a multiple of a unit of the data (``0.7*median``) or a further spec. Names may hold
 letters, digits, ``_``, ``-`` and ``.``, with the distribution that registers them in front where two do
-(``zslplat-foo:mfmr``); others are quoted. In double quotes, ``\\"`` is a quote and ``\\\\`` a backslash.
+(``zslplat-foo:mfmr``), and several may be joined by ``+`` (``features=cq+phog``); others are quoted. In double quotes,
+``\\"`` is a quote and ``\\\\`` a backslash.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from zslplat.multiples import PATTERN
 _TOKEN = re.compile(
     rf"\s*(?:(?P<multiple>{PATTERN})"
     r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
-    r"|(?P<word>[A-Za-z_][\w.\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*|[+-]?inf\b)"
+    r"|(?P<word>(?:[A-Za-z_][\w.\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)(?:\+\w[\w.\-]*)*|[+-]?inf\b)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
 )
@@ -69,7 +70,8 @@ def format_value(value: Any) -> str:
         return "[" + ", ".join(format_value(v) for v in value) + "]"
     if isinstance(value, str):
         try:
-            plain = parse_value(value) == value
+            # Joined names are written in quotes, as sums of kernels always were: the text is a study's identity.
+            plain = "+" not in value and parse_value(value) == value
         except UsageError:
             plain = False
         return value if plain else '"' + value.replace("\\", "\\\\").replace('"', '\\"') + '"'

@@ -150,7 +150,7 @@ def test_other_paths_are_named_as_what_they_are(tmp_path, monkeypatch):
     (tmp_path / "notes.txt").write_text("")
     with pytest.raises(UsageError, match=r"'\./none\.npz': no such file or folder; write a name, or npz\(file="):
         parse_dataset("./none.npz")
-    with pytest.raises(UsageError, match=r"is no \.npz file and no folder in a layout that is known"):
+    with pytest.raises(UsageError, match=r"is no file and no folder in a layout that is known; .*Parquet"):
         parse_dataset("./notes.txt")
     with pytest.raises(UsageError, match="a path must be in quotes"):
         parse_dataset("npz(file=/data/mine.npz)")

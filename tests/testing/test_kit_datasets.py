@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.kept import kept_dataset
+from zslplat.data.rows import Rows, RowStream
 from zslplat.data.source import DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.space import Integer, Parameter
@@ -128,6 +130,16 @@ def with_feature(values):
     return np.column_stack([sound_dataset().X, values])
 
 
+def streamed(X, read=None):
+    """A stream of rows in blocks of seven."""
+    read = read or (lambda: (X[start : start + 7] for start in range(0, len(X), 7)))
+    return RowStream(X.shape, X.dtype, read, "a file")
+
+
+def drawn_at_every_pass():
+    return iter([np.random.default_rng().random((40, 4))])
+
+
 GOOD = sound_dataset()
 TRAIN = GOOD.splits["train"]
 BROKEN = {
@@ -139,6 +151,14 @@ BROKEN = {
     "cache_changes_nothing": (OtherWhenCached, "with a cache folder"),
     "fingerprint_is_that_of_the_arrays": (StaleFingerprint, "known fingerprint"),
     "values_are_finite": (giving(X=spoilt()), "X: NaN"),
+    "views_describe_the_same_rows": (
+        giving(X=Rows.of({"a": GOOD.X, "b": np.ones((40, 2, 3))})),
+        r"view 'b' has shape \(40, 2, 3\); expected \(n, d\) or \(n, p, p\)",
+    ),
+    "streams_can_be_read_again": (
+        giving(X=Rows.of({"": streamed(np.empty((40, 4)), drawn_at_every_pass)})),
+        "gives other rows at the second pass",
+    ),
     "labels_are_classes": (giving(y=GOOD.y + 1), "label 8 but 8 classes"),
     "splits_are_disjoint_rows": (giving(splits={**GOOD.splits, "test_seen": TRAIN[:3]}), "is in splits 'train'"),
     "unseen_classes_are_not_trained_on": (
@@ -161,6 +181,27 @@ BROKEN = {
     ),
 }
 FURTHER = [
+    (
+        "views_describe_the_same_rows",
+        giving(X=Rows.of({"a": GOOD.X, "": GOOD.X})),
+        "one of several views has no name",
+    ),
+    (
+        "views_describe_the_same_rows",
+        giving(X=Rows.of({"a": GOOD.X[:39], "b": GOOD.X[:39]})),
+        "view 'a' has 39 rows, but there are 40 labels",
+    ),
+    (
+        "streams_can_be_read_again",
+        giving(X=Rows.of({"": streamed(GOOD.X, lambda: iter([GOOD.X[:30]]))})),
+        r"a file: 30 rows of shape \(4,\) were read, expected \(40, 4\)",
+    ),
+    (
+        "values_are_finite",
+        giving(X=Rows.of({"a": GOOD.X, "b": streamed(spoilt())})),
+        "X: NaN or infinity in row 3",
+    ),
+    ("labels_are_not_among_the_features", giving(X=Rows.of({"": streamed(with_feature(GOOD.y))})), "feature 4 has"),
     ("labels_are_not_among_the_features", giving(X=with_feature(GOOD.y == 3)), "feature 4 has one value per class"),
     ("labels_are_not_among_the_features", giving(X=with_feature(np.eye(8)[GOOD.y])), "as have 7 more"),
     (
@@ -198,6 +239,17 @@ def test_check_catches_the_source_that_breaks_it(name, broken, message):
 
 def test_sound_source_passes_every_check():
     assert [(r.check, r.message) for r in run_checks(Sound()) if r.state != "passed"] == []
+
+
+class Streamed(Sound):
+    def load(self, places):
+        spd = np.random.default_rng(0).random((40, 2, 2))
+        X = Rows.of({"a": streamed(GOOD.X), "b": spd + spd.transpose(0, 2, 1)})
+        return kept_dataset(places.cache, "streamed", lambda: replace(sound_dataset(), X=X))
+
+
+def test_sound_source_of_streams_and_views_passes_every_check():
+    assert [(r.check, r.message) for r in run_checks(Streamed()) if r.state != "passed"] == []
 
 
 class NeedsAFile(Sound):

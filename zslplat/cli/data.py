@@ -73,7 +73,10 @@ def info(
 
 @app.command("import")
 def import_(
-    source: Annotated[Path, typer.Argument(help="An .npz file, a folder of CSV files, or a folder of .mat files.")],
+    source: Annotated[
+        Path,
+        typer.Argument(help="An .npz, Parquet or HDF5 file, or a folder of Parquet, HDF5, .npy, CSV or .mat files."),
+    ],
     name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
     set_: Annotated[
         list[str] | None, typer.Option("--set", help="Loader option to keep with it, for example X=features, y=label.")
@@ -103,6 +106,8 @@ def import_(
     )
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
+    views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
+    shape += f" in views {views}" if views else ""
     typer.echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
     if imported.constant:
         shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")

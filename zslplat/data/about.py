@@ -51,7 +51,7 @@ def read_about(data: Path, parameters: Mapping[str, Parameter]) -> About:
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise DataError(f"{path}: cannot be read as a JSON object ({error}); correct it or remove it") from error
     for name, value in options.items():
-        if name not in parameters or name in ("folder", "file"):
+        if name not in parameters or name in ("folder", "file", "path"):
             raise DataError(f"{path}: unknown option {name!r}; options: {', '.join(parameters)}")
         try:
             check_value(str(path), name, value, parameters)

@@ -9,22 +9,27 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.about import About
-from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix
+from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices, whole_numbers
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.data.rows import Rows, RowStream
+from zslplat.errors import DataError, UnknownNameError, near_names
 
 SPLITS = ("train", "test_seen", "test_unseen", "test")
 
 
 @dataclass
 class RawSignatures:
-    """Signatures as read: ``classes`` names or numbers of the classes that the rows describe, None for all in order."""
+    """Signatures as read: ``classes`` names or numbers of the classes that the rows describe, None for all in order.
+
+    ``named``: the file of the signatures itself names the class of each row, which fixes the order of the classes.
+    """
 
     values: np.ndarray
     classes: np.ndarray | None = None
     per_row: bool = False
     names: Sequence[str] = ()
+    named: bool = False
 
 
 @dataclass
@@ -34,13 +39,15 @@ class RawArrays:
     ``where`` names the file in errors, ``base`` and ``index_base`` are the numbers of the first class and row;
     ``naming`` says, for the error of a class that is not named, where names belong and in which form.
 
-    ``y`` (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for
-    the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out.
+    ``X`` features as an array or a stream, or {view: array or stream} of several feature sets of the same rows; ``y``
+    (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for the
+    classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or (n,): the fold that holds
+    out the class of each row.
     """
 
     name: str
     where: str
-    X: np.ndarray
+    X: np.ndarray | RowStream | Mapping[str, np.ndarray | RowStream]
     y: np.ndarray
     class_names: Sequence[str] | None = None
     signatures: dict[str, RawSignatures] = field(default_factory=dict)
@@ -65,15 +72,16 @@ def looks_transposed(shape: tuple[int, ...], rows: int, what: str) -> str:
 def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset:
     """Bring labels, splits and signatures into the platform's numbering; raises DataError for what does not fit."""
     X = _features(raw)
+    rows = X.shape[0]
     y, class_names = _labels(raw)
-    if len(y) != len(X):
+    if len(y) != rows:
         hint = looks_transposed(X.shape, len(y), "sample")
-        raise DataError(f"{raw.where}: {len(X)} rows of features but {len(y)} labels{hint}")
-    signatures = {name: _signatures(raw, name, given, class_names) for name, given in raw.signatures.items()}
+        raise DataError(f"{raw.where}: {rows} rows of features but {len(y)} labels{hint}")
+    signatures = {name: _signatures(raw, name, given, class_names, rows) for name, given in raw.signatures.items()}
     if raw.default_signatures and raw.default_signatures not in signatures:
         raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
     splits = {
-        name: row_indices(np.asarray(raw.splits[name]), len(X), f"{raw.where}, {name}", base=raw.index_base)
+        name: row_indices(np.asarray(raw.splits[name]), rows, f"{raw.where}, {name}", base=raw.index_base)
         for name in SPLITS
         if name in raw.splits
     }
@@ -88,7 +96,7 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         default_signatures=raw.default_signatures or next(iter(signatures), ""),
         splits=splits,
         folds=_folds(raw, y, class_names, splits),
-        groups=_groups(raw, len(X)),
+        groups=_groups(raw, rows),
         description=about.description,
         licence=about.licence,
         citation=about.citation,
@@ -96,13 +104,38 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     )
 
 
-def _features(raw: RawArrays) -> np.ndarray:
-    X = np.asarray(raw.X)
+def splits_from_names(names: Sequence[str], where: str) -> dict[str, np.ndarray]:
+    """Return the rows of each split from one name per row, empty for rows of none; raises DataError for other names."""
+    cells = np.array(names, dtype=np.str_)
+    for cell in sorted(set(cells.tolist()) - {"", *SPLITS}):
+        near = near_names(cell, SPLITS, most=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)} or nothing"
+        raise DataError(f"{where}: unknown split {cell!r}; {hint}")
+    return {split: np.flatnonzero(cells == split) for split in SPLITS if (cells == split).any()}
+
+
+def _features(raw: RawArrays) -> np.ndarray | Rows:
+    """Return an array, or rows of what is read as a stream and of several views."""
+    if isinstance(raw.X, RowStream):
+        return Rows.of({"": _checked_features(raw.X, raw.where)})
+    if isinstance(raw.X, Mapping):
+        views = {name: _checked_features(source, f"{raw.where}, view {name!r}") for name, source in raw.X.items()}
+        return Rows.of(views)
+    X = _checked_features(raw.X, raw.where)
+    assert isinstance(X, np.ndarray)
+    return X
+
+
+def _checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
+    X = source if isinstance(source, RowStream) else np.asarray(source)
     if X.dtype.kind not in "biuf":
-        raise DataError(f"{raw.where}: features are of type {X.dtype}; expected numbers")
-    if X.ndim not in (2, 3) or (X.ndim == 3 and X.shape[1] != X.shape[2]) or 0 in X.shape:
-        raise DataError(f"{raw.where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p)")
-    return X if X.dtype in (np.float32, np.float64) else X.astype(np.float32)
+        raise DataError(f"{where}: features are of type {X.dtype}; expected numbers")
+    matrices = len(X.shape) == 3 and X.shape[1] == X.shape[2]
+    if not (len(X.shape) == 2 or matrices) or 0 in X.shape:
+        raise DataError(f"{where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p)")
+    if isinstance(X, RowStream) or X.dtype in (np.float32, np.float64):
+        return X
+    return X.astype(np.float32)
 
 
 def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -187,7 +220,7 @@ def _positions(texts: np.ndarray, names: Sequence[str], where: str, naming: str 
     return np.array([position[text] for text in texts.tolist()], dtype=np.int64)
 
 
-def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Sequence[str]) -> SignatureSet:
+def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Sequence[str], rows: int) -> SignatureSet:
     where = f"{raw.where}, signatures {name!r}"
     values = np.asarray(given.values)
     if values.ndim != 2 or values.dtype.kind not in "biuf":
@@ -195,7 +228,7 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
             f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
         )
     classes = None
-    wanted = len(raw.X) if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
+    wanted = rows if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
     hint = looks_transposed(values.shape, wanted, "row of X" if given.per_row else "class")
     if hint:
         raise DataError(f"{where}: {len(values)} rows, expected {wanted}{hint}")
@@ -235,7 +268,10 @@ def _folds(
     if y.ndim == 2:
         raise DataError(f"{raw.where}: folds by class need one label per row")
     seen = np.unique(y[splits["train"]] if "train" in splits else y)
-    return folds_from_matrix(np.asarray(raw.folds), class_names, seen, f"{raw.where}, folds")
+    folds, where = np.asarray(raw.folds), f"{raw.where}, folds"
+    if folds.ndim == 1 or (folds.ndim == 2 and folds.shape == (len(y), 1)):
+        folds = matrix_from_rows(folds.reshape(-1), y, class_names, splits.get("train"), where)
+    return folds_from_matrix(folds, class_names, seen, where)
 
 
 def _groups(raw: RawArrays, rows: int) -> np.ndarray | None:

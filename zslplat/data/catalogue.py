@@ -1,7 +1,7 @@
 """Which data sets there are, and which one a spec means: registered names first, then the data root.
 
-Under the data root a name is a folder in the layout of the xlsa17 package (it holds some ``*_splits.mat``), a folder of
-CSV files, or an ``.npz`` file (named without its suffix).
+Under the data root a name is a folder in one of the layouts of :mod:`zslplat.data.layouts` (the xlsa17 package, CSV,
+``.npy``, Parquet, HDF5), or a file (``.npz``, Parquet, HDF5), named without its suffix.
 """
 
 from __future__ import annotations
@@ -13,12 +13,11 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
 from zslplat.data.dataset import Dataset
+from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layout_of, named, under
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.data.rows import Rows, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, splits_files
 from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError, near_names
 from zslplat.spec import Spec, format_value
 
@@ -27,7 +26,7 @@ Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
 
 @dataclass(frozen=True)
 class CatalogueEntry:
-    """A data set that can be asked for by name: ``kind`` is ``registered``, ``xlsa17``, ``csv`` or ``npz``."""
+    """A data set that can be asked for by name: ``kind`` is ``registered`` or that of its layout, such as ``npz``."""
 
     name: str
     kind: str
@@ -49,7 +48,12 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
             summary = str(error)
         entries.append(CatalogueEntry(name, "registered", summary))
     if places.root is not None and places.root.is_dir():
-        entries += [entry for entry in _under_root(places.root) if entry.name not in registered]
+        found = under(places.root)
+        entries += [
+            CatalogueEntry(name, layout.kind, layout.summary(path), path)
+            for name, path, layout in found
+            if name not in registered
+        ]
     return entries
 
 
@@ -63,8 +67,8 @@ def parse_dataset(text: str) -> Spec:
             raise UsageError(f"data set {text!r} is a path, not a name; {hint}") from None
         if "(" not in text and ("/" in text or "\\" in text):
             raise UsageError(
-                f'data set {text!r}: no such file or folder; write a name, or npz(file="PATH"), csv(folder="PATH") or '
-                'xlsa17(folder="PATH")'
+                f"data set {text!r}: no such file or folder; write a name, or {', '.join(_forms()[:-1])} or "
+                f"{_forms()[-1]}"
             ) from None
         raise
 
@@ -72,16 +76,15 @@ def parse_dataset(text: str) -> Spec:
 def loader_hint(text: str) -> str:
     """Return which spec loads the file or folder at a path; an empty text where there is nothing of a known layout."""
     path = Path(text).expanduser()
-    loader = ""
-    if path.is_file() and path.suffix == ".npz":
-        loader = "npz(file="
-    elif path.is_dir() and is_xlsa17(path):
-        loader = "xlsa17(folder="
-    elif path.is_dir() and is_csv_folder(path):
-        loader = "csv(folder="
-    if not loader:
-        return "it is no .npz file and no folder in a layout that is known" if path.exists() and "/" in text else ""
-    return f"write --dataset '{loader}{format_value(text)})'"
+    layout = layout_of(path)
+    if layout is None:
+        nothing = f"it is no file and no folder in a layout that is known; expected {EXPECTED}"
+        return nothing if path.exists() and "/" in text else ""
+    return f"write --dataset '{layout.kind}({layout.option}={format_value(text)})'"
+
+
+def _forms() -> list[str]:
+    return [f'{layout.kind}({layout.option}="PATH")' for layout in reversed(LAYOUTS)]
 
 
 def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataSource:
@@ -94,12 +97,12 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if spec.name in registered:
         return _class_of(registered[spec.name])(**options)
     root = places.root
-    named = root is not None and ((root / spec.name).exists() or (root / f"{spec.name}.npz").exists())
-    inside = root is not None and spec.name.endswith(".npz") and (root / spec.name).is_file()
+    found = None if root is None else named(root, spec.name)
+    inside = root is not None and spec.name.endswith(FILE_SUFFIXES) and (root / spec.name).is_file()
     if inside:
-        stem = Spec(spec.name.removesuffix(".npz"), options)
+        stem = Spec(Path(spec.name).stem, options)
         raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {stem}")
-    hint = "" if named else loader_hint(spec.name)
+    hint = "" if found else loader_hint(spec.name)
     if hint:
         raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")
     if root is None:
@@ -111,22 +114,15 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
         )
     if not root.is_dir():
         raise DataError(f"data set {spec.name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
-    for key in ("folder", "file"):
+    for key in OPTIONS:
         if key in options:
             raise UsageError(f"{spec.name}: {key} is given by the name itself; remove {key}=...")
-    folder, file = root / spec.name, root / f"{spec.name}.npz"
-    if folder.is_dir() and is_xlsa17(folder):
-        return Xlsa17(folder=spec.name, **options)
-    if folder.is_dir() and is_csv_folder(folder):
-        return CsvSource(folder=spec.name, **options)
-    if file.is_file():
-        return NpzSource(file=file.name, **options)
-    if folder.is_dir():
-        raise DataError(
-            f"{folder}: no data set in a layout that is known; expected att_splits.mat with res101.mat, features.csv "
-            "with labels.csv, or an .npz file"
-        )
-    known = {*registered, *(entry.name for entry in _under_root(root))}
+    if found is not None:
+        path, layout = found
+        if layout is None:
+            raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
+        return layout.loader(**{layout.option: path.name}, **options)
+    known = {*registered, *(name for name, _, _ in under(root))}
     raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)
 
 
@@ -144,6 +140,11 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "rows": len(dataset.X),
         "dimensions": list(dataset.X.shape[1:]),
         "feature_type": str(dataset.X.dtype),
+        "views": {
+            view.name: {"dimensions": list(view.shape), **_extent(dataset.X.only([view.name]))}
+            for view in dataset.views
+            if isinstance(dataset.X, Rows)
+        },
         "classes": len(dataset.class_names),
         "labels_per_row": "several" if several else "one",
         "splits": {name: {"rows": len(index), "classes": classes(index)} for name, index in splits.items()},
@@ -183,22 +184,6 @@ def _extent(values: np.ndarray | Rows) -> dict[str, float]:
         negative += int(np.count_nonzero(block < 0))
         zero += int(np.count_nonzero(block == 0))
     return {"min": low, "max": high, "negative_share": negative / values.size, "zero_share": zero / values.size}
-
-
-def _under_root(root: Path) -> list[CatalogueEntry]:
-    entries = []
-    for path in sorted(root.iterdir()):
-        if path.name.startswith("."):
-            continue
-        if path.is_dir() and is_xlsa17(path):
-            features = ", ".join(feature_files(path)) or "none"
-            summary = f"features: {features}; signatures: {', '.join(splits_files(path))}"
-            entries.append(CatalogueEntry(path.name, "xlsa17", summary, path))
-        elif path.is_dir() and is_csv_folder(path):
-            entries.append(CatalogueEntry(path.name, "csv", "folder of CSV files", path))
-        elif path.is_file() and path.suffix == ".npz":
-            entries.append(CatalogueEntry(path.stem, "npz", f"{path.stat().st_size / 1e6:.1f} MB", path))
-    return entries
 
 
 def _class_of(entry: type[DataSource] | Callable[[], type[DataSource]]) -> type[DataSource]:

@@ -66,6 +66,32 @@ def folds_from_matrix(
     )
 
 
+def matrix_from_rows(
+    folds: np.ndarray, y: np.ndarray, class_names: Sequence[str], train: np.ndarray | None, where: str
+) -> np.ndarray:
+    """Return (k, c) values from the fold (n,) that holds out the class of each row, -1 or empty for none.
+
+    Only training rows are looked at. Every fold trains on all classes that it does not hold out. Raises
+    :class:`DataError` where rows of one class belong to different folds.
+    """
+    if len(folds) != len(y):
+        raise DataError(f"{where}: {len(folds)} entries for {len(y)} rows")
+    rows = np.arange(len(y)) if train is None else train
+    said = np.char.strip(folds[rows].astype(np.str_))
+    said[np.isin(said, ("-1", "-1.0", "nan"))] = ""
+    numbers = sorted(set(said.tolist()) - {""}, key=lambda text: (len(text), text))
+    matrix = np.full((len(numbers), len(class_names)), -1)
+    for label in np.unique(y[rows]):
+        own = sorted(set(said[y[rows] == label].tolist()))
+        if len(own) > 1:
+            raise DataError(
+                f"{where}: class {class_names[label]!r} has training rows in folds {own[0]!r} and {own[1]!r}; a fold "
+                "holds out whole classes; give every row of a class the same fold, or leave it out with folds=none"
+            )
+        matrix[:, label] = [own[0] == number for number in numbers]
+    return matrix
+
+
 def check_classes_of_splits(
     where: str, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]
 ) -> None:

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures
-from zslplat.errors import DataError, near_names
+from zslplat.data.assembly import RawArrays, RawSignatures, splits_from_names
+from zslplat.errors import DataError
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
 _HEADERS = ("label", "class", "split", "group")
@@ -24,13 +24,13 @@ def read_folder(folder: Path) -> RawArrays:
             raise DataError(f"{folder}: no {needed}; the folder has {present}")
     X = read_matrix(folder / FEATURES)
     rows = len(X)
-    y = _read_column(folder / LABELS, rows)
+    y = read_column(folder / LABELS, rows)
     signatures: dict[str, RawSignatures] = {}
     class_names: list[str] | None = None
     for path in [folder / SIGNATURES, *sorted(folder.glob("signatures-*.csv"))]:
         if path.is_file():
             name = path.stem.partition("-")[2] or "signatures"
-            signatures[name] = _read_signatures(path)
+            signatures[name] = read_signatures(path)
             # The first file fixes the order of classes: the order in which it first names them.
             class_names = class_names or list(dict.fromkeys(np.asarray(signatures[name].classes).tolist()))
     for name, given in signatures.items():
@@ -48,7 +48,7 @@ def read_folder(folder: Path) -> RawArrays:
         signatures=signatures,
         splits=_read_splits(folder / "splits.csv", rows),
         folds=_read_folds(folder / "folds.csv", class_names),
-        groups=np.array(_read_column(folder / "groups.csv", rows)) if (folder / "groups.csv").is_file() else None,
+        groups=np.array(read_column(folder / "groups.csv", rows)) if (folder / "groups.csv").is_file() else None,
         naming=_form(signatures, class_names, y[0]),
     )
 
@@ -104,7 +104,17 @@ def _read_lines(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: cannot be read ({error})") from error
 
 
-def _read_column(path: Path, rows: int) -> list[str]:
+def read_lines(path: Path) -> list[str]:
+    """Return the first cell of every line; a first line that names the column and blank lines at the end are none."""
+    cells = [line[0] if line else "" for line in _read_lines(path)]
+    if cells and cells[0].lower() in _HEADERS:
+        cells = cells[1:]
+    while cells and not cells[-1] and len(cells) > 1:
+        cells.pop()
+    return cells
+
+
+def read_column(path: Path, rows: int, features: str = FEATURES) -> list[str]:
     """Return one text per row; a first line that names the column and blank lines at the end are no rows."""
     cells = [line[0] if line else "" for line in _read_lines(path)]
     if len(cells) > rows and cells[0].lower() in _HEADERS:
@@ -113,12 +123,13 @@ def _read_column(path: Path, rows: int) -> list[str]:
         cells.pop()
     if len(cells) != rows:
         raise DataError(
-            f"{path}: {len(cells)} lines for {rows} rows of {FEATURES}; a header must be one of {', '.join(_HEADERS)}"
+            f"{path}: {len(cells)} lines for {rows} rows of {features}; a header must be one of {', '.join(_HEADERS)}"
         )
     return cells
 
 
-def _read_signatures(path: Path) -> RawSignatures:
+def read_signatures(path: Path) -> RawSignatures:
+    """Return signatures with the class of each line, and the names of the attributes where there is a header."""
     lines = [line for line in _read_lines(path) if any(line)]
     names: list[str] = []
     if lines and not all(_is_number(cell) for cell in lines[0][1:]):
@@ -131,18 +142,15 @@ def _read_signatures(path: Path) -> RawSignatures:
         if len(line) != width or not all(_is_number(cell) for cell in line[1:]):
             raise DataError(f"{path}: class {line[0]!r} (entry {number + 1}): expected {width - 1} numbers")
         values.append([float(cell) for cell in line[1:]])
-    return RawSignatures(np.array(values), np.array([line[0] for line in lines], dtype=np.str_), names=names)
+    return RawSignatures(
+        np.array(values), np.array([line[0] for line in lines], dtype=np.str_), names=names, named=True
+    )
 
 
 def _read_splits(path: Path, rows: int) -> dict[str, np.ndarray]:
     if not path.is_file():
         return {}
-    cells = np.array(_read_column(path, rows), dtype=np.str_)
-    for cell in sorted(set(cells.tolist()) - {"", *SPLITS}):
-        near = near_names(cell, SPLITS, most=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)} or nothing"
-        raise DataError(f"{path}: unknown split {cell!r}; {hint}")
-    return {split: np.flatnonzero(cells == split) for split in SPLITS if (cells == split).any()}
+    return splits_from_names(read_column(path, rows), str(path))
 
 
 def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:

@@ -14,11 +14,11 @@ import numpy as np
 
 from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import temporary_folder
-from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import Rows
+from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
+from zslplat.data.rows import blocks_of
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.data.xlsa17 import Xlsa17, is_xlsa17, source_files
+from zslplat.data.xlsa17 import Xlsa17, feature_paths
 from zslplat.errors import DataError, UsageError
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
@@ -52,22 +52,23 @@ def import_arrays(
 ) -> Imported:
     """Check the data set at ``source`` and copy it into the data root as ``name``.
 
-    ``source`` is an ``.npz`` file, a folder of CSV files, or a folder in the layout of the xlsa17 package; ``name`` is
-    its own name by default. ``options`` are those of the loader (``X=rf504``, ``features=mnv2``); they are remembered
-    beside the copy, with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are
-    taken (registered data sets).
+    ``source`` is a file or folder in one of the layouts of :mod:`zslplat.data.layouts`; ``name`` is its own name by
+    default. ``options`` are those of the loader (``X=rf504``, ``features=mnv2``); they are remembered beside the copy,
+    with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
+    data sets). Neither checking nor copying holds large features in memory.
 
     Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
     all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that
     cannot be used. Nothing is copied before the whole data set was checked.
     """
     source = source.expanduser()
-    name = name or (source.stem if source.suffix == ".npz" else source.name)
+    name = name or (source.name if source.is_dir() else source.stem)
     if not _NAME.fullmatch(name):
         raise UsageError(f"name {name!r} cannot be used; write letters, digits, _, - and ., starting with a letter")
     if name in reserved:
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")
-    loader = _loader(source, dict(options or {}))
+    layout = _layout(source)
+    loader = _loader(layout, source, dict(options or {}))
     dataset = loader.load(DataPlaces())
     constant = _constant_features(source, dataset)
     known = read_about(source, loader.parameters)
@@ -77,8 +78,8 @@ def import_arrays(
         citation or known.citation,
         {**known.options, **(options or {})},
     )
-    path = root / (f"{name}.npz" if isinstance(loader, NpzSource) else name)
-    taken = [p for p in (root / name, root / f"{name}.npz") if p.exists()]
+    path = root / (name if source.is_dir() else f"{name}{source.suffix}")
+    taken = [p for p in (root / name, *(root / f"{name}{suffix}" for suffix in FILE_SUFFIXES)) if p.exists()]
     if taken and not overwrite:
         raise DataError(f"{taken[0]} exists already; choose another name or say that it may be overwritten")
     try:
@@ -86,7 +87,7 @@ def import_arrays(
         _copy(loader, source, path, about)
         for other in taken:
             if other != path:
-                _remove(other)
+                _remove_data_set(other)
     except OSError as error:
         raise DataError(f"cannot copy {source} to {path}: {error.strerror or error}") from error
     return Imported(name, path, dataset, constant)
@@ -94,82 +95,119 @@ def import_arrays(
 
 def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
     """Return which features are the same in all rows; raises :class:`DataError` where nothing differs."""
-    constant = _constant_columns(dataset.X)
+    train = np.zeros(len(dataset.X), dtype=bool)
+    train[np.asarray(dataset.splits.get("train", ()), dtype=np.int64)] = True
+    of_all, of_train = _Constancy(), _Constancy()
+    # One pass, in the order of the files.
+    for where, block in blocks_of(dataset.X):
+        of_all.add(block)
+        if of_train.undecided:
+            of_train.add(block[train[where]])
+    constant = of_all.columns
     if constant.all():
         raise DataError(
             f"{source}: all {constant.size} features are constant: {len(dataset.X)} equal rows, of which nothing can "
             "be learned; give the features before they were reduced or rounded"
         )
-    train = np.asarray(dataset.splits.get("train", ()), dtype=np.int64)
-    if len(train) > 1 and _constant_columns(dataset.X, train).all():
+    if train.sum() > 1 and of_train.columns.all():
         raise DataError(
-            f"{source}: all {constant.size} features are constant in the {len(train)} training rows, of which nothing "
+            f"{source}: all {constant.size} features are constant in the {train.sum()} training rows, of which nothing "
             "can be learned; check features and splits"
         )
     for name, signatures in dataset.signatures.items():
-        if len(signatures.values) > 1 and _constant_columns(signatures.values).all():
+        of_set = _Constancy()
+        of_set.add(signatures.values)
+        if len(signatures.values) > 1 and of_set.columns.all():
             raise DataError(f"{source}: all {len(signatures.values)} signatures {name!r} are equal; no class differs")
     return tuple(np.flatnonzero(constant).tolist())
 
 
-def _constant_columns(values: np.ndarray | Rows, rows: np.ndarray | None = None) -> np.ndarray:
-    """Return which columns of a matrix (or of flattened rows) have one value in all rows, block by block."""
-    rows = np.arange(len(values)) if rows is None else rows
-    first = np.asarray(values[rows[0]]).reshape(-1)
-    same = np.ones(first.size, dtype=bool)
-    for start in range(0, len(rows), _BLOCK_ROWS):
-        block = np.asarray(values[rows[start : start + _BLOCK_ROWS]])
-        same &= (block.reshape(len(block), -1) == first).all(axis=0)
-    return same
+class _Constancy:
+    """Which columns of rows (flattened) have had one value in all blocks so far."""
+
+    def __init__(self) -> None:
+        self.columns = np.ones(0, dtype=bool)
+        self._first: np.ndarray | None = None
+
+    @property
+    def undecided(self) -> bool:
+        """Whether further rows can change anything."""
+        return self._first is None or bool(self.columns.any())
+
+    def add(self, block: np.ndarray) -> None:
+        """Look at further rows."""
+        if not len(block) or not self.undecided:
+            return
+        flat = block.reshape(len(block), -1)
+        if self._first is None:
+            self._first = flat[0].copy()
+            self.columns = np.ones(flat.shape[1], dtype=bool)
+        # A column that has differed once is not looked at again; most differ in the first rows.
+        for rows in (flat[:2], flat):
+            open_ones = np.flatnonzero(self.columns)
+            self.columns[open_ones] = (rows[:, open_ones] == self._first[open_ones]).all(axis=0)
 
 
-def _loader(source: Path, options: dict[str, Any]) -> DataSource:
-    absolute = str(source.absolute())
-    for key in ("folder", "file"):
+def _layout(source: Path) -> Layout:
+    layout = layout_of(source)
+    if layout is None and not source.exists():
+        raise DataError(f"{source}: no such file or folder")
+    if layout is None:
+        raise DataError(f"{source}: no layout that is known; expected a file or folder with {EXPECTED}")
+    return layout
+
+
+def _loader(layout: Layout, source: Path, options: dict[str, Any]) -> DataSource:
+    for key in OPTIONS:
         if key in options:
             raise UsageError(f"{key} is the data set itself; remove {key}=...")
-    if source.is_file() and source.suffix == ".npz":
-        return NpzSource(file=absolute, **options)
-    if source.is_dir() and is_xlsa17(source):
-        return Xlsa17(folder=absolute, **options)
-    if source.is_dir() and is_csv_folder(source):
-        return CsvSource(folder=absolute, **options)
-    if not source.exists():
-        raise DataError(f"{source}: no such file or folder")
-    raise DataError(
-        f"{source}: no layout that is known; expected an .npz file, a folder with features.csv and labels.csv, or a "
-        "folder with res101.mat and att_splits.mat"
-    )
+    return layout.loader(**{layout.option: str(source.absolute())}, **options)
 
 
 def _copy(loader: DataSource, source: Path, path: Path, about: About) -> None:
     """Copy into a temporary place of the root, then rename, so that a copy is whole or not there."""
+    files = files_of(loader, source)
     temporary = temporary_folder(path.parent, ".import-")
     try:
         new = temporary / path.name
         if source.is_file():
-            shutil.copyfile(source, new)
+            # Files that belong to a single one begin with its stem, and go by the new name.
+            for file in files:
+                shutil.copyfile(file, temporary / f"{path.stem}{file.name.removeprefix(source.stem)}")
         else:
             new.mkdir()
             if isinstance(loader, Xlsa17):
-                files = source_files(loader, DataPlaces())
-                # A features file from elsewhere comes along, and is found by its name from then on.
-                if "features" in about.options:
-                    about = replace(about, options={**about.options, "features": files[0].stem})
-            else:
-                files = sorted(source.glob("*.csv"))
+                about = _features_inside(about, feature_paths(loader, DataPlaces()))
             for file in files:
                 shutil.copyfile(file, new / file.name)
         text = about_path(new)
         if about != About():
             text.write_text(about.to_json(), encoding="utf-8")
-        _remove(path)
-        _remove(about_path(path))
-        if path.suffix == ".npz" and text.is_file():
-            os.rename(text, about_path(path))
+        _remove_data_set(path)
+        # The data set's own file comes last: without it the others are nothing.
+        for beside in temporary.iterdir():
+            if beside != new:
+                os.rename(beside, path.parent / beside.name)
         os.rename(new, path)
     finally:
         shutil.rmtree(temporary, ignore_errors=True)
+
+
+def _features_inside(about: About, files: list[Path]) -> About:
+    """Return the options for a copy: features files from elsewhere come along, and are found by their names."""
+    if "features" not in about.options:
+        return about
+    inside = "+".join(file.stem for file in files)
+    return replace(about, options={**about.options, "features": inside})
+
+
+def _remove_data_set(path: Path) -> None:
+    """Remove a folder, or a file with those that belong to it."""
+    layout = layout_of(path)
+    if layout is not None and path.is_file():
+        for beside in (*files_of(layout.loader(), path), about_path(path)):
+            _remove(beside)
+    _remove(path)
 
 
 def _remove(path: Path) -> None:

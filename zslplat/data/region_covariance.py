@@ -34,7 +34,7 @@ from zslplat.space import NON_NEGATIVE, Parameter
 ORIENTATIONS, SCALES = 4, 5
 OCTAVE = np.pi
 FEATURES = 5 + ORIENTATIONS * SCALES
-# What is read from a file beside the images; as in zslplat.data.arrays.
+# What is read from a file beside the images; as in zslplat.data.fields.
 KEYS = ("y", "class_names", "train", "test", "groups")
 
 

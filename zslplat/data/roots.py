@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from zslplat.data.source import DataPlaces
@@ -21,24 +22,30 @@ def require_root(places: DataPlaces, wanted: str) -> Path:
 
 def find_folder(places: DataPlaces, name: str) -> Path:
     """Return the folder ``name``: a path, or the name of a folder under the data root."""
-    return _find(places, name, folder=True)
+    return _find(places, name, "folder", Path.is_dir)
 
 
 def find_file(places: DataPlaces, name: str) -> Path:
     """Return the file ``name``: a path, or the name of a file under the data root."""
-    return _find(places, name, folder=False)
+    return _find(places, name, "file", Path.is_file)
 
 
-def _find(places: DataPlaces, name: str, *, folder: bool) -> Path:
-    def fits(path: Path) -> bool:
-        return path.is_dir() if folder else path.is_file()
+def find_path(places: DataPlaces, name: str, suffixes: Sequence[str]) -> Path:
+    """Return the folder ``name``, or the file of that name, with one of the suffixes where it has none."""
+    for suffix in ("", *suffixes):
+        given = Path(name + suffix).expanduser()
+        for path in ([] if places.root is None else [places.root / given]) + [given]:
+            if path.is_dir() or (path.is_file() and path.suffix in suffixes):
+                return path
+    return _find(places, name, f"folder or {' or '.join(suffixes)} file", lambda path: path.suffix in suffixes)
 
+
+def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]) -> Path:
     given = Path(name).expanduser()
-    if places.root is not None and fits(places.root / given):
+    if places.root is not None and fits(places.root / given) and (places.root / given).exists():
         return places.root / given
-    if fits(given):
+    if fits(given) and given.exists():
         return given
-    what = "folder" if folder else "file"
     if given.is_absolute():
         raise DataError(f"{given}: no such {what}")
     root = require_root(places, name)

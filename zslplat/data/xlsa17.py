@@ -8,6 +8,8 @@
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
 ``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
+Several features files (``features=cq+lss+phog``) are named views of the same rows; their labels must agree.
+
 ``train_loc`` and ``val_loc`` together also cover ``test_seen_loc`` in most of the published files. They serve here only
 to tell which *classes* a validation fold holds, and only through their rows that are in ``trainval_loc``.
 """
@@ -15,7 +17,7 @@ to tell which *classes* a validation fold holds, and only through their rows tha
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -30,7 +32,7 @@ from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset, kept_features
 from zslplat.data.matlab import MatlabFile
 from zslplat.data.roots import find_folder
-from zslplat.data.rows import Rows, RowStream
+from zslplat.data.rows import Rows, RowStream, View
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.keys import key_of
@@ -53,7 +55,9 @@ class Xlsa17(DataSource):
     parameters: ClassVar = {
         "folder": Parameter("folder of the data set: a name under the data root, or a path", Text()),
         "features": Parameter(
-            "features file: mnv2 for mnv2.mat, or a path; default res101, or the only one there is", Text()
+            "features file: mnv2 for mnv2.mat, or a path; several are views of the rows, cq+lss+phog; default res101, "
+            "or the only one there is",
+            Text(),
         ),
         "signatures": Parameter("stem of the splits file: att for att_splits.mat, hier for hier_splits.mat", Text()),
         "field": Parameter("signature field of the splits file: att, original_att, binary_att, ...", Text()),
@@ -72,7 +76,7 @@ class Xlsa17(DataSource):
         if "folder" not in self.options:
             raise UsageError("xlsa17: folder is missing; write xlsa17(folder=AWA2), or just AWA2")
         layout = _Layout.find(places, self.options)
-        X, y = _features(layout.features, places.cache)
+        X, y = _views(layout.features, places.cache)
         return kept_dataset(places.cache, layout.key(), lambda: _assemble(layout, X, y))
 
 
@@ -82,7 +86,7 @@ class _Layout:
 
     name: str
     folder: Path
-    features: Path
+    features: tuple[Path, ...]
     splits: Path
     options: Mapping[str, Any]
     about: About
@@ -93,12 +97,12 @@ class _Layout:
         about = read_about(folder, Xlsa17.parameters)
         options = {**about.options, **{name: value for name, value in options.items() if name != "folder"}}
         splits = _find_splits(folder, str(options.get("signatures", "att")))
-        features = _find_features(folder, options.get("features"))
+        features = _find_views(folder, options.get("features"))
         return cls(folder.name, folder, features, splits, options, about)
 
     def files(self) -> list[Path]:
         """Return all files that the data set is made of: features, splits, class lists."""
-        return [self.features, self.splits, *sorted(self.folder.glob("*.txt"))]
+        return [*self.features, self.splits, *sorted(self.folder.glob("*.txt"))]
 
     def key(self) -> str:
         """Identify everything that the data set is made of, by the files' stamps."""
@@ -114,6 +118,11 @@ def is_xlsa17(folder: Path) -> bool:
 def source_files(source: Xlsa17, places: DataPlaces) -> list[Path]:
     """Return the files that a source reads, the features file first."""
     return _Layout.find(places, source.options).files()
+
+
+def feature_paths(source: Xlsa17, places: DataPlaces) -> list[Path]:
+    """Return the features files that a source reads, one for each view."""
+    return list(_Layout.find(places, source.options).features)
 
 
 def feature_files(folder: Path) -> list[str]:
@@ -134,17 +143,36 @@ def _find_splits(folder: Path, signatures: str) -> Path:
     raise DataError(f"{folder}: no {signatures}_splits.mat; signatures there: {known}; choose with signatures=...")
 
 
+def _find_views(folder: Path, features: str | None) -> tuple[Path, ...]:
+    """Return the features files; a name with a plus in it is several, unless there is a file of that name."""
+    names = [None] if features is None else str(features).split("+")
+    if len(names) == 1 or any(_features_path(folder, str(features))):
+        return (_find_features(folder, features),)
+    paths = tuple(_find_features(folder, str(name).strip()) for name in names)
+    stems = [path.stem for path in paths]
+    if len(set(stems)) < len(stems):
+        raise UsageError(f"{folder}: features={features} names a view twice; every view needs a name of its own")
+    return paths
+
+
 def _find_features(folder: Path, features: str | None) -> Path:
     present = feature_files(folder)
     if features is None:
         features = present[0] if len(present) == 1 else "res101"
+    found = next(_features_path(folder, features), None)
+    if found is not None:
+        return found
     given = Path(features).expanduser()
-    for path in (folder / given, folder / f"{features}.mat", given):
-        if path.suffix == ".mat" and path.is_file():
-            return path
     known = ", ".join(present) or "none"
     shown = features if given.suffix == ".mat" else f"{features}.mat"
     raise DataError(f"{folder}: no features file {shown}; features there: {known}; choose with features=...")
+
+
+def _features_path(folder: Path, features: str) -> Iterator[Path]:
+    given = Path(features).expanduser()
+    for path in (folder / given, folder / f"{features}.mat", given):
+        if path.suffix == ".mat" and path.is_file():
+            yield path
 
 
 def _read_features(path: Path) -> tuple[RowStream, np.ndarray]:
@@ -186,6 +214,37 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Ite
     return (rows, stored.shape[0]), blocks
 
 
+def _views(paths: tuple[Path, ...], cache: Path | None) -> tuple[np.ndarray | Rows, np.ndarray]:
+    """Return the features of all files, side by side where there are several, and the labels that they agree on."""
+    X, y = _features(paths[0], cache)
+    if len(paths) == 1:
+        return X, y
+    found = {paths[0].stem: X}
+    for path in paths[1:]:
+        X, labels = _features(path, cache)
+        if len(labels) != len(y) or (labels != y).any():
+            told = f"{len(labels)} rows against {len(y)}"
+            if len(labels) == len(y):
+                other = np.flatnonzero(labels != y)
+                told = f"{len(other)} of {len(y)} rows have another label, first row {other[0] + 1}"
+            raise DataError(
+                f"{path}: labels are not those of {paths[0].name}: {told}; views must describe the same rows in the "
+                "same order"
+            )
+        found[path.stem] = X
+    return _side_by_side(found), y
+
+
+def _side_by_side(found: Mapping[str, np.ndarray | Rows]) -> Rows:
+    """Return named views of the same rows; kept ones stay where they lie, in the order that equal labels give them."""
+    rows = {name: X for name, X in found.items() if isinstance(X, Rows)}
+    first = next(iter(rows.values()), None)
+    if first is None or len(rows) < len(found) or any((X.index != first.index).any() for X in rows.values()):
+        return Rows.of({name: np.asarray(X) for name, X in found.items()})
+    parts = [replace(part, view=View(name, part.view.shape)) for name, X in rows.items() for part in X.parts]
+    return Rows(parts, first.index)
+
+
 def _features(path: Path, cache: Path | None) -> tuple[np.ndarray | Rows, np.ndarray]:
     """Return features and labels from the copy on disk, made at the first load and shared by all splits files."""
     if cache is None:
@@ -214,7 +273,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
             )
     if y.max() >= len(S):
         raise DataError(
-            f"{layout.name}: labels of {layout.features.name} run to {y.max() + 1} but {field!r} of "
+            f"{layout.name}: labels of {layout.features[0].name} run to {y.max() + 1} but {field!r} of "
             f"{layout.splits.name} has {len(S)} signatures; every label needs one"
         )
     names, named = _class_names(layout, file, len(S))
@@ -231,6 +290,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     check_classes_of_splits(layout.name, y, names, splits)
     folds = _folds(layout, file, y, splits["train"], names if named else ())
     stem = layout.splits.stem.removesuffix("_splits")
+    stems = "+".join(path.stem for path in layout.features)
     signatures = stem if field == "att" else field if stem == "att" else f"{stem}-{field}"
     return Dataset(
         name=layout.name,
@@ -241,13 +301,13 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
         default_signatures=signatures,
         splits=splits,
         folds=folds,
-        description=layout.about.description or f"{layout.folder.name}: {layout.features.stem}, {layout.splits.stem}",
+        description=layout.about.description or f"{layout.folder.name}: {stems}, {layout.splits.stem}",
         licence=layout.about.licence or Xlsa17.licence,
         citation=layout.about.citation or f"splits: {Xlsa17.citation}",
         source={
             "loader": "xlsa17",
             "folder": str(layout.folder),
-            "features": layout.features.name,
+            "features": "+".join(path.name for path in layout.features),
             "splits": layout.splits.name,
             "field": field,
             "sha256": sha256_of(layout.splits),

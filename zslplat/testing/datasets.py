@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import inspect
 import tempfile
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
@@ -13,13 +12,13 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.rows import Rows, RowStream, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
 from zslplat.testing.spaces import illegal_values, undocumented
 
-BLOCK_ROWS = 8192
 ZERO_SHOT_SPLITS = {"train", "test_unseen"}
 MOST_COPIES = 0.01
 
@@ -124,11 +123,46 @@ def fingerprint_is_that_of_the_arrays(source: DataSource) -> None:
 def values_are_finite(source: DataSource) -> None:
     """Neither features nor signatures hold NaN or infinity."""
     dataset = loaded(source)
-    arrays = {"X": dataset.X} | {f"signatures {name!r}": s.values for name, s in dataset.signatures.items()}
-    for name, values in arrays.items():
-        for start in range(0, len(values), BLOCK_ROWS):
-            good = np.isfinite(values[start : start + BLOCK_ROWS]).all()
-            assert good, f"{name}: NaN or infinity in rows {start} to {start + BLOCK_ROWS - 1}"
+    for where, block in blocks_of(dataset.X):
+        rows = np.arange(len(dataset.X))[where]
+        bad = ~np.isfinite(block.reshape(len(block), -1)).all(axis=1)
+        assert not bad.any(), f"X: NaN or infinity in row {rows[np.argmax(bad)]}"
+    for name, signatures in dataset.signatures.items():
+        bad = ~np.isfinite(signatures.values).all(axis=1)
+        assert not bad.any(), f"signatures {name!r}: NaN or infinity in row {np.argmax(bad)}"
+
+
+def views_describe_the_same_rows(source: DataSource) -> None:
+    """Named views are several, each with a name of its own, as many rows as there are labels, vectors or matrices."""
+    dataset = loaded(source)
+    if isinstance(dataset.X, np.ndarray):
+        return
+    parts = dataset.X.parts
+    names = [part.view.name for part in parts]
+    assert len(set(names)) == len(names), f"two views have the same name: {names}"
+    assert len(parts) == 1 or all(names), f"one of several views has no name: {names}"
+    for part in parts:
+        shape, told = tuple(part.source.shape), f"view {part.view.name!r}"
+        assert shape[0] == len(dataset.y), f"{told} has {shape[0]} rows, but there are {len(dataset.y)} labels"
+        assert shape[1:] == part.view.shape, f"{told} is said to have rows of {part.view.shape}, but has {shape[1:]}"
+        matrices = len(shape) == 3 and shape[1] == shape[2]
+        assert len(shape) == 2 or matrices, f"{told} has shape {shape}; expected (n, d) or (n, p, p)"
+
+
+def streams_can_be_read_again(source: DataSource) -> None:
+    """A stream of rows gives as many as it says, of one shape and type, and the same ones at every pass."""
+    for name, stream in loaded(source).features().items():
+        if not isinstance(stream, RowStream):
+            continue
+        told = f"view {name!r}" if name else "the stream of features"
+        next(stream.blocks())  # a pass that is given up leaves the next one alone
+        digests = []
+        for _ in range(2):
+            digest = hashlib.sha256()
+            for block in stream.blocks():
+                digest.update(np.ascontiguousarray(block).data)
+            digests.append(digest.digest())
+        assert digests[0] == digests[1], f"{told} gives other rows at the second pass"
 
 
 def labels_are_classes(source: DataSource) -> None:
@@ -178,10 +212,11 @@ def test_rows_are_not_copied_into_train(source: DataSource) -> None:
     dataset = loaded(source)
     if "train" not in dataset.splits:
         return
-    known = set(_row_digests(dataset, dataset.rows("train")))
+    digests = _row_digests(dataset)
+    known = {digests[row] for row in dataset.rows("train")}
     for name in (name for name in dataset.splits if name.startswith("test")):
         rows = dataset.rows(name)
-        copies = [int(row) for row, content in zip(rows, _row_digests(dataset, rows), strict=True) if content in known]
+        copies = [int(row) for row in rows if digests[row] in known]
         assert len(copies) <= MOST_COPIES * len(rows), (
             f"{len(copies)} of {len(rows)} rows of {name!r} are copies of training rows, first row {copies[0]}; drop "
             "them, or name this check in expected_failures where equal features are no accident of the data"
@@ -191,8 +226,7 @@ def test_rows_are_not_copied_into_train(source: DataSource) -> None:
 def labels_are_not_among_the_features(source: DataSource) -> None:
     """No feature tells the class by itself: equal within every class, and not the same for all."""
     dataset = loaded(source)
-    flat = dataset.X.reshape(len(dataset.X), -1)
-    told = (_constant_within_classes if dataset.y.ndim == 1 else _marking_a_class)(flat, dataset.y)
+    told = (_constant_within_classes if dataset.y.ndim == 1 else _marking_a_class)(dataset.X, dataset.y)
     assert not len(told), (
         f"feature {told[0]} has one value per class"
         + (f", as have {len(told) - 1} more" if len(told) > 1 else "")
@@ -248,30 +282,37 @@ def a_zero_shot_task_can_use_it(source: DataSource) -> None:
             assert len(problem.inputs[name]), f"problem {problem.name!r} has no row in {name}"
 
 
-def _row_digests(dataset: Dataset, rows: np.ndarray) -> Iterator[bytes]:
-    for start in range(0, len(rows), BLOCK_ROWS):
+def _row_digests(dataset: Dataset) -> list[bytes]:
+    """Return what tells the features of one row from those of another, for all rows."""
+    digests = [b""] * len(dataset.X)
+    for where, block in blocks_of(dataset.X):
         # 0.0 is added because -0.0 is another sequence of bytes.
-        block = np.ascontiguousarray(dataset.X[rows[start : start + BLOCK_ROWS]]) + 0
-        yield from (hashlib.blake2b(row, digest_size=16).digest() for row in block)
+        for row, content in zip(np.arange(len(digests))[where], np.ascontiguousarray(block) + 0, strict=True):
+            digests[row] = hashlib.blake2b(content, digest_size=16).digest()
+    return digests
 
 
-def _constant_within_classes(flat: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _constant_within_classes(X: np.ndarray | Rows, y: np.ndarray) -> np.ndarray:
     """Return the columns with one value per class and more than one in all; classes of one row say nothing."""
-    candidates: np.ndarray = np.arange(flat.shape[1])
-    values: list[np.ndarray] = []
-    for label, count in zip(*np.unique(y, return_counts=True), strict=True):
-        if count < 2 or not len(candidates):
-            continue
-        rows = flat[y == label][:, candidates]
-        constant = (rows == rows[0]).all(axis=0)
-        candidates, values = candidates[constant], [v[constant] for v in values] + [rows[0][constant]]
-    if len(values) < 2:
-        return candidates[:0]
-    return np.asarray(candidates[(np.array(values) != values[0]).any(axis=0)])
+    first: dict[int, np.ndarray] = {}
+    same: dict[int, np.ndarray] = {}
+    for where, block in blocks_of(X):
+        flat, labels = block.reshape(len(block), -1), y[where]
+        for label in np.unique(labels).tolist():
+            rows = flat[labels == label]
+            start = first.setdefault(label, rows[0].copy())
+            same[label] = same.get(label, True) & (rows == start).all(axis=0)
+    counted = [label for label, count in zip(*np.unique(y, return_counts=True), strict=True) if count > 1]
+    if len(counted) < 2:
+        return np.array([], dtype=np.int64)
+    values = np.array([first[label] for label in counted])
+    told = np.all([same[label] for label in counted], axis=0) & (values != values[0]).any(axis=0)
+    return np.flatnonzero(told)
 
 
-def _marking_a_class(flat: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _marking_a_class(X: np.ndarray | Rows, y: np.ndarray) -> np.ndarray:
     """Return the columns with two values, one for all rows of a class of y (n, c) and the other for all other rows."""
+    flat = np.asarray(X).reshape(len(X), -1)
     low, high = flat.min(axis=0), flat.max(axis=0)
     two = np.flatnonzero((low < high) & ((flat == low) | (flat == high)).all(axis=0))
     agreement = ((j, ((flat[:, j] == high[j])[:, None] == (y == 1)).mean(axis=0)) for j in two)
@@ -291,6 +332,8 @@ DATASET_CHECKS: tuple[Check, ...] = (
     cache_changes_nothing,
     fingerprint_is_that_of_the_arrays,
     values_are_finite,
+    views_describe_the_same_rows,
+    streams_can_be_read_again,
     labels_are_classes,
     splits_are_disjoint_rows,
     unseen_classes_are_not_trained_on,

@@ -1,0 +1,327 @@
+"""What is wrong with ``.npy`` folders, Parquet and HDF5 files is said with file, field, what was found and expected."""
+
+from __future__ import annotations
+
+import h5py
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from array_toys import NAMES, toy
+from file_toys import lists_of, table, write_hdf5, write_hdf5_parts, write_npy, write_parquet
+
+from zslplat.data.arrays import NpzSource
+from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.importing import import_arrays
+from zslplat.data.npy_folder import NpySource
+from zslplat.data.parquet import ParquetSource
+from zslplat.data.source import DataPlaces
+from zslplat.errors import DataError, UnknownNameError, UsageError
+
+
+def load(source, cache=None):
+    """Load a data set and read all of its rows, as whoever keeps it does."""
+    dataset = source.load(DataPlaces(None, cache))
+    np.asarray(dataset.X)
+    return dataset
+
+
+# -- .npy -------------------------------------------------------------------------------------------------------------
+
+
+def npy(folder, **changes):
+    drop = [key for key, value in changes.items() if value is None]
+    return NpySource(folder=str(write_npy(folder / "d", drop, **changes)))
+
+
+NPY = {
+    "lengths": (
+        {"y": toy()["y"][:29]},
+        r"d: 30 rows of features but 29 labels, in features and labels; every",
+    ),
+    "transposed": ({"X": np.asarray(toy()["X"].T)}, r"4 rows of features but 30 labels.*looks transposed"),
+    "no labels": (
+        {"y": None},
+        r"d: no file y or labels or label; the folder holds .*say which it is with y=",
+    ),
+    "no features": ({"X": None}, r"d: no file X or features; the folder holds class_names.*say which it is with X="),
+    "objects": ({"X": np.array([[1], None] * 15, dtype=object)}, r"features\.npy: holds pickled Python objects"),
+    "texts": ({"X": np.full((30, 4), "a")}, r"features\.npy: features are of type <U1; expected numbers"),
+    "shape": ({"X": np.ones((30, 2, 3))}, r"d: features have shape \(30, 2, 3\); expected \(rows, dimensions\) or"),
+    "groups": ({"groups": np.arange(29)}, r"d: 30 rows but 29 groups"),
+}
+
+
+@pytest.mark.parametrize("case", NPY)
+def test_what_is_wrong_with_a_folder_of_npy_files(tmp_path, case):
+    changes, pattern = NPY[case]
+    with pytest.raises(DataError, match=pattern):
+        load(npy(tmp_path, **changes))
+
+
+def test_files_that_contradict_each_other_or_are_damaged(tmp_path):
+    source = npy(tmp_path)
+    (tmp_path / "d" / "labels.csv").write_text("ox\n" * 30)
+    with pytest.raises(DataError, match=r"labels\.csv and labels\.npy say the same; leave one out"):
+        load(source)
+    (tmp_path / "d" / "labels.csv").unlink()
+    np.save(tmp_path / "d" / "split.npy", np.full(30, "train"))
+    with pytest.raises(DataError, match=r"split and train both say which rows .* split=none or train=none"):
+        load(source)
+    assert len(load(NpySource(folder=str(tmp_path / "d"), split=None)).splits) == 3
+    (tmp_path / "d" / "split.npy").unlink()
+    (tmp_path / "d" / "splits.json").write_text("[1]")
+    with pytest.raises(DataError, match=r"splits\.json: expected an object of lists"):
+        load(source)
+    (tmp_path / "d" / "splits.json").unlink()
+    (tmp_path / "d" / "labels.txt").write_text("ox\n")
+    (tmp_path / "d" / "labels.npy").unlink()
+    with pytest.raises(DataError, match=r"labels\.txt: 1 lines for 30 rows of features\.npy"):
+        load(source)
+    (tmp_path / "d" / "features.npy").write_bytes(b"no array")
+    with pytest.raises(DataError, match=r"features\.npy: .*save it"):
+        load(source)
+
+
+def test_a_single_number_is_no_feature_set(tmp_path):
+    np.savez(tmp_path / "d.npz", X=np.float32(1), y=np.arange(3))
+    with pytest.raises(DataError, match=r"features have shape \(\)"):
+        load(NpzSource(file=str(tmp_path / "d.npz")))
+    with pytest.raises(DataError, match=r"features\.npy: holds a single value; expected rows"):
+        load(npy(tmp_path, X=np.float32(1)))
+
+
+def test_views_of_different_lengths_are_refused(tmp_path):
+    source = npy(tmp_path, X=None)
+    np.save(tmp_path / "d" / "features-cq.npy", np.ones((30, 2)))
+    np.save(tmp_path / "d" / "features-lss.npy", np.ones((29, 2)))
+    with pytest.raises(DataError, match=r"d: views have different numbers of rows: features-cq 30, features-lss 29"):
+        load(source)
+    with pytest.raises(DataError, match=r"no file 'phog' for X; .*named feature sets: cq, lss"):
+        load(NpySource(folder=str(tmp_path / "d"), features="cq+phog"))
+    with pytest.raises(UsageError, match="names a feature set twice"):
+        load(NpySource(folder=str(tmp_path / "d"), features="cq+cq"))
+    with pytest.raises(UsageError, match="X=cq and features=lss say the same"):
+        load(NpySource(folder=str(tmp_path / "d"), features="lss", X="cq"))
+
+
+# -- Parquet ----------------------------------------------------------------------------------------------------------
+
+
+def parquet(folder, change, parts=3, part=1, **how):
+    """Change the table of one of several files."""
+    path = write_parquet(folder / "d", parts, **how)
+    rows = np.array_split(np.arange(30), parts)[part]
+    pq.write_table(change(table(toy(), rows, **how)), path / f"part-{part}.parquet", row_group_size=4)
+    return ParquetSource(path=str(path))
+
+
+def replaced(name, values):
+    return lambda given: given.set_column(given.schema.names.index(name), name, values)
+
+
+X = toy()["X"][10:20]
+HOLED = [*X[:3].tolist(), None, *X[4:].tolist()]
+PARQUET = {
+    "schema, missing": (
+        lambda t: t.drop_columns(["group"]),
+        {},
+        r"part-1\.parquet: no column 'group', which part-0",
+    ),
+    "schema, more": (
+        lambda t: t.append_column("new", t["group"]),
+        {},
+        r"part-1\.parquet: column 'new' is not in part-0\.parquet",
+    ),
+    "schema, type": (
+        replaced("group", pa.array(["a"] * 10)),
+        {},
+        r"part-1\.parquet: column 'group' is string, but int64 in part-0\.parquet",
+    ),
+    "ragged": (
+        replaced("features", pa.array([*X[:5].tolist(), [1.0], *X[6:].tolist()], pa.list_(pa.float32()))),
+        {"features": "ragged type"},
+        r"part-1\.parquet, column 'features': row 5 has 1 values but row 4 has 4; every row needs as many",
+    ),
+    "other width": (
+        replaced("features", pa.array(np.hstack([X, X]).tolist(), pa.list_(pa.float32()))),
+        {"features": "ragged type"},
+        r"part-1\.parquet, column 'features': row 0 has values of shape \(8,\), expected \(4,\)",
+    ),
+    "null list": (
+        replaced("features", pa.array(HOLED, pa.list_(pa.float32()))),
+        {"features": "ragged type"},
+        r"part-1\.parquet, column 'features': row 3 is null; every row needs a list",
+    ),
+    "null in a list": (
+        replaced("features", pa.array([*X[:6].tolist(), [1, None, 2, 3], *X[7:].tolist()], pa.list_(pa.float32()))),
+        {"features": "ragged type"},
+        r"part-1\.parquet, column 'features': row 6 holds a null",
+    ),
+    "null number": (
+        replaced("f2", pa.array([*X[:8, 2].tolist(), None, 1.0], pa.float32())),
+        {"features": "columns"},
+        r"part-1\.parquet, column 'f2': row 8 is null; every row needs a value",
+    ),
+    "null label": (
+        replaced("label", pa.array(["ox"] * 9 + [None])),
+        {},
+        r"part-1\.parquet, column 'label': row 9 is null",
+    ),
+    "unknown label": (replaced("label", pa.array(["yak"] * 10)), {}, r"class 'yak' has no signature or name"),
+    "unknown split": (
+        replaced("split", pa.array(["trian"] * 10)),
+        {},
+        r"split: unknown split 'trian'; did you mean",
+    ),
+    "NaN": (
+        replaced("features", lists_of(np.where(np.arange(10)[:, None] == 7, np.nan, X).astype(np.float32))),
+        {},
+        r"part-1\.parquet, column 'features': row 7 holds NaN or infinity",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", PARQUET)
+@pytest.mark.parametrize("cached", [False, True])
+def test_what_is_wrong_with_parquet_files(tmp_path, case, cached):
+    change, how, pattern = PARQUET[case]
+    with pytest.raises(DataError, match=pattern):
+        load(parquet(tmp_path, change, **how), tmp_path / "cache" if cached else None)
+
+
+def test_parquet_files_of_no_use_are_told_apart(tmp_path):
+    path = tmp_path / "d.parquet"
+    load_it = lambda **options: load(ParquetSource(path=str(path), **options))  # noqa: E731
+    pq.write_table(pa.table({"features": ["a"], "label": [1]}), path)
+    with pytest.raises(DataError, match=r"column 'features': is of type string; expected lists of numbers"):
+        load_it()
+    pq.write_table(pa.table({"words": [["a"]], "label": [1]}), path)
+    with pytest.raises(DataError, match=r"d\.parquet: no column X or features; the file holds words, label"):
+        load_it()
+    pq.write_table(pa.table({"f0": [1.0, 2.0], "f1": [1.0, 3.0], "l": [[1.0], [2.0]], "label": [1, 0]}), path)
+    with pytest.raises(DataError, match=r"features=f0\+l mixes columns of numbers \(f0\) with others"):
+        load_it(features="f0+l")
+    with pytest.raises(DataError, match=r"no column 'id' to leave out; the file holds f0"):
+        load_it(leave_out="id")
+    with pytest.raises(DataError, match=r"no column 'lable' for y; .*did you mean label"):
+        load_it(y="lable")
+    pq.write_table(pa.table({"f0": [1.0, 2.0], "label": [1, 0], "train": [0, 1]}), path)
+    with pytest.raises(DataError, match=r"column 'train': is of type int64; .*must hold truth values, or be one"):
+        load_it()
+    path.write_bytes(b"PAR1 no more")
+    with pytest.raises(DataError, match=r"d\.parquet: cannot be read as a Parquet file"):
+        load_it()
+
+
+def test_folds_of_rows_hold_out_whole_classes(tmp_path):
+    folds = np.arange(30) % 2
+    source = parquet(tmp_path, lambda t: t.set_column(5, "fold", pa.array(folds)), parts=1, part=0)
+    with pytest.raises(DataError, match=r"class '\w+' has training rows in folds '0' and '1'.*folds=none"):
+        load(source)
+
+
+def test_signatures_need_a_column_that_names_the_class(tmp_path):
+    folder = write_parquet(tmp_path / "d")
+    pq.write_table(pa.table({"a": [1.0], "b": [2.0]}), folder / "signatures.parquet")
+    with pytest.raises(DataError, match=r"signatures\.parquet: no column that names the class; it holds a, b"):
+        load(ParquetSource(path=str(folder)))
+    pq.write_table(pa.table({"class": NAMES}), folder / "signatures.parquet")
+    with pytest.raises(DataError, match=r"signatures\.parquet: expected attributes as columns of numbers or one"):
+        load(ParquetSource(path=str(folder)))
+    for file in folder.glob("part-*"):
+        file.unlink()
+    with pytest.raises(DataError, match="signatures alone are no data set"):
+        load(ParquetSource(path=str(folder)))
+
+
+# -- HDF5 -------------------------------------------------------------------------------------------------------------
+
+
+def drop(name):
+    return lambda file: file.pop(name)
+
+
+def put(name, values):
+    def change(file):
+        file.pop(name, None)
+        file[name] = values
+
+    return change
+
+
+RAGGED = np.array([np.arange(3.0), np.arange(2.0)] * 5, dtype=object)
+
+
+def put_ragged(file):
+    del file["features"]
+    file.create_dataset("features", data=RAGGED, dtype=h5py.vlen_dtype(np.float64))
+
+
+NAN = np.where(np.arange(10)[:, None] == 4, np.inf, X)
+HDF5 = {
+    "no labels": (drop("labels"), r"part-1\.h5: no data set 'labels', which part-0\.h5 has; every file"),
+    "no features": (drop("features"), r"part-1\.h5: no data set 'features', which part-0\.h5 has"),
+    "lengths": (put("labels", np.ones(9, dtype=int)), r"part-1\.h5: 10 rows of features but 9 entries"),
+    "width": (
+        put("features", np.ones((10, 5), dtype=np.float32)),
+        r"part-1\.h5: 'features' has rows of shape \(5,\)",
+    ),
+    "type": (
+        put("features", X.astype(np.float64)),
+        r"part-1\.h5: .*type float64, but \(4,\) and float32 in part-0\.h5",
+    ),
+    "NaN": (put("features", NAN.astype(np.float32)), r"part-1\.h5, 'features': row 4 holds NaN or infinity"),
+    "signatures": (put("signatures", np.ones((6, 3))), r"'signatures' is not what it is in part-1\.h5"),
+    "splits": (
+        put("splits/train", [0]),
+        r"part-0\.h5: no data set 'splits/train', which 2 of 3 files have",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", HDF5)
+def test_what_is_wrong_with_hdf5_files(tmp_path, case):
+    change, pattern = HDF5[case]
+    folder = write_hdf5_parts(tmp_path / "d", 3)
+    with h5py.File(folder / "part-1.h5", "a") as file:
+        change(file)
+    with pytest.raises(DataError, match=pattern):
+        load(Hdf5Source(path=str(folder)))
+
+
+def test_what_is_wrong_with_one_hdf5_file(tmp_path):
+    path = write_hdf5(tmp_path / "d.h5")
+    with h5py.File(path, "a") as file:
+        put_ragged(file)
+    with pytest.raises(
+        DataError, match=r"d\.h5: 'features' holds lists of different lengths or references; expected f"
+    ):
+        load(Hdf5Source(path=str(path)))
+    with h5py.File(path, "a") as file:
+        put("features", 1.0)(file)
+    with pytest.raises(DataError, match=r"'features' is a single value; expected rows of features"):
+        load(Hdf5Source(path=str(path)))
+    path.write_bytes(b"\x89HDF\r\n\x1a\n and no more")
+    with pytest.raises(DataError, match=r"d\.h5: cannot be read as an HDF5 file"):
+        load(Hdf5Source(path=str(path)))
+
+
+# -- all --------------------------------------------------------------------------------------------------------------
+
+
+def test_a_place_must_be_given_and_exist(tmp_path):
+    for source, option in ((NpySource, "folder"), (ParquetSource, "path"), (Hdf5Source, "path"), (NpzSource, "file")):
+        with pytest.raises(UsageError, match=rf"{option} is missing; write {source.kind}\({option}=mydata\)"):
+            source().load(DataPlaces())
+        with pytest.raises(DataError, match="no such"):
+            source(**{option: str(tmp_path / "none")}).load(DataPlaces())
+        with pytest.raises(UnknownNameError, match="in data root"):
+            source(**{option: "none"}).load(DataPlaces(tmp_path))
+
+
+def test_nothing_is_copied_of_files_that_hold_nan(tmp_path):
+    path = write_hdf5(tmp_path / "d.h5", {**toy(), "X": np.where(np.arange(30)[:, None] == 21, np.nan, toy()["X"])})
+    with pytest.raises(DataError, match=r"d\.h5, 'features': row 21 holds NaN"):
+        import_arrays(path, tmp_path / "root")
+    assert not (tmp_path / "root").exists()

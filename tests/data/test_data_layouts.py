@@ -1,0 +1,190 @@
+"""Every layout is found by its name under the data root, hinted at by its path, and imported as it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import h5py
+import numpy as np
+import pytest
+from array_toys import save, toy
+from file_toys import write_hdf5, write_hdf5_parts, write_npy, write_parquet
+
+from zslplat.data.catalogue import available, describe, open_source, parse_dataset
+from zslplat.data.fields import ALIASES
+from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.importing import import_arrays
+from zslplat.data.layouts import LAYOUTS
+from zslplat.data.npy_folder import NpySource
+from zslplat.data.parquet import ParquetSource
+from zslplat.data.source import DataPlaces
+from zslplat.errors import DataError, UsageError
+from zslplat.evaluation.components import registered_sources
+from zslplat.evaluation.setting import Setting
+from zslplat.spec import Spec
+
+
+def one_parquet_file(path):
+    folder = write_parquet(path.parent / "parts")
+    (folder / "part-0.parquet").rename(path.with_suffix(".parquet"))
+    (folder / "signatures.parquet").rename(path.with_name(f"{path.name}.signatures.parquet"))
+    folder.rmdir()
+    return path.with_suffix(".parquet")
+
+
+WRITERS = {
+    "npy": (write_npy, NpySource),
+    "parquet": (one_parquet_file, ParquetSource),
+    "parquet, many": (lambda path: write_parquet(path, 3), ParquetSource),
+    "hdf5": (lambda path: write_hdf5(path.with_suffix(".h5")), Hdf5Source),
+    "hdf5, many": (lambda path: write_hdf5_parts(path, 3), Hdf5Source),
+}
+
+
+def opened(text, places):
+    return open_source(parse_dataset(text), places, registered_sources())
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_imported_data_is_listed_and_used_by_name_and_equals_its_source(tmp_path, kind):
+    write, loader = WRITERS[kind]
+    (tmp_path / "theirs").mkdir()
+    source, root = write(tmp_path / "theirs" / "toy"), tmp_path / "root"
+    if source.is_dir():
+        (source / "notes.pdf").write_text("not copied")
+    done = import_arrays(source, root, "mine", licence="CC0", options={"base": 0})
+    places = DataPlaces(root)
+    assert [(entry.name, entry.kind) for entry in available(places, {})] == [("mine", kind.partition(",")[0])]
+    assert not (root / "mine" / "notes.pdf").exists()
+    found = opened("mine", places)
+    assert isinstance(found, loader)
+    dataset = found.load(places)
+    assert dataset.fingerprint == done.dataset.fingerprint
+    assert (dataset.name, dataset.licence) == ("mine", "CC0")
+    assert describe(dataset)["rows"] == 30
+    with pytest.raises(DataError, match="exists already"):
+        import_arrays(source, root, "mine")
+    before = sorted(path.name for path in root.iterdir())
+    import_arrays(source, root, "mine", overwrite=True, citation="me")
+    assert sorted(path.name for path in root.iterdir()) == before
+    again = opened("mine", places).load(places)
+    assert (again.citation, again.licence) == ("me", loader.licence if again.licence else "")
+
+
+def test_overwriting_by_another_format_leaves_nothing_of_the_old_one(tmp_path):
+    root = tmp_path / "root"
+    import_arrays(one_parquet_file(tmp_path / "toy"), root, licence="CC0")
+    assert sorted(path.name for path in root.iterdir()) == [
+        "toy.about.json",
+        "toy.parquet",
+        "toy.signatures.parquet",
+    ]
+    import_arrays(write_hdf5(tmp_path / "toy.hdf5"), root, overwrite=True)
+    assert [path.name for path in root.iterdir()] == ["toy.hdf5"]
+    import_arrays(write_npy(tmp_path / "toy"), root, overwrite=True)
+    assert [path.name for path in root.iterdir()] == ["toy"]
+
+
+@pytest.mark.parametrize("kind", WRITERS)
+def test_the_hint_for_a_path_given_as_a_data_set_works(tmp_path, kind):
+    path = WRITERS[kind][0](tmp_path / "toy")
+    with pytest.raises(UsageError) as caught:
+        opened(str(path), DataPlaces())
+    hint = str(caught.value).partition("--dataset '")[2].rpartition("'")[0]
+    assert len(opened(hint, DataPlaces()).load(DataPlaces()).X) == 30
+
+
+@pytest.mark.parametrize(
+    ("text", "title"),
+    [
+        ('parquet(path="/data/birds.v2.parquet")', "birds.v2"),
+        ('parquet(path="/data/birds.v2")', "birds.v2"),
+        ("hdf5(path=birds.h5)", "birds"),
+        ("npy(folder=birds)", "birds"),
+        ("npz(file=birds.npz)", "birds"),
+    ],
+)
+def test_names_of_studies_tell_the_file(text, title):
+    assert Setting(Spec("eszsl"), Spec.parse(text), Spec("zsl")).dataset_title == title
+
+
+def test_names_joined_by_plus_are_one_value_of_a_spec():
+    spec = Spec.parse("AWA1(features=cq+lss+phog, folds=none)")
+    assert spec.parameters == {"features": "cq+lss+phog", "folds": None}
+    assert str(spec) == 'AWA1(features="cq+lss+phog", folds=none)'
+    assert Spec.parse(str(spec)) == spec
+    assert Spec.parse("d(features=2d+3d)").parameters == {"features": "2d+3d"}
+    with pytest.raises(UsageError, match="character"):
+        Spec.parse("d(features=cq+)")
+
+
+def test_constant_features_are_found_over_blocks_and_views(tmp_path, monkeypatch):
+    arrays = toy()
+    folder = write_npy(tmp_path / "d", drop=["X"])
+    late = np.ones((30, 2))
+    late[29, 1] = 2  # differs in the last row alone
+    np.save(folder / "features-a.npy", late)
+    np.save(folder / "features-b.npy", arrays["X"])
+    monkeypatch.setattr("zslplat.data.rows.BLOCK", 4)
+    done = import_arrays(folder, tmp_path / "root")
+    assert done.constant == (0,)
+    assert [view.name for view in done.dataset.views] == ["a", "b"]
+    np.save(folder / "features-b.npy", np.where(np.isin(np.arange(30), arrays["train"])[:, None], 1, arrays["X"]))
+    np.save(folder / "features-a.npy", np.ones((30, 2)))
+    with pytest.raises(DataError, match="all 6 features are constant in the 12 training rows"):
+        import_arrays(folder, tmp_path / "root", overwrite=True)
+
+
+def test_the_command_line_imports_and_describes(call, tmp_path):
+    folder = write_hdf5_parts(tmp_path / "toy", 3)
+    with h5py.File(folder / "shared.h5", "a") as file:
+        file.attrs["licence"] = "CC0"
+    done = call("data", "import", folder, "--name", "own", "--data-root", "data")
+    assert done.returncode == 0, done.stderr
+    assert "imported own: 30 x 4, 6 classes" in done.stdout
+    done = call("data", "info", "own", "--data-root", "data", "--json")
+    assert done.returncode == 0, done.stderr
+    shown = json.loads(done.stdout)
+    assert (shown["rows"], shown["dimensions"], shown["licence"]) == (30, [4], "CC0")
+    done = call("data", "list", "--data-root", "data", "--json")
+    (entry,) = [entry for entry in json.loads(done.stdout) if entry["name"] == "own"]
+    assert entry["kind"] == "hdf5"
+    assert entry["summary"].startswith("4 files, ")
+    for kind in ("npy", "parquet", "hdf5"):
+        done = call("show", kind)
+        assert done.returncode == 0, done.stderr
+        assert "features" in done.stdout
+
+
+def test_views_are_told_when_imported_and_described(call, tmp_path):
+    folder = write_npy(tmp_path / "toy", drop=["X"])
+    np.save(folder / "features-cq.npy", toy()["X"])
+    np.save(folder / "features-cov.npy", np.arange(120.0).reshape(30, 2, 2))
+    done = call("data", "import", folder, "--data-root", "data", "--set", "features=cov+cq")
+    assert done.returncode == 0, done.stderr
+    assert "imported toy: 30 x 8 in views cov (2 x 2), cq (4), 6 classes" in done.stdout
+    shown = json.loads(call("data", "info", "toy", "--data-root", "data", "--json").stdout)["views"]
+    assert {name: view["dimensions"] for name, view in shown.items()} == {"cov": [2, 2], "cq": [4]}
+    assert shown["cov"]["max"] == 119
+    assert shown["cq"]["max"] == toy()["X"].max()
+    assert "  cov: dimensions 2 x 2, min 0" in call("data", "info", "toy", "--data-root", "data").stdout
+
+
+def test_every_layout_and_every_part_is_documented():
+    text = (Path(__file__).parents[2] / "docs" / "formats.md").read_text()
+    for layout in LAYOUTS:
+        assert f"`{layout.kind}({layout.option}=" in text
+    for part, names in ALIASES.items():
+        assert all(f"`{name}`" in text or name.endswith("_loc") for name in (part, *names))
+
+
+def test_a_study_runs_on_a_folder_of_parquet(call, tmp_path):
+    write_parquet(tmp_path / "d", 3)
+    done = call("run", "--method", "eszsl", "--dataset", f'parquet(path="{tmp_path / "d"}")', "--json")
+    assert done.returncode == 0, done.stderr
+    save(tmp_path)
+    expected = call("run", "--method", "eszsl", "--dataset", f'npz(file="{tmp_path / "toy.npz"}")', "--json")
+    (found,), (wanted,) = (set(re.findall(r'"per_class_accuracy": ([\d.]+)', one.stdout)) for one in (done, expected))
+    assert found == wanted

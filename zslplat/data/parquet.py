@@ -1,0 +1,90 @@
+"""Parquet: one file, or a folder of files whose rows follow each other; read row group by row group.
+
+A column plays the part that its name says, by the names of :mod:`zslplat.data.fields`:
+
+``features``, ``X``    lists of numbers of one length, (n, d), or lists of lists, (n, p, p); ``features_<view>`` or
+                       ``X_<view>`` hold named feature sets. Where no column is called so, all columns of lists that
+                       play no other part are feature sets; and where there is none, all columns of numbers are the
+                       features, in the order of the file, except those that play another part, that
+                       ``leave_out=id+weight`` names, or that pandas calls an index
+``label``              or ``labels``, ``y``: the class, by name or number; or lists of 0 and 1
+``split``              ``train``, ``test_seen``, ``test_unseen``, ``test``, or null for unused rows; or columns of
+                       truth values of these names
+``group``, ``fold``    per row, as in :mod:`zslplat.data.fields`
+``row_signatures``     or ``signatures``: lists of numbers, a signature for each row
+
+``signatures.parquet`` in the folder, or ``<stem>.signatures.parquet`` beside a single file, describes the classes: a
+column ``class`` (or ``label``, ``name``, or the only column of texts), and the attributes as columns of numbers or one
+column of lists; the order of its rows is the order of the classes, and a class may have several rows.
+``signatures-<name>.parquet`` adds a further set.
+
+Kept of a file's metadata: ``class_names`` (a JSON list), those of a Hugging Face ``ClassLabel``, ``description``,
+``licence`` and ``citation``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.roots import find_path
+from zslplat.data.source import DataPlaces
+from zslplat.data.streams import in_natural_order
+from zslplat.space import Parameter, Text
+
+SUFFIX = ".parquet"
+
+
+class ParquetSource(FieldsSource):
+    """One Parquet file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits."""
+
+    kind, located = "parquet", "path"
+    summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"
+    licence = "that of the data in the files"
+    parameters: ClassVar = {
+        "path": Parameter("the file or folder: a name under the data root, or a path", Text()),
+        **{
+            name: parameter
+            for name, parameter in field_parameters("column").items()
+            if name not in ("S", "signature_classes", "attribute_names", "class_names")
+        },
+        "leave_out": Parameter("columns that are no features: id+weight", Text()),
+    }
+
+    def find(self, places: DataPlaces, name: str) -> Path:
+        """Return the file or folder."""
+        return find_path(places, name, (SUFFIX,))
+
+    @classmethod
+    def files(cls, path: Path) -> list[Path]:
+        """Return the files with features, then those of the signatures."""
+        return [*data_files(path), *signature_files(path)]
+
+    def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
+        """Return the columns."""
+        # The library is large, and few processes read Parquet.
+        from zslplat.data.parquet_columns import ParquetFields
+
+        return ParquetFields(path, data_files(path), signature_files(path), options)
+
+
+def is_parquet_folder(folder: Path) -> bool:
+    """Tell whether a folder holds Parquet files with features."""
+    return bool(data_files(folder))
+
+
+def data_files(path: Path) -> list[Path]:
+    """Return the files with features, by their names, numbers by value."""
+    if not path.is_dir():
+        return [path]
+    own = (file for file in path.glob(f"*{SUFFIX}") if file.is_file() and not file.name.startswith((".", "_")))
+    return in_natural_order(file for file in own if file not in signature_files(path))
+
+
+def signature_files(path: Path) -> list[Path]:
+    """Return the files of signatures: inside a folder, or beside a single file with its stem in front."""
+    folder, start = (path, "") if path.is_dir() else (path.parent, f"{path.stem}.")
+    starts = tuple(f"{start}signatures{mark}" for mark in ".-_")
+    return in_natural_order(file for file in folder.glob(f"*{SUFFIX}") if file.name.startswith(starts))
