@@ -60,9 +60,8 @@ class Workbench:
         on_stage(f"loading {setting.dataset}")
         with collected() as self._loaded:
             self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
-        if self.dataset.views:
-            # Whether the method can do with these views is known before anything is built.
-            self.method_class.build(setting.method.parameters).take_views(self.dataset.views)
+        # Whether the method can do with these views, or without any, is known before anything is computed.
+        self.method_class.build(setting.method.parameters).take_views(self.dataset.views)
         self.setting = replace(setting, data=self.dataset.fingerprint)
         settings.cache.mkdir(parents=True, exist_ok=True)
         self.remembered_code = settings.cache / "code.json"

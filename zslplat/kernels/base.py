@@ -148,8 +148,11 @@ class Kernel(Parameterised, ABC):
         """Return this kernel with every multiple of a scale replaced by its number for the rows X (n, ...)."""
         if not self.scales_needed:
             return self
-        X = self._checked(X, resolving=True)
-        return self.in_units({scale: self.data_scale(scale, X) for scale in self.scales_needed})
+        return self.in_units({scale: self.measured(scale, X) for scale in self.scales_needed})
+
+    def measured(self, scale: str, X: np.ndarray) -> float:
+        """Return :meth:`data_scale`; raises :class:`DataError` for rows that the kernel does not take."""
+        return self.data_scale(scale, self._checked(X, resolving=True))
 
     @property
     def scales_needed(self) -> list[str]:

@@ -191,6 +191,12 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
                 "set indefinite=clip"
             )
 
+    @property
+    def space(self) -> Space:
+        """The ranges that tuning searches; not the weights of a sum of kernels where these are learned."""
+        learned = self.learn_kernel.startswith("weights")
+        return {n: r for n, r in super().space.items() if not (learned and n.startswith(f"{PREFIX}weight."))}
+
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, *, space: Space) -> Arrays:
         """Return kernel values between training rows, or the inner products that they follow from."""
         return self._prepared(X, None, space)

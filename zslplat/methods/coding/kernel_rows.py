@@ -103,7 +103,7 @@ def prepare_term_values(kernel: Kernel, X: np.ndarray, train: np.ndarray | None,
     if train is None:
         for leaf in kernel.leaves():
             part, rows = _on_rows(leaf), _rows_of(leaf, X)
-            found |= {_scale(leaf, scale): np.array(part.data_scale(scale, rows)) for scale in part.scales_needed}
+            found |= {_scale(leaf, scale): np.array(part.measured(scale, rows)) for scale in part.scales_needed}
     for term, paths in _terms(kernel, iter(kernel.values)):
         if not _has_parts(term):
             if not set(searched).isdisjoint(paths):
@@ -275,7 +275,7 @@ class PairValues:
         for scale in part.scales_needed:
             known = self.statistics.get(_scale(leaf, scale))
             if known is None:
-                known = np.array(part.data_scale(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
+                known = np.array(part.measured(scale, np.asarray(_rows_of(leaf, self.X), dtype=np.float64)))
             scales[scale] = float(known)
         part = part.in_units(scales)
         return leaf.over(part) if isinstance(leaf, OnView) else part
