@@ -334,9 +334,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
     def _encode(self, X: np.ndarray, statistics: Statistics) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         if not np.isfinite(X).all():
             raise DataError("X holds NaN or infinity")
-        # Once fitted, a kernel on views knows its columns by itself.
-        given = self.kernel_ if has_views(self.kernel_) else self.parsed_kernel()
-        values = PairValues(given, X, self.train_, statistics, self.unit_)
+        values = PairValues(self.parsed_kernel(), X, self.train_, statistics, self.unit_)
         K = values.gram(self.kernel_)
         if self.projection_ is not None:
             K = K @ self.projection_
