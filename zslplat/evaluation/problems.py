@@ -18,13 +18,12 @@ import numpy as np
 
 from zslplat.data.array_store import EntryWriter, open_entry, place_entry
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, apply_steps, preprocessed
-from zslplat.data.rows import BLOCK, Part, Rows, Stored, View
+from zslplat.data.rows import Part, Rows, Stored, View
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache import FOLD, read_arrays, write_arrays
 from zslplat.keys import key_of
 from zslplat.tasks.base import Problem, Task
 
-_PIECE_BYTES = 1 << 25
 INPUTS, TRUTH, ROWS = "inputs", "truth", "rows"
 
 
@@ -155,12 +154,8 @@ def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str,
 def _fold(folder: Path, rows: Rows) -> np.ndarray:
     """Return the array of some rows, made now where it is not there."""
 
-    # Written from beginning to end, each piece read in the order of the data set's file.
-    piece = max(BLOCK, _PIECE_BYTES * len(rows) // max(1, rows.nbytes))
-    pieces = (np.asarray(rows.take(slice(start, start + piece))) for start in range(0, len(rows), piece))
-
     def fill(writer: EntryWriter) -> Mapping[str, Any]:
-        writer.add_blocks("rows", rows.shape, rows.dtype, pieces)
+        writer.add_blocks("rows", rows.shape, rows.dtype, rows.in_order())
         return {}
 
     for _ in range(2):
