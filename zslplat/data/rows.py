@@ -18,7 +18,9 @@ from __future__ import annotations
 import math
 import mmap
 import os
+from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
@@ -29,6 +31,7 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from zslplat.errors import DataError, UnknownNameError
 
 BLOCK = 2048  # rows of a block
+_READERS = 2
 _SPARSE = 64  # rows are read one by one where fewer than one in so many is wanted
 
 Where = slice | np.ndarray
@@ -237,13 +240,21 @@ class Rows(NDArrayOperatorsMixin):
         """
         sources = [part.source.whole() if isinstance(part.source, Stored) else part.source for part in self.parts]
         arrays = [source.loaded if isinstance(source, RowStream) else source for source in sources]
-        buffers = [np.empty((min(BLOCK, len(self)), *array.shape[1:]), dtype=array.dtype) for array in arrays]
-        for start in range(0, len(self), BLOCK):
+
+        def read(start: int) -> np.ndarray:
             own = self.index[start : start + BLOCK]
-            for array, buffer in zip(arrays, buffers, strict=True):
-                np.take(array, own, axis=0, out=buffer[: len(own)], mode="clip")
-            blocks = [part.treated(buffer[: len(own)]) for part, buffer in zip(self.parts, buffers, strict=True)]
-            yield self._beside(blocks)
+            found = [np.take(array, own, axis=0, mode="clip") for array in arrays]
+            return self._beside([part.treated(rows) for part, rows in zip(self.parts, found, strict=True)])
+
+        # What takes time is copying, which threads do side by side; each block is made by one of them.
+        with ThreadPoolExecutor(_READERS) as pool:
+            waiting: deque[Future[np.ndarray]] = deque()
+            for start in range(0, len(self), BLOCK):
+                waiting.append(pool.submit(read, start))
+                if len(waiting) > _READERS:
+                    yield waiting.popleft().result()
+            while waiting:
+                yield waiting.popleft().result()
 
     def take(self, rows: np.ndarray | slice) -> Rows:
         """Return some of these rows, in the order asked for."""
