@@ -16,164 +16,30 @@ one block ends and the next begins depends on the positions alone.
 from __future__ import annotations
 
 import math
-import mmap
-import os
 from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from zslplat.data.row_sources import Part as Part
+from zslplat.data.row_sources import RowStream as RowStream
+from zslplat.data.row_sources import Source as Source
+from zslplat.data.row_sources import Steps as Steps
+from zslplat.data.row_sources import Stored as Stored
+from zslplat.data.row_sources import View as View
+from zslplat.data.row_sources import float_type as float_type
+from zslplat.data.row_sources import of_length
 from zslplat.errors import DataError, UnknownNameError
 
 BLOCK = 2048  # rows of a block
 _READERS = 2
-_SPARSE = 64  # rows are read one by one where fewer than one in so many is wanted
 
 Where = slice | np.ndarray
-
-
-@dataclass(frozen=True)
-class View:
-    """A named feature set of the rows: ``shape`` (d,) of vectors or (p, p) of matrices."""
-
-    name: str
-    shape: tuple[int, ...]
-
-    @property
-    def width(self) -> int:
-        """The number of columns that it takes beside other views: matrices lie flat, row by row."""
-        return math.prod(self.shape)
-
-
-class Steps(Protocol):
-    """Preprocessing that has been fitted; see :class:`zslplat.data.preprocessing.FrozenSteps`."""
-
-    def apply(self, block: np.ndarray) -> np.ndarray:
-        """Return the rows of a block after all steps."""
-
-    def shape_after(self, shape: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the shape of a row after all steps."""
-
-
-class RowStream:
-    """Rows of a file that are read from beginning to end, as often as they are asked for: what importers deliver.
-
-    ``shape`` (n, ...), ``dtype``; ``read`` returns a new iterator over blocks of any length, in the order of the file.
-    """
-
-    def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], read: Callable[[], Iterator[np.ndarray]], where: str
-    ) -> None:
-        self.shape, self.dtype, self.where = shape, np.dtype(dtype), where
-        self._read = read
-
-    @cached_property
-    def loaded(self) -> np.ndarray:
-        """All rows in memory: for who wants single ones of what was not stored."""
-        found = np.empty(self.shape, dtype=self.dtype)
-        start = 0
-        for block in self.blocks():
-            found[start : start + len(block)] = block
-            start += len(block)
-        return found
-
-    def blocks(self) -> Iterator[np.ndarray]:
-        """Yield the rows; raises :class:`DataError` where there are more or fewer than ``shape`` says."""
-        rows, row = 0, self.shape[1:]
-        for block in self._read():
-            rows, row = rows + len(block), block.shape[1:]
-            if rows > self.shape[0] or row != self.shape[1:]:
-                break
-            yield np.asarray(block, dtype=self.dtype)
-        if rows != self.shape[0] or row != self.shape[1:]:
-            raise DataError(f"{self.where}: {rows} rows of shape {row} were read, expected {self.shape}")
-
-
-@dataclass(frozen=True)
-class Stored:
-    """Rows in a file, one after the other: ``offset`` is where the first begins, in bytes."""
-
-    path: str
-    dtype: str
-    shape: tuple[int, ...]
-    offset: int
-
-    def take(self, positions: np.ndarray) -> np.ndarray:
-        """Return the rows at ascending positions, mapped read-only where they are neighbours, else copied.
-
-        Nothing else of the file is held in memory afterwards: a mapping that stays would hold rows of other splits.
-        """
-        if not len(positions):
-            return np.empty((0, *self.shape[1:]), dtype=self.dtype)
-        first, count = int(positions[0]), int(positions[-1] - positions[0]) + 1
-        if not 0 <= first <= first + count <= self.shape[0]:
-            raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self.path}")
-        row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
-        if len(positions) * _SPARSE < count:
-            return self._read(positions, row)
-        start = self.offset + first * row
-        skipped = start % mmap.ALLOCATIONGRANULARITY
-        with open(self.path, "rb") as file:
-            content = mmap.mmap(file.fileno(), skipped + count * row, offset=start - skipped, access=mmap.ACCESS_READ)
-        range_of = np.frombuffer(content, self.dtype, count * math.prod(self.shape[1:]), skipped)
-        range_of = range_of.reshape(count, *self.shape[1:])
-        return range_of if count == len(positions) else np.take(range_of, positions - first, axis=0, mode="clip")
-
-    def whole(self) -> np.ndarray:
-        """Return all rows, mapped read-only."""
-        with open(self.path, "rb") as file:
-            if hasattr(os, "posix_fadvise"):
-                os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
-            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(content, self.dtype, math.prod(self.shape), self.offset).reshape(self.shape)
-
-    def _read(self, positions: np.ndarray, row: int) -> np.ndarray:
-        """Return rows that lie far apart: to map what lies between them costs more than to read each."""
-        found: np.ndarray = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
-        content = memoryview(found.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-        with open(self.path, "rb", buffering=0) as file:
-            for number, position in enumerate(positions.tolist()):
-                piece = content[number * row : (number + 1) * row]
-                if os.preadv(file.fileno(), [piece], self.offset + position * row) != row:
-                    raise DataError(f"{self.path} ends before row {position}")
-        return found
-
-
-Source = Stored | np.ndarray | RowStream
-
-
-@dataclass(frozen=True)
-class Part:
-    """One view of the rows where it lies, and what is done to its blocks."""
-
-    view: View
-    source: Source
-    steps: Steps | None = None
-
-    @property
-    def shape(self) -> tuple[int, ...]:
-        """The shape of a row after the steps."""
-        return self.view.shape if self.steps is None else self.steps.shape_after(self.view.shape)
-
-    @property
-    def dtype(self) -> np.dtype[Any]:
-        """float32 or float64 as the source has it; other types become one of them."""
-        return float_type(np.dtype(self.source.dtype))
-
-    def take(self, positions: np.ndarray) -> np.ndarray:
-        """Return the rows at ascending positions after the steps."""
-        source = self.source.loaded if isinstance(self.source, RowStream) else self.source
-        return self.treated(source.take(positions) if isinstance(source, Stored) else source[positions])
-
-    def treated(self, rows: np.ndarray) -> np.ndarray:
-        """Return rows as they are stored after the steps."""
-        found = np.asarray(rows, dtype=self.dtype)
-        return found if self.steps is None else np.asarray(self.steps.apply(found))
 
 
 class Rows(NDArrayOperatorsMixin):
@@ -339,7 +205,7 @@ class Rows(NDArrayOperatorsMixin):
 
     def _streamed(self) -> Iterator[tuple[Where, np.ndarray]]:
         """Read all parts from beginning to end, side by side."""
-        read = [_of_length(part, BLOCK) for part in self.parts]
+        read = [of_length(part, BLOCK) for part in self.parts]
         start = 0
         for blocks in zip(*read, strict=True):
             stop = start + len(blocks[0])
@@ -387,33 +253,6 @@ def rowwise(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.
 def taken(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray | Rows:
     """Return some rows of an array as a copy, or of rows as a view."""
     return X.take(rows) if isinstance(X, Rows) else np.array(X[rows])
-
-
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return float32 and float64 as they are, float64 for other types of more than four bytes, float32 for the rest."""
-    if dtype in (np.float32, np.float64):
-        return dtype
-    return np.dtype(np.float64 if dtype.itemsize > 4 else np.float32)
-
-
-def _of_length(part: Part, length: int) -> Iterator[np.ndarray]:
-    """Yield the rows of a part from beginning to end, so many at a time."""
-    if not isinstance(part.source, RowStream):
-        for start in range(0, part.source.shape[0], length):
-            yield part.take(np.arange(start, min(start + length, part.source.shape[0])))
-        return
-    waiting: list[np.ndarray] = []
-    held = 0
-    for block in part.source.blocks():
-        for piece in np.split(block, range(length, len(block), length)):
-            waiting.append(piece)
-            held += len(piece)
-            while held >= length:
-                joined = waiting[0] if len(waiting) == 1 else np.concatenate(waiting)
-                yield part.treated(joined[:length])
-                waiting, held = [joined[length:]], held - length
-    if held:
-        yield part.treated(np.concatenate(waiting))
 
 
 def _as_slice(rows: np.ndarray) -> Where:
