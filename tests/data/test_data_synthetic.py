@@ -124,3 +124,29 @@ def test_options_choose_every_size():
 def test_sizes_that_do_not_fit_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
         Synthetic(**options).load(DataPlaces())
+
+
+def test_each_view_shows_attributes_of_its_own(tmp_path):
+    sizes = {"rows_train": 900, "rows_test_seen": 100, "rows_test_unseen": 60, "dimensions": 90, "attributes": 12}
+    data = Synthetic(views=3, noise=0.0, shift=0.0, **sizes).load(DataPlaces(cache=tmp_path))
+    assert [(view.name, view.shape) for view in data.views] == [(f"view{i}", (30,)) for i in (1, 2, 3)]
+    assert all(isinstance(source, Stored) for source in data.features().values())
+    again = Synthetic(views=3, noise=0.0, shift=0.0, **sizes).load(DataPlaces())
+    assert np.array_equal(data.X, again.X)
+    assert data.fingerprint == again.fingerprint
+    S, X = data.signature_set().values, np.asarray(data.X)
+    means = np.stack([X[data.y == c].mean(axis=0) for c in range(len(S))])
+    # Linear in its own attributes: the others explain what is left of no view better than chance.
+    for number in range(3):
+        own, others = S[:, number::3], np.delete(S, np.s_[number::3], axis=1)[:, :4]
+        left = {}
+        for name, known in (("own", own), ("others", others)):
+            A = np.c_[known, np.ones(len(S))]
+            Y = means[:, 30 * number : 30 * number + 30]
+            left[name] = ((Y - A @ np.linalg.lstsq(A, Y, rcond=None)[0]) ** 2).sum()
+        assert left["own"] < 0.7 * left["others"]
+
+
+def test_more_views_than_columns_or_attributes_are_refused():
+    with pytest.raises(UsageError, match="views=31 of dimensions=256 and attributes=30"):
+        Synthetic(views=31).load(DataPlaces())

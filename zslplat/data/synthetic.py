@@ -18,15 +18,17 @@ of the published sets under the proposed splits with ResNet-101 features; nothin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import itertools
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, replace
+from functools import partial
 from typing import ClassVar
 
 import numpy as np
 
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.kept import kept_dataset, kept_features
-from zslplat.data.rows import Rows, RowStream
+from zslplat.data.kept import kept_dataset, kept_features, storage_order
+from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import UsageError
 from zslplat.keys import key_of
@@ -78,6 +80,10 @@ class Synthetic(DataSource):
         "noise": Parameter(
             "spread of the rows of a class along an attribute, relative to the distance of two classes", Real(0, 100)
         ),
+        "views": Parameter(
+            "views (view1, view2, ...) that the features are divided into, each of which shows attributes of its own",
+            Integer(1, 1000),
+        ),
         "seed": Parameter("what is drawn", Integer(0)),
     }
 
@@ -98,8 +104,9 @@ class Synthetic(DataSource):
         if cache is None:
             return synthetic(shape, name=name, **options)
 
-        def keep(stream: RowStream, y: np.ndarray) -> Rows:
-            return kept_features(cache, key_of(key, "features"), lambda: (stream, y))[0]
+        def keep(view: str, stream: RowStream, y: np.ndarray) -> Source:
+            kept = kept_features(cache, key_of(key, "features", view), lambda: (stream, y))[0]
+            return kept.parts[0].source
 
         return kept_dataset(cache, key, lambda: synthetic(shape, name=name, keep=keep, **options))
 
@@ -109,17 +116,20 @@ def synthetic(
     *,
     shift: float = 0.5,
     noise: float = 0.3,
+    views: int = 1,
     seed: int = 0,
     name: str = "synthetic",
-    keep: Callable[[RowStream, np.ndarray], Rows] | None = None,
+    keep: Callable[[str, RowStream, np.ndarray], Source] | None = None,
 ) -> Dataset:
     """Return the data set: X (n, d) float32, non-negative; seen classes first; rows in the order of the splits.
 
-    ``keep`` stores the rows, given their labels, as they are drawn; without it X is held in memory. Matrix products run
+    With several ``views`` the columns are divided among them, and the attributes are dealt out to them in turn: the
+    columns of a view depend on its attributes alone. ``keep`` stores the rows of a view, given their labels, as they
+    are drawn; without it X is held in memory. Matrix products run
     on one BLAS thread, so that the number of threads never changes a bit of the data. Raises :class:`UsageError` for
     sizes that do not fit together.
     """
-    _check(shape)
+    _check(shape, views)
     classes = shape.classes_seen + shape.classes_unseen
     S = _signatures(classes, shape.attributes, np.random.default_rng(seed))
     counts = {
@@ -134,14 +144,22 @@ def synthetic(
     def read() -> Iterator[np.ndarray]:
         rng = np.random.default_rng(seed)
         _signatures(classes, shape.attributes, rng)
-        yield from _feature_blocks(S, y, shape, shift, noise, rng)
+        yield from _feature_blocks(S, y, shape, shift, noise, views, rng)
         drawn.append(rng)
 
-    stream = RowStream((len(y), shape.dimensions), np.dtype(np.float32), read, name)
-    X = stream.loaded if keep is None else keep(stream, y)
+    sources: dict[str, Source] = {}
+    for number, (start, stop) in enumerate(_columns(shape, views), start=1):
+        view = f"view{number}" if views > 1 else ""
+        stream = RowStream((len(y), stop - start), np.dtype(np.float32), partial(_cut, read, start, stop), name)
+        sources[view] = stream.loaded if keep is None else keep(view, stream, y)
     if not drawn:  # kept by an earlier load
-        for _ in stream.blocks():
+        for _ in read():
             pass
+    X: np.ndarray | Rows
+    if keep is None and views == 1:
+        X = stream.loaded
+    else:
+        X = Rows([Part(View(view, tuple(s.shape[1:])), s) for view, s in sources.items()], _places(sources, y))
     folds = _folds(shape, drawn[-1])  # what is drawn after the features
     return Dataset(
         name=name,
@@ -154,11 +172,33 @@ def synthetic(
         folds=folds,
         description=Synthetic.summary,
         licence=Synthetic.licence,
-        source={"loader": "synthetic", **asdict(shape), "shift": shift, "noise": noise, "seed": seed},
+        source={"loader": "synthetic", **asdict(shape), "shift": shift, "noise": noise, "seed": seed}
+        | ({"views": views} if views > 1 else {}),
     )
 
 
-def _check(shape: Shape) -> None:
+def _places(sources: Mapping[str, Source], y: np.ndarray) -> np.ndarray:
+    """Return where the rows lie: in their order, or in that of files."""
+    return storage_order(y) if any(isinstance(s, Stored) for s in sources.values()) else np.arange(len(y))
+
+
+def _columns(shape: Shape, views: int) -> list[tuple[int, int]]:
+    """Return the first column of each view, and the one after its last."""
+    ends = np.linspace(0, shape.dimensions, views + 1).astype(int).tolist()
+    return list(itertools.pairwise(ends))
+
+
+def _cut(read: Callable[[], Iterator[np.ndarray]], start: int, stop: int) -> Iterator[np.ndarray]:
+    for block in read():
+        yield block[:, start:stop]
+
+
+def _check(shape: Shape, views: int) -> None:
+    if views > min(shape.dimensions, shape.attributes):
+        raise UsageError(
+            f"synthetic: views={views} of dimensions={shape.dimensions} and attributes={shape.attributes}; each view "
+            "needs one of either"
+        )
     if min(shape.rows_train, shape.rows_test_seen) < shape.classes_seen:
         rows = f"rows_train={shape.rows_train}, rows_test_seen={shape.rows_test_seen}"
         raise UsageError(f"synthetic: {rows} for classes_seen={shape.classes_seen}; each class needs a row")
@@ -184,7 +224,7 @@ def _signatures(classes: int, attributes: int, rng: np.random.Generator) -> np.n
 
 
 def _feature_blocks(
-    S: np.ndarray, y: np.ndarray, shape: Shape, shift: float, noise: float, rng: np.random.Generator
+    S: np.ndarray, y: np.ndarray, shape: Shape, shift: float, noise: float, views: int, rng: np.random.Generator
 ) -> Iterator[np.ndarray]:
     from threadpoolctl import threadpool_limits
 
@@ -193,6 +233,11 @@ def _feature_blocks(
     Z = ((S - seen.mean(axis=0)) / np.maximum(seen.std(axis=0), 1e-3)).astype(np.float32)
     W = rng.standard_normal((a, d), dtype=np.float32) / np.float32(np.sqrt(a))
     E = rng.standard_normal((a, d), dtype=np.float32) / np.float32(np.sqrt(a))
+    if views > 1:
+        shown = np.zeros((a, d), dtype=np.float32)
+        for number, (start, stop) in enumerate(_columns(shape, views)):
+            shown[number::views, start:stop] = np.sqrt(views)  # fewer attributes, as loud as all together
+        W, E = W * shown, E * shown
     b = (-0.3 + 0.3 * rng.standard_normal(d)).astype(np.float32)
     W_unseen = W + np.float32(shift) * E
     spread = np.float32(noise * np.sqrt(2 * a))
