@@ -136,6 +136,17 @@ def test_folds_are_the_first_to_go_and_come_again(tmp_path):
     assert np.array_equal(load_problem(folder).inputs["X"], expected)
 
 
+def test_a_damaged_fold_is_made_again(tmp_path):
+    (folder,) = problems_of(ZeroShot(), toy(rows=50), tmp_path, "test")
+    expected = np.array(load_problem(folder).inputs["X"])
+    (fold,) = (f for f in folds_of(folder) if np.array_equal(open_entry(f)[0]["rows"].shape, expected.shape))
+    (file,) = fold.glob("*.npy")
+    file.write_bytes(file.read_bytes()[:-5])
+    again = load_problem(folder).inputs["X"]
+    assert np.array_equal(again, expected)
+    assert again.filename == str(file)
+
+
 def test_rows_that_are_gone_are_an_error_that_says_so(tmp_path):
     (folder,) = problems_of(ZeroShot(), toy(), tmp_path, "test")
     (tmp_path / "data").rename(tmp_path / "elsewhere")

@@ -8,7 +8,6 @@ methods and workers of the machine, and the first to go where the cache is full,
 
 from __future__ import annotations
 
-import contextlib
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -16,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import EntryWriter, open_entry, place_entry
+from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, apply_steps, preprocessed
 from zslplat.data.rows import Part, Rows, Stored, View
 from zslplat.errors import StoreError
@@ -158,9 +157,12 @@ def _fold(folder: Path, rows: Rows) -> np.ndarray:
         writer.add_blocks("rows", rows.shape, rows.dtype, rows.in_order())
         return {}
 
-    for _ in range(2):
-        with contextlib.suppress(OSError, ValueError, EOFError):
-            return open_entry(folder)[0]["rows"]
+    for _ in range(3):
+        if folder.exists():
+            try:
+                return open_entry(folder)[0]["rows"]
+            except (OSError, ValueError, EOFError):
+                remove_entry(folder)  # damaged, and in the way of its successor
         try:
             place_entry(folder, fill)
         except OSError as error:
