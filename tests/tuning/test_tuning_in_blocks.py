@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -72,6 +73,24 @@ def test_two_workers_give_the_values_of_one(call, example, tmp_path, monkeypatch
     monkeypatch.syspath_prepend(str(example))
     one, two = (tuned(call, tmp_path / w, "on-blocks", "--workers", w)[1] for w in ("1", "2"))
     assert one == two
+
+
+def test_a_study_in_blocks_that_is_killed_ends_the_same(call, leader, tmp_path):
+    arguments = ("tune", "--method", "eszsl", "--dataset", "digit-pairs", "--trials", "8", "--workers", "1")
+    whole = call(*arguments, "--json", "--store", tmp_path / "whole")
+    assert whole.returncode == 0, whole.stderr
+    killed = 0
+    for lines, pause in ((1, 0.0), (1, 0.2), (3, 0.1), (5, 0.2)):  # while data are loaded, folds made, trials run
+        running = leader(*arguments)
+        running.wait_for_lines(lines)
+        time.sleep(pause)
+        killed += running.process.is_alive()
+        running.kill()
+    assert killed >= 3
+    done = call(*arguments[:-1], "2", "--json")
+    assert done.returncode == 0, done.stderr
+    assert trials_of(tmp_path / "mlruns") == trials_of(tmp_path / "whole")
+    assert json.loads(done.stdout)["test"] == json.loads(whole.stdout)["test"]
 
 
 def test_the_conformance_kit_passes_the_example(call, tmp_path, monkeypatch):
