@@ -160,3 +160,13 @@ def test_each_view_is_preprocessed_by_itself_from_its_training_rows(stored):
     assert np.array_equal(plain[:, 3:], expected[:, 3:]), "matrices are left alone where no steps are named for them"
     with pytest.raises(UsageError, match="view 'up', which the data set does not have; its views: left, right"):
         preprocessed([rows], Preprocessing().overridden("up:l2", None))
+
+
+@pytest.mark.parametrize("width", [3, 2000])
+@pytest.mark.parametrize("share", [1.0, 0.6, 0.02])
+def test_rows_near_and_far_apart_are_the_same(tmp_path, width, share):
+    X = np.arange(600 * width, dtype=np.float32).reshape(600, width)
+    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(X)).X
+    index = RNG.permutation(600)[: int(600 * share)]
+    assert np.array_equal(rows.take(index), X[index])
+    assert np.array_equal(np.concatenate(list(rows.take(index).in_order())), X[index])

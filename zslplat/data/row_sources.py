@@ -14,7 +14,7 @@ import numpy as np
 
 from zslplat.errors import DataError
 
-_SPARSE = 64  # rows are read one by one where fewer than one in so many is wanted
+_FAR = 1 << 14  # bytes from row to row, on average, beyond which each is read by itself
 
 
 @dataclass(frozen=True)
@@ -94,7 +94,7 @@ class Stored:
         if not 0 <= first <= first + count <= self.shape[0]:
             raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self.path}")
         row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
-        if len(positions) * _SPARSE < count:
+        if count * row > _FAR * len(positions):
             return self._read(positions, row)
         start = self.offset + first * row
         skipped = start % mmap.ALLOCATIONGRANULARITY
