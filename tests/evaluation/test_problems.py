@@ -160,7 +160,10 @@ def test_a_problem_knows_the_views_of_its_rows(tmp_path):
     data = Dataset("toy", Rows.of(views), plain.y, plain.class_names, plain.signatures, splits=plain.splits)
     folders = problems_of(ZeroShot(), data, tmp_path)
     # Both have negative values, and split doubles a view; matrices are left as they are.
-    assert [(view.name, view.shape) for view in views_of(folders[0])] == [("left", (4,)), ("right", (2, 2))]
+    assert [(view.name, view.shape) for view in views_of(load_problem(folders[0]))] == [
+        ("left", (4,)),
+        ("right", (2, 2)),
+    ]
     found = load_problem(folders[0])
     assert found.inputs["X"].shape[1] == 8
-    assert views_of(problems_of(ZeroShot(), plain, tmp_path / "plain")[0]) == ()
+    assert views_of(load_problem(problems_of(ZeroShot(), plain, tmp_path / "plain")[0])) == ()

@@ -29,7 +29,7 @@ from zslplat.evaluation.wanted import EvaluateJob as EvaluateJob
 from zslplat.evaluation.wanted import PrepareJob as PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
 from zslplat.spec import Spec
-from zslplat.tasks.base import Outcome, Task
+from zslplat.tasks.base import Outcome, Problem, Task
 
 
 def make_task(spec: str) -> Task:
@@ -45,10 +45,11 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     nothing is said, as for tests.
     """
     start = time.perf_counter()
-    method = _told(cache / job.problem, (methods or InProcess()).build(job.method, job.fixed, 0))
+    method = (methods or InProcess()).build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
-        arrays = make_task(job.task).prepare(method, load_problem(cache / job.problem, blocks=job.blocks), job.space)
+        problem = load_problem(cache / job.problem, blocks=job.blocks)
+        arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
     seconds = time.perf_counter() - start
     write_arrays(cache / job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
     return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
@@ -117,13 +118,14 @@ def _fold(
     statistics: Path | None,
 ) -> Fold:
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
-    method = _told(problem, methods.build(job.method, parameters, job.seed))
-    fold = Fold(task, load_problem(problem, blocks=job.blocks), method, arrays, job)
+    opened = load_problem(problem, blocks=job.blocks)
+    method = _told(opened, methods.build(job.method, parameters, job.seed))
+    fold = Fold(task, opened, method, arrays, job)
     fold.prepared = entry.get("warned", [])
     return fold
 
 
-def _told(problem: Path, method: Any) -> Any:
+def _told(problem: Problem, method: Any) -> Any:
     """Return the method, which knows of the views of the rows now, where they are several."""
     views = views_of(problem)
     if views:

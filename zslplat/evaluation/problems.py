@@ -23,7 +23,7 @@ from zslplat.evaluation.cache import FOLD, read_arrays, write_arrays
 from zslplat.keys import key_of
 from zslplat.tasks.base import Problem, Task
 
-INPUTS, TRUTH, ROWS = "inputs", "truth", "rows"
+INPUTS, TRUTH, ROWS, VIEWS = "inputs", "truth", "rows", "views"
 
 
 def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
@@ -60,7 +60,11 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
             told[name] = _described(given, folder, name, arrays)
         else:
             arrays[f"{INPUTS}/{name}"] = np.asarray(given)
-    meta = {"name": problem.name, "meta": dict(problem.meta), "warned": list(warned), "rows": told}
+    views = [
+        (part["view"], part["after"]) for part in next(iter(told.values()), {"parts": []})["parts"] if part["view"]
+    ]
+    own = {**problem.meta, VIEWS: views} if views else dict(problem.meta)
+    meta = {"name": problem.name, "meta": own, "warned": list(warned), "rows": told}
     write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH, ROWS))
 
 
@@ -82,12 +86,9 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
     return Problem(entry["name"], inputs, parts[TRUTH], entry["meta"])
 
 
-def views_of(folder: Path) -> tuple[View, ...]:
-    """Return the views of the training rows of a problem, as a method is given them; none of a single feature set."""
-    told = read_arrays(folder)[1].get("rows", {})
-    return tuple(
-        View(p["view"], tuple(p["after"])) for p in next(iter(told.values()), {"parts": []})["parts"] if p["view"]
-    )
+def views_of(problem: Problem) -> tuple[View, ...]:
+    """Return the views of the rows of a stored problem, as a method is given them; none of a single feature set."""
+    return tuple(View(name, tuple(shape)) for name, shape in problem.meta.get(VIEWS, ()))
 
 
 def folds_of(folder: Path) -> list[Path]:
