@@ -24,7 +24,7 @@ import shutil
 import statistics
 import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import numpy as np
@@ -35,7 +35,7 @@ from threadpoolctl import threadpool_limits
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import BLOCK, Rows, RowStream
+from zslplat.data.rows import BLOCK, Rows, RowStream, Stored
 from zslplat.evaluation.problems import load_problem, save_problem
 from zslplat.tasks.base import Problem
 
@@ -47,7 +47,7 @@ def stored(source: Path, folder: Path) -> Rows:
     """Import a .npy file as a loader does."""
     whole = np.load(source, mmap_mode="r")
 
-    def read():  # type: ignore[no-untyped-def]
+    def read() -> Iterator[np.ndarray]:
         for start in range(0, len(whole), 4096):
             yield np.asarray(whole[start : start + 4096])
 
@@ -136,7 +136,9 @@ def main() -> None:
         np.save(source, rng.standard_normal((asked.rows, asked.dimensions), dtype=np.float32))
         gigabytes = source.stat().st_size / 1e9
         X = stored(source, root / "kept" / "data")
-        kept = Path(X.parts[0].source.path)  # type: ignore[union-attr]
+        lies = X.parts[0].source
+        assert isinstance(lies, Stored)
+        kept = Path(lies.path)
         sides = [(np.flatnonzero(part), np.flatnonzero(~part)) for part in (rng.random((3, asked.rows)) < 2 / 3)]
         fold = preprocessed([X.take(sides[0][0])], STEPS)[0]
         index = [np.sort(rng.integers(0, len(fold), BATCH)) for _ in range(BATCHES)]

@@ -270,7 +270,10 @@ def test_columns_that_are_no_features_can_be_left_out(tmp_path):
     folder = write_parquet(tmp_path / "d", features="columns")
     columns = table(toy(), features="columns").append_column("id", pa.array(np.arange(30)))
     pq.write_table(columns, folder / "part-0.parquet")
-    load = lambda **options: ParquetSource(path=str(folder), **options).load(DataPlaces())  # noqa: E731
+
+    def load(**options):
+        return ParquetSource(path=str(folder), **options).load(DataPlaces())
+
     assert load().X.shape == (30, 5)
     same(load(leave_out="id"), as_npz(tmp_path))
     assert np.array_equal(np.asarray(load(features="f2+f0").X), toy()["X"][:, [2, 0]])

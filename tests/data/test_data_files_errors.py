@@ -192,7 +192,10 @@ def test_what_is_wrong_with_parquet_files(tmp_path, case, cached):
 
 def test_parquet_files_of_no_use_are_told_apart(tmp_path):
     path = tmp_path / "d.parquet"
-    load_it = lambda **options: load(ParquetSource(path=str(path), **options))  # noqa: E731
+
+    def load_it(**options):
+        return load(ParquetSource(path=str(path), **options))
+
     pq.write_table(pa.table({"features": ["a"], "label": [1]}), path)
     with pytest.raises(DataError, match=r"column 'features': is of type string; expected lists of numbers"):
         load_it()

@@ -2,6 +2,7 @@
 
 import gc
 import mmap
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -11,7 +12,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset, storage_order
 from zslplat.data.preprocessing import Preprocessing, fit_steps, preprocessed
 from zslplat.data.rows import BLOCK, Rows, RowStream, Stored, blocks_of, rowwise, taken
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, StoreError, UsageError
 
 RNG = np.random.default_rng(0)
 N = 2 * BLOCK + 500
@@ -170,3 +171,28 @@ def test_rows_near_and_far_apart_are_the_same(tmp_path, width, share):
     index = RNG.permutation(600)[: int(600 * share)]
     assert np.array_equal(rows.take(index), X[index])
     assert np.array_equal(np.concatenate(list(rows.take(index).in_order())), X[index])
+
+
+@pytest.mark.parametrize("width", [3, 8000])
+def test_a_row_may_be_asked_for_more_than_once(tmp_path, width):
+    X = np.arange(40 * width, dtype=np.float32).reshape(40, width)
+    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(X)).X
+    lies = np.argsort(rows.index)  # the rows in the order of the file
+    # As many as there are from the first to the last, and yet not those.
+    index = lies[[4, 4, 6, 9, 9, 9, 9]]
+    assert np.array_equal(rows.take(index), X[index])
+    assert np.array_equal(rows[lies[[4, 4, 6]]], X[lies[[4, 4, 6]]])
+
+
+@pytest.mark.parametrize("width", [3, 8000])
+@pytest.mark.parametrize("damage", ["gone", "short"])
+def test_a_file_that_cannot_be_read_is_no_fault_of_who_reads_it(tmp_path, width, damage):
+    rows = kept_dataset(tmp_path, "toy", lambda: in_memory(np.ones((400, width), np.float32))).X
+    path = Path(rows.parts[0].source.path)
+    if damage == "gone":
+        path.unlink()
+    else:
+        path.write_bytes(path.read_bytes()[:300])
+    for read in (lambda: np.asarray(rows), lambda: rows[[1, 390]], lambda: list(rows.in_order())):
+        with pytest.raises(StoreError, match=r"cannot be read: .*; give the same command again"):
+            read()

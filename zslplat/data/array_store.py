@@ -90,7 +90,7 @@ class EntryWriter:
         name: str,
         shape: tuple[int, ...],
         dtype: np.dtype[Any],
-        blocks: Iterable[tuple[slice | np.ndarray, np.ndarray]],
+        blocks: Iterable[tuple[np.ndarray, np.ndarray]],
     ) -> None:
         """Write one array from blocks of its rows in any order: pairs of the places of the rows, and the rows.
 
@@ -103,14 +103,12 @@ class EntryWriter:
             begin, row = file.tell(), int(np.prod(shape[1:], dtype=np.int64)) * dtype.itemsize
             file.truncate(begin + shape[0] * row)
             for where, block in blocks:
-                rows = np.ascontiguousarray(block, dtype=dtype).reshape(len(block), -1)
-                places = np.arange(where.start, where.stop) if isinstance(where, slice) else np.asarray(where)
-                if not row or not len(places):
+                if not row or not len(where):
                     continue
-                ascending = np.argsort(places, kind="stable")
-                places = places[ascending]
+                ascending = np.argsort(where, kind="stable")
+                places = where[ascending]
                 ends = [*(np.flatnonzero(np.diff(places) != 1) + 1).tolist(), len(places)]
-                content = memoryview(rows[ascending].view(np.uint8).reshape(-1))  # type: ignore[arg-type]
+                content = np.ascontiguousarray(block[ascending], dtype=dtype).reshape(-1).view(np.uint8).data
                 start = 0
                 for end in ends:
                     _write_at(file.fileno(), content[start * row : end * row], begin + int(places[start]) * row)

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
 import mmap
 import os
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Protocol
+from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
-from zslplat.errors import DataError
+from zslplat.errors import DataError, StoreError
 
 _FAR = 1 << 14  # bytes from row to row, on average, beyond which each is read by itself
 
@@ -86,7 +87,8 @@ class Stored:
     def take(self, positions: np.ndarray) -> np.ndarray:
         """Return the rows at ascending positions, mapped read-only where they are neighbours, else copied.
 
-        Nothing else of the file is held in memory afterwards: a mapping that stays would hold rows of other splits.
+        A position may be asked for more than once. Nothing else of the file is held in memory afterwards: a mapping
+        that stays would hold rows of other splits. Raises :class:`StoreError` where the file cannot be read.
         """
         if not len(positions):
             return np.empty((0, *self.shape[1:]), dtype=self.dtype)
@@ -98,29 +100,42 @@ class Stored:
             return self._read(positions, row)
         start = self.offset + first * row
         skipped = start % mmap.ALLOCATIONGRANULARITY
-        with open(self.path, "rb") as file:
+        with self._opened() as file:
             content = mmap.mmap(file.fileno(), skipped + count * row, offset=start - skipped, access=mmap.ACCESS_READ)
         range_of = np.frombuffer(content, self.dtype, count * math.prod(self.shape[1:]), skipped)
         range_of = range_of.reshape(count, *self.shape[1:])
-        return range_of if count == len(positions) else np.take(range_of, positions - first, axis=0, mode="clip")
+        if count == len(positions) and bool((np.diff(positions) == 1).all()):
+            return range_of
+        return np.take(range_of, positions - first, axis=0, mode="clip")
 
     def whole(self) -> np.ndarray:
-        """Return all rows, mapped read-only."""
-        with open(self.path, "rb") as file:
+        """Return all rows, mapped read-only; raises :class:`StoreError` where the file cannot be read."""
+        with self._opened() as file:
             if hasattr(os, "posix_fadvise"):
                 os.posix_fadvise(file.fileno(), 0, 0, os.POSIX_FADV_WILLNEED)
             content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-        return np.frombuffer(content, self.dtype, math.prod(self.shape), self.offset).reshape(self.shape)
+            flat = np.frombuffer(content, self.dtype, math.prod(self.shape), self.offset)
+        return flat.reshape(self.shape)
+
+    @contextlib.contextmanager
+    def _opened(self) -> Iterator[BinaryIO]:
+        """Open the file; that it is gone or too short is no fault of the method that reads it."""
+        try:
+            with open(self.path, "rb", buffering=0) as file:
+                yield file
+        except (OSError, ValueError) as error:
+            told = (isinstance(error, OSError) and error.strerror) or error
+            raise StoreError(f"the rows in {self.path} cannot be read: {told}; give the same command again") from error
 
     def _read(self, positions: np.ndarray, row: int) -> np.ndarray:
         """Return rows that lie far apart: to map what lies between them costs more than to read each."""
         found: np.ndarray = np.empty((len(positions), *self.shape[1:]), dtype=self.dtype)
-        content = memoryview(found.reshape(-1).view(np.uint8))  # type: ignore[arg-type]
-        with open(self.path, "rb", buffering=0) as file:
+        content = found.reshape(-1).view(np.uint8).data
+        with self._opened() as file:
             for number, position in enumerate(positions.tolist()):
                 piece = content[number * row : (number + 1) * row]
                 if os.preadv(file.fileno(), [piece], self.offset + position * row) != row:
-                    raise DataError(f"{self.path} ends before row {position}")
+                    raise ValueError(f"it ends before row {position}")
         return found
 
 

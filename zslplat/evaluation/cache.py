@@ -6,7 +6,7 @@ Entries are those of :mod:`zslplat.data.array_store`. Readers map the arrays int
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -34,8 +34,12 @@ def write_arrays(
             writer.save(name, array)
         return meta
 
-    if folder.exists():
-        return
+    if not folder.exists():
+        place(folder, fill)
+
+
+def place(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
+    """Write an entry atomically, see :func:`place_entry`; raises :class:`StoreError` where it cannot be written."""
     try:
         place_entry(folder, fill)
     except OSError as error:

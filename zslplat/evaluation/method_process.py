@@ -238,11 +238,17 @@ def _facts(method: Any) -> tuple[Any, ...]:
     """Return what a scorer knows of a method without asking: name, declarations, what can be called, what looked up."""
     method_class: Any = type(method)
     name, called, of_class = _class_facts(method_class)
-    told = (method.kind, tuple(method.tags), bool(method.transductive), str(method.step_parameter))
-    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in _TOLD))
+    told = (
+        method.kind,
+        tuple(method.tags),
+        bool(method.transductive),
+        str(method.step_parameter),
+        bool(method.takes_blocks),
+    )
+    return (name, *told, called, of_class and told == tuple(getattr(method_class, fact) for fact in TOLD))
 
 
-_TOLD = ("kind", "tags", "transductive", "step_parameter")
+TOLD = ("kind", "tags", "transductive", "step_parameter", "takes_blocks")
 
 
 @cache
@@ -250,7 +256,7 @@ def _class_facts(method_class: type) -> tuple[str, frozenset[str], bool]:
     """Return the name, what can be called, and whether what is told is the same for all methods of the class."""
     offered = [name for name in dir(method_class) if not name.startswith("_")]
     called = frozenset(name for name in offered if callable(getattr(method_class, name, None)))
-    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in _TOLD)
+    plain = all(type(getattr_static(method_class, fact)) in (str, bool, tuple) for fact in TOLD)
     return known_as(method_class), called, plain
 
 

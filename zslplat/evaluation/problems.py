@@ -15,11 +15,11 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
+from zslplat.data.array_store import EntryWriter, open_entry, remove_entry
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, apply_steps, preprocessed
 from zslplat.data.rows import Part, Rows, Stored, View
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache import FOLD, read_arrays, write_arrays
+from zslplat.evaluation.cache import FOLD, place, read_arrays, write_arrays
 from zslplat.keys import key_of
 from zslplat.tasks.base import Problem, Task
 
@@ -164,10 +164,5 @@ def _fold(folder: Path, rows: Rows) -> np.ndarray:
                 return open_entry(folder)[0]["rows"]
             except (OSError, ValueError, EOFError):
                 remove_entry(folder)  # damaged, and in the way of its successor
-        try:
-            place_entry(folder, fill)
-        except OSError as error:
-            raise StoreError(
-                f"cannot write {folder}: {error.strerror or error}; free space or choose another --store"
-            ) from error
+        place(folder, fill)
     return np.asarray(rows)  # somebody removes it at once

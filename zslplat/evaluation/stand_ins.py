@@ -354,7 +354,7 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
 @cache
 def _method_class(facts: tuple[Any, ...]) -> type[MethodStandIn]:
     """Return a class with the name and the declarations of a method, so that messages and checks read the same."""
-    name, kind, tags, transductive, step_parameter, called, of_class = facts
-    declared = {"kind": kind, "tags": tags, "transductive": transductive, "step_parameter": step_parameter}
+    name, *told, called, of_class = facts
+    declared = dict(zip(there.TOLD, told, strict=True))
     known = {"called": called, "registered_as": name, "facts": facts, "facts_of_class": of_class}
     return type(name, (MethodStandIn,), {**declared, **known})
