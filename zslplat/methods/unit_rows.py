@@ -5,7 +5,12 @@ from __future__ import annotations
 import numpy as np
 
 
+def lengths(M: np.ndarray) -> np.ndarray:
+    """Return the Euclidean length of every row of M (n, d), as (n, 1); 1 for rows of zeros."""
+    length = np.linalg.norm(M, axis=1, keepdims=True)
+    return np.asarray(np.where(length > 0, length, 1), dtype=length.dtype)
+
+
 def unit_rows(M: np.ndarray) -> np.ndarray:
     """Return M (n, d) with every row divided by its Euclidean length; rows of zeros stay."""
-    length = np.linalg.norm(M, axis=1, keepdims=True)
-    return np.asarray(M / np.where(length > 0, length, 1))
+    return np.asarray(M / lengths(M))

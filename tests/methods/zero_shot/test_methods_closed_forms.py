@@ -1,12 +1,16 @@
 """ESZSL and SAE against direct solutions of their defining equations."""
 
+import copy
+
 import numpy as np
 import pytest
 from scipy import linalg
+from sklearn.base import clone
 
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.eszsl import ESZSL
+from zslplat.methods.zero_shot.factored import Factors
 from zslplat.methods.zero_shot.sae import SAE
 
 
@@ -110,3 +114,30 @@ def test_bad_input_is_refused():
         SAE().fit(X, y, np.vstack([S, S[:1]]))
     with pytest.raises(UsageError, match="alpha"):
         ESZSL.build({"alpha": -1.0})
+
+
+@pytest.mark.parametrize("shape", [(120, 15), (30, 90)])
+@pytest.mark.parametrize("method", [ESZSL(0.1, 0.1), SAE(2.0), SAE(2.0, "f->s")])
+def test_scores_from_the_factors_are_those_of_the_matrix(method, shape):
+    X, y, S = problem(*shape)
+    from_factors = clone(method).fit(X, y, S).decision_function(X, S)
+    whole = clone(method).fit(X, y, S)
+    whole.W_ = whole.W_.copy()
+    np.testing.assert_allclose(from_factors, whole.decision_function(X, S), rtol=1e-9, atol=1e-12)
+    restored = type(method).from_state(method.get_params(), clone(method).fit(X, y, S).state())
+    np.testing.assert_allclose(from_factors, restored.decision_function(X, S), rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("method", [ESZSL(0.1, 0.1), SAE(2.0)])
+def test_a_trial_does_not_multiply_the_matrix_out(method, monkeypatch):
+    X, y, S = problem()
+    fitted = clone(method).fit(X, y, S)
+    monkeypatch.setattr(Factors, "product", lambda self: pytest.fail("W was multiplied out"))
+    fitted.decision_function(X, S)
+    assert copy.deepcopy(fitted)._factors is fitted._factors  # a copy for each request costs nothing
+
+
+def test_an_unfitted_method_has_no_matrix():
+    assert not hasattr(ESZSL(), "W_")
+    with pytest.raises(AttributeError, match="fit it first"):
+        _ = ESZSL().W_

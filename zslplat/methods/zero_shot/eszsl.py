@@ -16,7 +16,8 @@ W = (X'X + alpha I)^-1 X'Y S (S'S + gamma I)^-1. With X'X = Q diag(f) Q' and S'S
     W = Q [ (Q'X'Y S R) / ((f + alpha) (t + gamma)') ] R',
 
 where only the division depends on the two hyperparameters. With n < d the directions come from XX' (n, n), whose
-row space holds X'Y, so the result is the same. The products with Q and R are O(d r a), of no account beside a search.
+row space holds X'Y, so the result is the same. Q'X'Y is prepared, and W is multiplied out where it is kept only: what a
+trial scores with is W s' for the candidate classes, Q times a matrix with a column for each of them.
 """
 
 from __future__ import annotations
@@ -30,23 +31,23 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import rowwise
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot import spectral
-from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.base import check_fit_inputs
+from zslplat.methods.zero_shot.factored import FactoredMethod, Factors
 from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
 
 
-def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, alpha: float, gamma: float, labels: str) -> np.ndarray:
-    """Return W (d, a) in float64 for absolute ridges; ``statistics`` as :func:`spectral.prepare` gives them."""
-    t, R = linalg.eigh(S.T @ S, check_finite=False)
-    sums = np.asarray(statistics["class_sums"])  # Y'X with Y in {0, 1}
+def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, alpha: float, gamma: float, labels: str) -> Factors:
+    """Return the factors of W (d, a) in float64 for absolute ridges, from :meth:`ESZSL.prepare_fit`'s statistics."""
+    t, R = statistics["signature_values"], statistics["signature_directions"]
+    sums = np.asarray(statistics["projected_sums"])  # Y'X Q with Y in {0, 1}
     if labels == "signed":
-        sums = 2 * sums - sums.sum(axis=0)  # (2Y - 1)'X
-    Q, f = statistics["feature_directions"], statistics["feature_values"]
-    inner = (Q.T @ sums.T) @ (S @ R)
-    inner /= (f + alpha)[:, None] * (np.maximum(t, 0) + gamma)
-    return np.asarray((Q @ inner) @ R.T)
+        sums = 2 * sums - sums.sum(axis=0)  # (2Y - 1)'X Q
+    inner = sums.T @ (S @ R)
+    inner /= (statistics["feature_values"] + alpha)[:, None] * (t + gamma)
+    return Factors(statistics["feature_directions"], inner @ R.T)
 
 
-class ESZSL(ZeroShotMethod):
+class ESZSL(FactoredMethod):
     """Bilinear compatibility with two ridges, in closed form (Romera-Paredes and Torr, 2015).
 
     ``alpha`` and ``gamma`` are in units of the mean eigenvalue of X'X and of S'S (``scale="mean"``), so that one
@@ -80,9 +81,11 @@ class ESZSL(ZeroShotMethod):
     scale: str
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return class sums and the eigendecomposition of X'X (or XX')."""
+        """Return class sums and the eigendecompositions of X'X (or XX') and S'S."""
         check_fit_inputs(X, y, S, read=False)
-        return spectral.prepare(X, y, len(S))
+        S = np.asarray(S, dtype=np.float64)
+        t, R = linalg.eigh(S.T @ S, check_finite=False)
+        return spectral.prepare(X, y, len(S)) | {"signature_values": np.maximum(t, 0), "signature_directions": R}
 
     def fit(
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
@@ -92,7 +95,7 @@ class ESZSL(ZeroShotMethod):
             statistics = self.prepare_fit(X, y, S, space={})
         S = np.asarray(S, dtype=np.float64)
         alpha, gamma = self._ridges(float(statistics["feature_scale"]), S)
-        self.W_ = solve(statistics, S, alpha, gamma, self.labels)
+        self.learn(solve(statistics, S, alpha, gamma, self.labels))
         self.diagnostics_ = Diagnostics(numbers={"alpha_absolute": alpha, "gamma_absolute": gamma})
         return self
 
@@ -105,7 +108,8 @@ class ESZSL(ZeroShotMethod):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
-        classes = (self.W_ @ np.asarray(S, dtype=np.float64).T).astype(X.dtype)
+        signatures = np.asarray(S, dtype=np.float64).T
+        classes = (self._factors.times(signatures) if self._factors else self.W_ @ signatures).astype(X.dtype)
         return rowwise(X, lambda rows: np.asarray(rows @ classes))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:

@@ -14,7 +14,8 @@ A = S'Y'Y S (a, a), B = X'X (d, d), C = S'Y'X (a, d). With A = R diag(t) R' and 
 
     W = R [ (1 + lam) (R' C Q) / (t_i + lam f_j) ] Q',
 
-so that every lam costs one elementwise division.
+so that every lam costs one elementwise division. W is multiplied out where it is kept only: Q is orthogonal, so that
+the rows of W are as long as those of the other factor, and signatures are decoded by way of it.
 """
 
 from __future__ import annotations
@@ -27,25 +28,26 @@ from scipy import linalg
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import rowwise
 from zslplat.methods.base import Arrays, Features
-from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.unit_rows import lengths, unit_rows
 from zslplat.methods.zero_shot import spectral
-from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
+from zslplat.methods.zero_shot.base import check_fit_inputs
+from zslplat.methods.zero_shot.factored import FactoredMethod, Factors
 from zslplat.space import POSITIVE, Choice, Parameter, Real, Space
 
 
-def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> np.ndarray:
-    """Return W (a, d) in float64; ``statistics`` as :func:`spectral.prepare` gives them."""
-    t, R = linalg.eigh((S.T * statistics["class_counts"]) @ S, check_finite=False)
-    Q, f = statistics["feature_directions"], statistics["feature_values"]
-    right = (S @ R).T @ (np.asarray(statistics["class_sums"]) @ Q)
+def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Factors:
+    """Return the factors of W' (d, a) in float64; ``statistics`` as :meth:`SAE.prepare_fit` gives them."""
+    t, R = statistics["signature_values"], statistics["signature_directions"]
+    f = statistics["feature_values"]
+    right = (S @ R).T @ np.asarray(statistics["projected_sums"])
     divisor = np.maximum(t, 0)[:, None] + lam * f
     # A direction that neither side knows has a zero right-hand side as well: its solution of least norm is 0.
     known = (t > 1e-12 * t[-1])[:, None] | (f > 1e-12 * f[-1])
     inner = np.where(known, (1 + lam) * right / np.where(known, divisor, 1), 0)
-    return np.asarray(R @ inner @ Q.T)
+    return Factors(statistics["feature_directions"], (R @ inner).T)
 
 
-class SAE(ZeroShotMethod):
+class SAE(FactoredMethod):
     """Semantic autoencoder (Kodirov et al., 2017), by the two eigendecompositions of its Sylvester equation.
 
     ``direction``: ``s->f`` decodes every signature and compares by cosine in feature space, ``f->s`` encodes every
@@ -60,6 +62,7 @@ class SAE(ZeroShotMethod):
     tolerance = 1e-4
     tolerance_reason = "float32 products inside blocks of rows depend on the order of rows"
     takes_blocks = True
+    _transposed = True
     parameters = {
         "lam": Parameter("weight of encoding against decoding", POSITIVE, Real(1e-3, 1e6, log=True), default=1.0),
         "direction": Parameter(
@@ -70,9 +73,18 @@ class SAE(ZeroShotMethod):
     direction: str
 
     def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return class sums and the eigendecomposition of X'X (or XX')."""
+        """Return class sums and the eigendecompositions of X'X (or XX') and S'Y'Y S."""
         check_fit_inputs(X, y, S, read=False)
-        return spectral.prepare(X, y, len(S))
+        S = np.asarray(S, dtype=np.float64)
+        statistics = spectral.prepare(X, y, len(S))
+        t, R = linalg.eigh((S.T * statistics["class_counts"]) @ S, check_finite=False)
+        return statistics | {"signature_values": t, "signature_directions": R}
+
+    def prepare_score(
+        self, X: Features, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
+        """Return the lengths (n, 1) of the rows of the batch."""
+        return {"lengths": rowwise(X, lengths)}
 
     def fit(
         self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
@@ -80,7 +92,7 @@ class SAE(ZeroShotMethod):
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a)."""
         if statistics is None:
             statistics = self.prepare_fit(X, y, S, space={})
-        self.W_ = solve(statistics, np.asarray(S, dtype=np.float64), self.lam)
+        self.learn(solve(statistics, np.asarray(S, dtype=np.float64), self.lam))
         return self
 
     def decision_function(
@@ -92,13 +104,21 @@ class SAE(ZeroShotMethod):
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
-        W = unit_rows(self.W_)
-        S = np.asarray(S, dtype=np.float64)
+        S = unit_rows(np.asarray(S, dtype=np.float64))
         if self.direction == "s->f":
-            decoded = unit_rows(unit_rows(S) @ W).astype(X.dtype).T
-            return rowwise(X, lambda rows: np.asarray(unit_rows(rows) @ decoded))
-        encoder, classes = W.T.astype(X.dtype), unit_rows(S).astype(X.dtype).T
+            decoded = unit_rows(self._decoded(S)).astype(X.dtype).T
+            if statistics:
+                return np.asarray(rowwise(X, lambda rows: np.asarray(rows @ decoded)) / statistics["lengths"])
+            return rowwise(X, lambda rows: np.asarray(rows @ decoded / lengths(rows)))
+        encoder, classes = unit_rows(self.W_).T.astype(X.dtype), S.astype(X.dtype).T
         return rowwise(X, lambda rows: np.asarray(unit_rows(rows @ encoder) @ classes))
+
+    def _decoded(self, S: np.ndarray) -> np.ndarray:
+        """Return S times W with rows of length one (c, d)."""
+        if self._factors is None:
+            return np.asarray(S @ unit_rows(self.W_))
+        Q, core = self._factors.Q, self._factors.core
+        return np.asarray((S @ unit_rows(core.T)) @ Q.T)
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return |X - Y S W|^2 + lam |X W' - Y S|^2 at the learned W, which minimises it."""

@@ -6,6 +6,7 @@
 | feature_values     | (r,)   | their eigenvalues                                              |
 | feature_scale      | ()     | mean eigenvalue of X'X over all d, trace / d                   |
 | class_sums         | (c, d) | Y'X, the sum of the rows of each class                         |
+| projected_sums     | (c, r) | Y'X Q                                                          |
 | class_counts       | (c,)   | rows of each class, the diagonal of Y'Y                        |
 
 Products run in the precision of X, over blocks of rows whose sums are added up in float64: the error is that of one
@@ -104,6 +105,7 @@ def prepare(X: Features, y: np.ndarray, classes: int) -> dict[str, np.ndarray]:
         "feature_values": values,
         "feature_scale": np.asarray(values.sum() / d),
         "class_sums": sums,
+        "projected_sums": sums @ Q,
         "class_counts": class_counts(y, classes),
     }
 
