@@ -60,4 +60,5 @@ class FactoredMethod(ZeroShotMethod):
 
     def state(self) -> State:
         """Return what was learned, W multiplied out."""
-        return {**super().state(), "W_": self.storable("W_", self.W_)}
+        learned = self._factors is not None or self._W is not None
+        return super().state() | ({"W_": self.storable("W_", self.W_)} if learned else {})
