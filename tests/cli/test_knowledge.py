@@ -72,6 +72,9 @@ def test_every_transductive_method_says_so():
 def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert "knows of the scored batch: transductive" in call("show", "gfhf(balance=0)").stdout
     assert "knows of the scored batch: nothing" in call("show", "eszsl").stdout
+    listed = {row["name"]: row for row in json.loads(call("list", "methods", "--json").stdout)["components"]}
+    assert (listed["gfhf"]["knows"], listed["eszsl"]["knows"]) == (BOTH, "nothing")
+    assert (listed["gfhf"]["for"], listed["slem"]["for"]) == ("zero-shot", "exemplar")
     # The search may choose whether balance is known: what the winner knows is what counts.
     tuned = call("tune", "-m", "gfhf", "--space", "balance=0|0.0", "-n", 1, "--workers", 1, "-q")
     assert "knows of the scored batch: transductive\n" in tuned.stdout, tuned.stderr

@@ -175,6 +175,24 @@ def test_differences_are_from_the_best_on_validation_not_on_test(pair):
         leaderboard([lucky], "speed", Metric("acc"))
 
 
+def test_inductive_and_transductive_entries_are_compared_among_themselves(pair):
+    first, second = pair
+    joint = [
+        replace(scored(first, name, value), knows=knows)
+        for name, value, knows in (("x", 0.9, "transductive"), ("y", 0.99, "transductive, class balance"))
+    ]
+    alone = [
+        replace(scored(second, name, value), knows="nothing", from_memory=name == "b")
+        for name, value in (("a", 0.5), ("b", 0.7))
+    ]
+    rows = leaderboard([*joint, *alone], "acc", Metric("acc"))
+    assert [row["group"] for row in rows] == ["inductive"] * 2 + ["transductive"] * 2
+    assert [row["baseline"] for row in rows] == ["b", "b", "y", "y"]
+    assert {row["method"]: row["from_memory"] for row in rows} == {"a": False, "b": True, "x": False, "y": False}
+    # Whoever is asked for is the baseline of all.
+    assert {row["baseline"] for row in leaderboard([*joint, *alone], "acc", Metric("acc"), "a")} == {"a"}
+
+
 def test_compare_shows_what_is_recorded(call, tmp_path):
     for method in ("eszsl(gamma=1, alpha=1)", "gfhf(k=5)"):
         done = call("tune", "-m", method, "-n", 2, "--workers", 1, "-q")
@@ -185,7 +203,12 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert shown.returncode == 0, shown.stderr
     rows = json.loads(shown.stdout)["rows"]
     assert len(rows) == 3
-    assert [row["test"] for row in rows] == sorted((row["test"] for row in rows), reverse=True)
+    assert [row["group"] for row in rows] == ["inductive", "inductive", "transductive"]
+    assert rows[0]["test"] >= rows[1]["test"]
+    assert {row["baseline"] for row in rows[:2]} < {row["method"] for row in rows[:2]}
+    assert rows[2]["baseline"] == rows[2]["method"]
+    by_group = call("compare").stdout
+    assert f"{rows[0]['baseline']} (inductive), {rows[2]['baseline']} (transductive)" in by_group.replace("\n", " ")
     for row in rows:
         assert row["low"] < row["test"] < row["high"]
         assert (row["difference"] is None) or row["difference_low"] <= row["difference"] <= row["difference_high"]

@@ -24,7 +24,10 @@ def list_(
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """List the components that are installed, and the plugins that they come from."""
+    """List the components that are installed, and the plugins that they come from.
+
+    ``list methods`` loads them as well, and says of each what it is for and what it knows of the scored batch.
+    """
     from rich.table import Table
     from rich.text import Text
 
@@ -50,14 +53,18 @@ def list_(
         for b in known.broken
     ]
     problems = list(known.clashes())
+    if kind == "methods":
+        rows = [{**row, **_in_short(known, str(row["name"]))} for row in rows]
+        rows.sort(key=lambda row: (str(row["for"]), str(row["name"])))
     if as_json:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
         return
     console = stdout_console()
     if kind != "plugins":
-        table = Table("kind", "name", "from")
+        columns = ("for", "name", "knows", "from") if kind == "methods" else ("kind", "name", "from")
+        table = Table(*(_LABELS.get(column, column) for column in columns))
         for row in rows:
-            table.add_row(str(row["kind"]), str(row["name"]), ", ".join(row["from"]))
+            table.add_row(*(", ".join(v) if isinstance(v := row[column], list) else str(v) for column in columns))
         console.print(table)
     if kind in (None, "plugins"):
         table = Table("plugin", "distribution", "version", "state")
@@ -66,6 +73,17 @@ def list_(
         console.print(table)
     for line in [*problems, *map(describe_broken, known.broken)]:
         typer.echo(f"warning: {line}", err=True)
+
+
+def _in_short(known: Any, name: str) -> dict[str, str]:
+    """Return what a method is for and what it knows of the batch; why not, where it does not load."""
+    from zslplat.evaluation.components import NOTHING
+
+    try:
+        component = known.component("methods", name)
+        return {"for": component.kind, "knows": ", ".join(component.build({}).knows_of_batch) or NOTHING}
+    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
+        return {"for": "", "knows": f"does not load: {error}"}
 
 
 def show(

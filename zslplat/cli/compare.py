@@ -38,6 +38,7 @@ def compare(
 
     The intervals are over the test rows, drawn alike for all methods, and over the repeats of random methods. Methods
     that were scored on other test rows, which a task may draw by the seed, have no interval of their difference.
+    Methods that score the rows of a batch jointly (transductive) stand below the others, with a baseline of their own.
     """
     from rich.table import Table as Shown
 
@@ -64,17 +65,21 @@ def compare(
     if as_json:
         print_json({"task": str(task_spec), "dataset": str(dataset_spec), "metric": name, "rows": rows})
         return
-    baseline = next(row["method"] for row in rows if row["difference"] is None)
+    baselines = {row["group"]: row["baseline"] for row in rows}
     console = stdout_console()
-    title = f"{name} of task {task_spec} on {dataset_spec}; differences from {baseline}"
+    if len(set(baselines.values())) == 1:
+        origin = rows[0]["baseline"]
+    else:
+        origin = ", ".join(f"{baseline} ({group})" for group, baseline in baselines.items())
+    title = f"{name} of task {task_spec} on {dataset_spec}; differences from {origin}"
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     table = Shown("method", "validation", "test", "95% interval", "difference", "95% interval", "", "knows of batch")
     for number in (1, 2, 4):
         table.columns[number].justify = "right"
-    for row in rows:
+    for row, following in zip(rows, [*rows[1:], None], strict=True):
         spread = f" ± {row['spread']:.4f}" if row["spread"] is not None else ""
         table.add_row(
-            row["method"],
+            row["method"] + (" *" if row["from_memory"] else ""),
             _number(row["validation"]),
             _number(row["test"]) + spread,
             _ends(row["low"], row["high"]),
@@ -82,15 +87,18 @@ def compare(
             _ends(row["difference_low"], row["difference_high"], sign=True),
             row["verdict"],
             "not recorded" if row["knows"] is None else row["knows"],
+            end_section=following is not None and following["group"] != row["group"],
         )
     console.print(table, markup=False)
     notes = [f"{row['method']}: {row['code']} ({MEANING.get(row['code'], '')})" for row in rows if row["code"]]
     if all(row["low"] is None for row in rows):
         notes.append(f"{name} has no intervals: evaluations keep no bootstrap replicates of it")
+    if any(row["from_memory"] for row in rows):
+        notes.append("*: written from memory, without the method's source at hand; its docstring says what is unsure")
     if any(row["verdict"] == OTHER_ROWS for row in rows):
         unsaid = ", or recorded without saying which" if any(entry.rows is None for entry in scored) else ""
         notes.append(
-            f"{OTHER_ROWS}: scored on other test rows than {baseline}{unsaid}; such differences have no interval"
+            f"{OTHER_ROWS}: scored on other test rows than {origin}{unsaid}; such differences have no interval"
         )
     for note in notes:
         console.print(note, highlight=False, markup=False, soft_wrap=True)

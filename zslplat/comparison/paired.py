@@ -28,7 +28,8 @@ class Scored:
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
     :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
     (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
-    beside label, study and method, its run ids among them.
+    beside label, study and method, its run ids among them; ``from_memory`` says that its method was written down
+    without its source at hand.
     """
 
     label: str
@@ -41,6 +42,7 @@ class Scored:
     knows: str | None = None
     code: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
+    from_memory: bool = False
 
     @property
     def bare(self) -> str:

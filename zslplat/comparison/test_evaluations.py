@@ -17,7 +17,7 @@ from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
-from zslplat.evaluation.components import build_component, knowledge, registered_sources
+from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
 from zslplat.evaluation.outcomes import replicates
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.records.database import Records
@@ -168,6 +168,7 @@ def _entry(group: _Group, several: Mapping[str, int]) -> Scored:
         rows=rows[0] if rows else None,
         names=frozenset({f"{group.method} [{group.name}]", *group.names}),
         code=group.code,
+        from_memory=_from_memory(group.method),
     )
 
 
@@ -182,6 +183,12 @@ def _knowledge(setting: Mapping[str, Any]) -> str | None:
     with suppress(ZslplatError):
         return knowledge(Setting.from_json(setting).method)
     return None
+
+
+def _from_memory(method: str) -> bool:
+    with suppress(ZslplatError):
+        return is_from_memory(Spec.parse(method))
+    return False
 
 
 def _replicates(records: Records, group: _Group, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:

@@ -12,7 +12,7 @@ from zslplat.data.catalogue import open_source
 from zslplat.data.dataset import Dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
-from zslplat.methods.base import Method
+from zslplat.methods.base import FROM_MEMORY, Method
 from zslplat.settings import Settings
 from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec
@@ -74,6 +74,11 @@ def knowledge(method: Spec) -> str:
     """Return in words what a method with these parameters knows of the batch that it scores (``knows_of_batch``)."""
     known = registry.component("methods", method.name).build(method.parameters).knows_of_batch
     return ", ".join(known) or NOTHING
+
+
+def is_from_memory(method: Spec) -> bool:
+    """Return whether a method says of itself that it was written down without its source at hand."""
+    return FROM_MEMORY in registry.component("methods", method.name).tags
 
 
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:

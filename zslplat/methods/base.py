@@ -40,6 +40,9 @@ State = dict[str, Any]
 TRANSDUCTIVE = "transductive"
 CLASS_BALANCE = "class balance"
 
+# The tag of a method that was written down without its source at hand; tables mark it.
+FROM_MEMORY = "from memory"
+
 
 @dataclass
 class Diagnostics:
