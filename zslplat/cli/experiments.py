@@ -229,8 +229,17 @@ def rerun(
 
 
 def sweep(
-    method: o.Method,
-    param: Annotated[str, typer.Option("--param", "-p", help="The hyperparameter that varies.")],
+    method: Annotated[
+        list[str],
+        typer.Option(
+            "--method",
+            "-m",
+            help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)"; several for an option of the task.',
+        ),
+    ],
+    param: Annotated[
+        str, typer.Option("--param", "-p", help="The hyperparameter, or the option of the task, that varies.")
+    ],
     range_: Annotated[
         str | None, typer.Option("--range", help="low..high, low..high:log or a|b|c; default: its search range.")
     ] = None,
@@ -253,30 +262,53 @@ def sweep(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Vary one hyperparameter, the others fixed: validation and test curves as figure and table.
+    """Vary one hyperparameter, or one option of the task, the others fixed: validation and test curves.
 
-    This is analysis: it shows the test curve, and nothing ever selects by it.
+    An option of the task (labelled_ratio of feature-selection, imbalance of zsl) may vary for several methods at once;
+    write task.NAME where a hyperparameter has the same name. This is analysis: it shows the test curve, and nothing
+    ever selects by it.
     """
+    from zslplat.cli.outcomes import print_sweep, print_task_sweep
     from zslplat.cli.reporting import reporting
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.evaluation.worker import Limits
     from zslplat.registry import component
     from zslplat.space import parse_range
+    from zslplat.tuning.proposals import grid_values
     from zslplat.tuning.sweep import run_sweep
+    from zslplat.tuning.task_sweep import run_task_sweep
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    setting = _setting(method, set_, kernel, dataset, task, features, signatures, seed)
+    chosen = [_setting(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
+    setting = chosen[0]
     template = component("methods", setting.method.name).build(setting.method.parameters)
     known = {**template.parameters}
-    if param not in known and param not in template.space:
-        raise UnknownNameError(f"parameter of {setting.method.name}", param, {*known, *template.space})
+    of_method = param in known or param in template.space
+    options = component("tasks", setting.task.name).parameters
+    option = param.removeprefix("task.")
+    if option not in options and not of_method:
+        names = {*known, *template.space, *options}
+        raise UnknownNameError(f"parameter of {setting.method.name} or option of {setting.task.name}", param, names)
+    of_task = option in options and (param != option or not of_method)
+    if not of_task and len(method) > 1:
+        raise UsageError(f"{param} is a hyperparameter of {setting.method.name}: give one --method, or sweep a task's")
+    legal = options[option].legal if of_task else known[param].legal if param in known else None
     if range_ is not None:
-        dimension = parse_range(range_, known[param].legal if param in known else None)
-    elif param in template.space:
+        dimension = parse_range(range_, legal)
+    elif not of_task and param in template.space:
         dimension = template.space[param]
     else:
-        raise UsageError(f"{param} has no search range of its own; give --range low..high")
+        raise UsageError(f"{param} has no search range of its own; give --range low..high or a|b|c")
     count = o.worker_count(workers)
+    limits = Limits(trial_timeout, o.memory_limit(memory, count))
+    if of_task:
+        values = grid_values(dimension, points)
+        with reporting(as_json=as_json, quiet=quiet) as reporter:
+            found = run_task_sweep(
+                chosen, option, values, settings, repeats=repeats, workers=count, limits=limits, reporter=reporter
+            )
+        print_task_sweep(found, str(setting.dataset), as_json=as_json)
+        return
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_sweep(
             setting,
@@ -286,11 +318,9 @@ def sweep(
             points=points,
             repeats=repeats,
             workers=count,
-            limits=Limits(trial_timeout, o.memory_limit(memory, count)),
+            limits=limits,
             reporter=reporter,
         )
-    from zslplat.cli.outcomes import print_sweep
-
     print_sweep(result, setting, as_json=as_json)
 
 

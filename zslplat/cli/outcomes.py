@@ -97,6 +97,29 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     print_warnings(console, result.warnings)
 
 
+def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
+    """Print the points of a sweep of a task option, a pair of columns for each method, and where its files are."""
+    from rich.table import Table
+
+    if as_json:
+        print_json(vars(result))
+        return
+    table = Table(result.parameter)
+    for label in result.validation:
+        for column in (f"{label}: validation", "test (analysis only)"):
+            table.add_column(column, justify="right")
+    for i, value in enumerate(result.values):
+        pairs = zip(result.validation.values(), result.test.values(), strict=True)
+        numbers = ["" if curve[i] is None else f"{curve[i]:.4f}" for pair in pairs for curve in pair]
+        table.add_row(format_value(value), *numbers)
+    console = stdout_console()
+    _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of its option {result.parameter}")
+    console.print(table)
+    chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
+    _line(console, f"chance {chances}; figure {result.figure}; table {result.table}")
+    print_warnings(console, result.warnings)
+
+
 def _ui_hint(settings: Any) -> str:
     """Return the command that shows the runs; none for a server, whose address is all that it takes."""
     if not settings.tracking_is_local:

@@ -9,6 +9,8 @@
 | | ``y_unseen``, ``row_unseen`` | (m,) | truth: class and data set row of the unseen rows |
 | | ``group_unseen`` | (m,) | truth: group of the unseen rows, where the data set has groups |
 
+Where the test is the mean of several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
+
 Protocol of Wang et al., "Zero-shot Feature Selection via Transferring Supervised Knowledge", section 6: k-means with as
 many clusters as unseen classes on the best 5, 10, ..., 50 features, 20 random starts, averaged. Validation repeats it
 with classes of the training rows held out, so that hyperparameters are never chosen on the unseen classes.
@@ -20,6 +22,7 @@ they are than standardised on two, and equally well on the others. Features in d
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar
@@ -34,25 +37,25 @@ from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.protocols import SelectionProtocol
 from zslplat.methods.selection.base import drawn_rows
 from zslplat.methods.selection.kmeans import cluster_by_features
-from zslplat.methods.selection.seen_classes import with_drawn_classes, with_seen_pair
-from zslplat.metrics.accuracy import per_class_accuracy
-from zslplat.metrics.clustering import (
-    clustering_accuracy,
-    expected_random_accuracy,
-    normalised_mutual_information,
-)
+from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
+from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tables import Table
+from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.clusterings import curve_figure, each_clustering, features_table, voted_classes
-from zslplat.tasks.predictions import predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
+from zslplat.tasks.class_signatures import ClassSignatures
+from zslplat.tasks.clusterings import curve_figure
+from zslplat.tasks.feature_draws import beside_each_other, in_one, in_one_table, of_draw, parts
+from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
+from zslplat.tasks.selection_outcomes import judge, mean_curve
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS
 
 CALLS = SelectionProtocol()
+
+MOST_DRAWS = 1000
 
 
 class FeatureSelection(Task):
@@ -61,6 +64,10 @@ class FeatureSelection(Task):
     Metrics: ``clustering_accuracy`` (primary) and ``nmi`` (by the larger entropy), ``nmi_arithmetic``, means over all
     numbers of features and all starts; ``zero_shot_accuracy``, mean over the numbers of features, where a zero-shot
     method is given. Chance is the accuracy of random clusters.
+
+    ``draws`` repeats the test on so many draws, or pairs, of seen classes; metrics are the means over them, and their
+    interval is over draws. A study tunes inside the seen classes of the first: some of these are unseen in another,
+    as in the usual protocol of repeated splits. Studies with one draw each (``draw=1``, ``2`` ...) are free of that.
     """
 
     name = "feature-selection"
@@ -78,6 +85,12 @@ class FeatureSelection(Task):
         ),
         "draw": Parameter(
             "number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1), default=1
+        ),
+        "draws": Parameter(
+            "draws (or pairs) from that number on that the test is the mean of; none for all pairs, at most "
+            f"{MOST_DRAWS}",
+            Optional(Integer(1, MOST_DRAWS)),
+            default=1,
         ),
         "seen_share": Parameter(
             "seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1)), default=None
@@ -109,6 +122,7 @@ class FeatureSelection(Task):
     validation_classes: float | None
     seen: str
     draw: int
+    draws: int | None
     seen_share: float | None
     labelled_ratio: float
     labelled_by: str
@@ -127,6 +141,9 @@ class FeatureSelection(Task):
         super().take_parameters(values)
         if self.first > self.last:
             raise UsageError(f"task {self.name}: first={self.first} is above last={self.last}; give first <= last")
+        if self.draws != 1 and self.seen not in (("random", "pairs") if self.draws else ("pairs",)):
+            wanted = "seen=random or seen=pairs" if self.draws else "seen=pairs"
+            raise UsageError(f"task {self.name}: draws={self.draws or 'none'} has no meaning here; give {wanted}, too")
         Preprocessing(features=parse_steps(self.scaling))  # refuses unknown steps
         if self.zero_shot:
             checked_spec(self.zero_shot, self.name)
@@ -141,7 +158,7 @@ class FeatureSelection(Task):
                 f"task {self.name}: with two seen classes none are left to validate on; give the hyperparameters and "
                 "score the test split"
             )
-        dataset = self._with_split(dataset)
+        dataset = self._with_split(dataset, self.draw)
         rows = split_rows(dataset, "train", f"task {self.name}")
         problems = []
         tested = count_of_unseen(dataset)
@@ -153,22 +170,47 @@ class FeatureSelection(Task):
         return problems
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all training rows, and the rows of ``test_unseen`` to be clustered."""
-        dataset = self._with_split(dataset)
-        train = split_rows(dataset, "train", f"task {self.name}")
-        unseen = split_rows(dataset, "test_unseen", f"task {self.name}")
-        return self._problem("test", dataset, train, unseen, (self.repeats, self.rows), seed)
+        """Build the test problem: all training rows, and the rows of ``test_unseen`` to be clustered, of every draw."""
+        problems = []
+        for number in self._numbers(dataset):
+            split = self._with_split(dataset, number)
+            train = split_rows(split, "train", f"task {self.name}")
+            unseen = split_rows(split, "test_unseen", f"task {self.name}")
+            problems.append(self._problem("test", split, train, unseen, (self.repeats, self.rows), seed))
+        return beside_each_other(problems)
+
+    def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
+        """Return one group of arrays for every draw, each with its own seen rows."""
+        suffixes = suffixes_of(self.draws or MOST_DRAWS)
+        return tuple(tuple(name + suffix for name in self.preprocessed[role]) for suffix in suffixes)
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
-        """Return the selector's sufficient statistics."""
-        method.features_taken = max(problem.meta["counts"])
-        return CALLS.prepare_fit(method, problem.inputs, space)
+        """Return the selector's sufficient statistics; of several draws under ``fit:r/...`` for each."""
+        prepared: Arrays = {}
+        draws = parts(problem)
+        for suffix, part in draws:
+            own = method if len(draws) == 1 else copy.deepcopy(method)
+            own.features_taken = max(part.meta["counts"])
+            found = CALLS.prepare_fit(own, part.inputs, space)
+            prepared |= found if len(draws) == 1 else prefixed(f"fit{suffix}/", found)
+        return prepared
 
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
-        """Rank the features and cluster the unseen rows; yield scores, ranking and clusters."""
+        """Rank the features and cluster the unseen rows; yield scores, ranking and clusters, of every draw."""
+        draws = parts(problem)
+        outputs: Arrays = {}
+        # The first draw comes last, so that its selector is the one that is kept; others are copies that saw nothing.
+        for suffix, part in reversed(draws):
+            own = copy.deepcopy(method) if suffix else method
+            given = dict(statistics) if len(draws) == 1 else selected(f"fit{suffix}/", statistics)
+            outputs |= {name + suffix: value for name, value in self._selected(own, part, given or None).items()}
+        yield 1, outputs
+
+    def _selected(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray] | None) -> Arrays:
+        """Return what a selector makes of one draw."""
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
-        CALLS.fit(method, inputs, statistics or None)
+        CALLS.fit(method, inputs, statistics)
         outputs = {name: np.asarray(found) for name, found in CALLS.score(method, inputs, None).items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
@@ -190,62 +232,91 @@ class FeatureSelection(Task):
         if self.zero_shot:
             spec = checked_spec(self.zero_shot, self.name)
             outputs["zero_shot"] = np.stack([recognised(method, spec, problem, ranking[:n]) for n in meta["counts"]])
-        yield 1, outputs
+        return outputs
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return the means over numbers of features and starts; ``full`` adds the curve, features and predictions."""
-        y, classes = problem.truth["y_unseen"], len(problem.meta["classes"])
-        clusters = outputs["clusters"]
-        look_at_ranked_features(outputs["scores"])
-        accuracy = each_clustering(clusters, lambda found: clustering_accuracy(y, found, classes))
-        nmi = each_clustering(clusters, lambda found: normalised_mutual_information(y, found))
-        arithmetic = each_clustering(clusters, lambda found: normalised_mutual_information(y, found, "arithmetic"))
-        outcome = Outcome(
-            {
-                "clustering_accuracy": float(accuracy.mean()),
-                "nmi": float(nmi.mean()),
-                "nmi_arithmetic": float(arithmetic.mean()),
-            }
-        )
-        by_count = [per_class_accuracy(y, predicted) for predicted in outputs.get("zero_shot", ())]
-        if by_count:
-            outcome.metrics["zero_shot_accuracy"] = float(np.mean(by_count))
+        """Return the means over numbers of features, starts and draws; ``full`` adds curve, features and predictions.
+
+        Of several draws the standard deviations come beside the means, and a table has the values of each.
+        """
+        judged = [judge(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
+        for one in judged:
+            look_at_ranked_features(one.outputs["scores"])
+        by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
+        outcome = Outcome({name: float(np.mean(values)) for name, values in by_draw.items()})
+        several = len(judged) > 1
+        if several:
+            outcome.metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
         if full:
-            curve = {"features": list(problem.meta["counts"])}
-            for name, values in (("accuracy", accuracy), ("nmi", nmi), ("nmi_arithmetic", arithmetic)):
-                curve[name] = values.mean(axis=1).tolist()
-                curve[f"{name}_deviation"] = values.std(axis=1).tolist()
-            if by_count:
-                curve["zero_shot_accuracy"] = by_count
+            curve = mean_curve([one.curve for one in judged])
             outcome.tables["curve"] = Table(curve)
-            outcome.tables["features"] = features_table(outputs["ranking"], outputs["scores"])
-            rows, names = problem.truth["row_unseen"], problem.meta["classes"]
-            outcome.tables["predictions"] = predictions_table(names, rows, y, *voted_classes(clusters, y, classes))
+            for name in ("features", "predictions"):
+                tables = [getattr(one, name)() for one in judged]
+                outcome.tables[name] = in_one_table(tables) if several else tables[0]
+            if several:
+                numbers = list(range(self.draw, self.draw + len(judged)))
+                seen = [", ".join(one.problem.meta["seen_classes"]) for one in judged]
+                outcome.tables["draws"] = Table({"draw": numbers, "seen": seen, **by_draw})
             outcome.figures["curve"] = curve_figure(curve, f"{problem.meta['dataset']}, {problem.name}")
         return outcome
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the unseen rows and their classes."""
-        return {name: problem.truth[name] for name in ("y_unseen", "row_unseen")}
+        """Return the unseen rows and their classes, and in which draw, where there are several."""
+        draws = parts(problem)
+        found = {n: np.concatenate([part.truth[n] for _, part in draws]) for n in ("y_unseen", "row_unseen")}
+        if len(draws) > 1:
+            sizes = [len(part.truth["row_unseen"]) for _, part in draws]
+            found["draw"] = np.repeat(np.arange(len(draws)), sizes)
+        return found
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
         """Return the common columns, at most 24 bytes a row: the class by vote of all clusterings, its share of votes.
 
-        Nothing is resampled: a cluster is one of all rows, and its agreement with the classes no mean over rows.
+        Of several draws the column ``draw`` adds 4 bytes, and ``meta`` keeps the metrics of each.
         """
-        truth, names = problem.truth, list(problem.meta["classes"])
-        predicted, share = voted_classes(outputs["clusters"], truth["y_unseen"], len(names))
-        columns = common_columns(truth["row_unseen"], truth["y_unseen"], predicted, share, truth.get("group_unseen"))
-        return RowOutcomes(columns, {"classes": names})
+        judged = [judge(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
+        if len(judged) == 1:
+            return judged[0].row_outcomes()
+        by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
+        return in_one([one.row_outcomes() for one in judged], by_draw)
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
+        """Return the draws, where there are several.
+
+        Within a draw nothing is resampled: a cluster is one of all rows, and its agreement with the classes no mean
+        over rows.
+        """
+        by_draw = outcomes.meta.get("by_draw")
+        if by_draw is None:
+            return None
+        count = len(next(iter(by_draw.values())))
+        return np.arange(count), np.zeros(count, dtype=np.int64)
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the metrics (b,) as means over drawn draws."""
+        return {name: counts @ np.asarray(v) / len(v) for name, v in outcomes.meta["by_draw"].items()}
 
     def chance(self, problem: Problem) -> float:
         """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""
-        return expected_random_accuracy(problem.truth["y_unseen"], len(problem.meta["classes"]))
+        found = [expected_random_accuracy(p.truth["y_unseen"], len(p.meta["classes"])) for _, p in parts(problem)]
+        return float(np.mean(found))
 
-    def _with_split(self, dataset: Dataset) -> Dataset:
+    def _numbers(self, dataset: Dataset) -> range:
+        """Return the numbers of the draws that the test is the mean of."""
+        count = self.draws
+        if count is None:
+            count = number_of_pairs(dataset) - self.draw + 1
+            if not 1 <= count <= MOST_DRAWS:
+                raise UsageError(
+                    f"task {self.name}: {dataset.name} has {number_of_pairs(dataset)} pairs of classes, of which "
+                    f"draw={self.draw} leaves {count}; give draws=1 to {MOST_DRAWS}"
+                )
+        return range(self.draw, self.draw + count)
+
+    def _with_split(self, dataset: Dataset, number: int) -> Dataset:
         if self.seen == "random":
-            return with_drawn_classes(dataset, self.seen_share, self.draw)
-        return with_seen_pair(dataset, self.draw) if self.seen == "pairs" else dataset
+            return with_drawn_classes(dataset, self.seen_share, number)
+        return with_seen_pair(dataset, number) if self.seen == "pairs" else dataset
 
     def _problem(
         self,
@@ -272,7 +343,7 @@ class FeatureSelection(Task):
         unseen = unseen[drawn_rows(np.searchsorted(unseen_ids, dataset.y[unseen]), most, seed)]
         unseen_ids, y_unseen = np.unique(dataset.y[unseen], return_inverse=True)
         raw, raw_unseen = taken(dataset.X, train), np.asarray(dataset.X[unseen])
-        signatures = _Signatures(dataset, self.signatures)
+        signatures = ClassSignatures(dataset, self.signatures)
         inputs: dict[str, Any] = {
             "X": raw,
             "y": y,
@@ -316,17 +387,3 @@ class FeatureSelection(Task):
             rows = train[y == label]
             chosen.append(generator.permutation(rows)[: max(1, round(self.labelled_ratio * len(rows)))])
         return np.sort(np.concatenate(chosen))
-
-
-class _Signatures:
-    """A signature set as one row per class: several rows of a class, or those of its images, are averaged."""
-
-    def __init__(self, dataset: Dataset, name: str) -> None:
-        found = dataset.signature_set(name)
-        self.values, self.per_row, self.y = np.asarray(found.values), found.per_row, dataset.y
-        self.described = np.arange(len(found.values)) if found.classes is None else found.classes
-
-    def of_classes(self, ids: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """Return (len(ids), a); for signatures by image, the means over those of ``rows``."""
-        values, described = (self.values[rows], self.y[rows]) if self.per_row else (self.values, self.described)
-        return np.stack([values[described == label].mean(axis=0, dtype=np.float64) for label in ids])

@@ -30,7 +30,8 @@ from zslplat.tuning.verdicts import chance_warning
 class RunResult:
     """The metrics of each repeat on one split, the runs that hold them, and warnings of what to look at.
 
-    ``known`` counts the repeats that were taken from records.
+    ``known`` counts the repeats that were taken from records, ``validation_choices`` is what the first repeat hands on
+    to a refit, ``about`` describes data set, task and method.
     """
 
     split: str
@@ -43,6 +44,8 @@ class RunResult:
     artifacts: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
     known: int = 0
+    validation_choices: dict[str, Any] = field(default_factory=dict)
+    about: dict[str, Any] = field(default_factory=dict)
 
 
 def run_setting(
@@ -185,6 +188,8 @@ class _Single:
         result.run_ids.append(request.run if new else content["known_from"])
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
+        result.validation_choices = result.validation_choices or dict(content.get("carry", {}))
+        result.about = content["about"]
         if not new:
             return
         session.adopt(content)

@@ -31,12 +31,16 @@ def with_drawn_classes(dataset: Dataset, share: float | None, draw: int) -> Data
 
 def with_seen_pair(dataset: Dataset, draw: int) -> Dataset:
     """Return the data set with two seen classes: pair number ``draw`` (from 1) of all pairs in the order of the ids."""
-    classes = _classes(dataset)
-    pairs = math.comb(len(classes), 2)
+    classes, pairs = _classes(dataset), number_of_pairs(dataset)
     if draw > pairs:
         raise UsageError(f"draw={draw}: {dataset.name} has {pairs} pairs of {len(classes)} classes; give 1..{pairs}")
     pair = next(itertools.islice(itertools.combinations(classes, 2), draw - 1, None))
     return _split_by(dataset, np.asarray(pair))
+
+
+def number_of_pairs(dataset: Dataset) -> int:
+    """Return how many pairs of classes there are."""
+    return math.comb(len(_classes(dataset)), 2)
 
 
 def _classes(dataset: Dataset) -> np.ndarray:

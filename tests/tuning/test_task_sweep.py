@@ -1,0 +1,57 @@
+"""``sweep`` of a task's option: every point is the run of that task, for one or several methods."""
+
+import csv
+import json
+
+DATA = (
+    "synthetic(rows_train=200, rows_test_seen=10, rows_test_unseen=60, dimensions=20, attributes=6, classes_seen=10, "
+    "classes_unseen=4, classes_validation=3)"
+)
+TASK = "feature-selection(last=10, repeats=2, validation_repeats=1)"
+SWEEP = ("-d", DATA, "-t", TASK, "--workers", 1)
+
+
+def test_points_are_the_runs_of_the_task_with_that_option(call):
+    methods = ("-m", "variance", "-m", "random-features(seed=3)")
+    command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--json")
+    done = call(*command)
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert list(found["test"]) == ["variance", "random-features(seed=3)"]
+    alone = call("run", "-m", "variance", "-d", DATA, "-t", TASK[:-1] + ", labelled_ratio=0.5)", "--test", "--json")
+    again = json.loads(alone.stdout)
+    assert again["metrics"][0]["clustering_accuracy"] == found["test"]["variance"][0]
+    assert again["known"] == 1  # a point is a run, which nobody computes twice
+    with open(found["table"], newline="") as file:
+        rows = list(csv.DictReader(file))
+    assert [float(row["labelled_ratio"]) for row in rows] == [0.5, 1.0]
+    assert [float(row["variance test"]) for row in rows] == found["test"]["variance"]
+    repeated = json.loads(call(*command).stdout)
+    assert (repeated["test"], repeated["run_id"]) == (found["test"], found["run_id"])
+    assert repeated["test_evaluations"] == found["test_evaluations"]
+
+
+def test_a_protocol_without_validation_has_its_test_and_says_so(call):
+    task = "feature-selection(last=10, repeats=2, seen=pairs)"
+    done = call(
+        "sweep", "-m", "variance", "-d", DATA, "-t", task, "-p", "draw", "--range", "1|2", "--json", "--workers", 1
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert found["validation"] == {"variance": [None, None]}
+    assert all(0 < value <= 1 for value in found["test"]["variance"])
+    assert sum("no validation" in line for line in found["warnings"]) == 2
+
+
+def test_what_cannot_be_swept_is_said(call):
+    for arguments, text in (
+        (("-m", "variance", "-p", "labeled_ratio"), "labelled_ratio"),
+        (("-m", "variance", "-p", "labelled_ratio"), "give --range"),
+        (("-m", "variance", "-p", "labelled_ratio", "--range", "0.5|2.0"), "leaves the legal values: 0..1"),
+        (("-m", "variance", "-p", "last", "--range", "8|10"), "both in the task"),
+        (("-m", "variance", "-m", "variance", "-p", "step", "--range", "1|5"), "given twice"),
+        (("-m", "mcfs", "-m", "variance", "-p", "k", "--range", "3|5"), "give one --method"),
+    ):
+        refused = call("sweep", *arguments, *SWEEP)
+        assert refused.returncode == 2, (arguments, refused.stdout)
+        assert text in refused.stderr.replace("\n", " "), refused.stderr

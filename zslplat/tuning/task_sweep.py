@@ -1,0 +1,212 @@
+"""One option of a task over a range, for one or several methods: how results change with the protocol.
+
+Each point is a run of its own on validation and on test (:mod:`zslplat.tuning.single`), which ``compare`` and ``rerun``
+know by the task's spec; points that are recorded are not computed again. Like every sweep this is analysis: it shows
+test curves, and nothing ever selects by them.
+"""
+
+from __future__ import annotations
+
+import shutil
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.drawing import render
+from zslplat.errors import DataError, UsageError
+from zslplat.evaluation.reporter import Reporter, SilentReporter
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.worker import Limits
+from zslplat.figures import Curve
+from zslplat.keys import key_of, run_identifier
+from zslplat.records.environment import environment_record
+from zslplat.settings import Settings
+from zslplat.spec import format_value
+from zslplat.tables import Table, write_table
+from zslplat.tracking.shown import SUMMARY, show_run
+from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
+from zslplat.tuning.single import RunResult, run_setting
+
+Curves = dict[str, list[float | None]]
+
+
+@dataclass
+class TaskSweepResult:
+    """The points of a sweep: by method the mean primary metric on validation (None where there is none) and on test.
+
+    ``chance`` has an entry per value; ``warnings`` are lines about what should be looked at.
+    """
+
+    parameter: str
+    task: str
+    values: list[Any]
+    primary: str
+    validation: Curves = field(default_factory=dict)
+    test: Curves = field(default_factory=dict)
+    chance: list[float] = field(default_factory=list)
+    run_id: str = ""
+    figure: Path = Path()
+    table: Path = Path()
+    test_evaluations: int = 0
+    warnings: list[str] = field(default_factory=list)
+
+
+def run_task_sweep(
+    chosen: Sequence[Setting],
+    option: str,
+    values: Sequence[Any],
+    settings: Settings,
+    *,
+    repeats: int = 1,
+    workers: int = 2,
+    limits: Limits | None = None,
+    reporter: Reporter | None = None,
+) -> TaskSweepResult:
+    """Evaluate each setting (they differ in their methods) under every value of a task's option.
+
+    What validation hands to a refit is handed on to the test of the same value. A protocol without validation (two
+    seen classes, say) has its test alone, with a warning. Raises :class:`UsageError` for an option that the task's
+    spec fixes already, and like :func:`zslplat.tuning.single.run_setting`.
+    """
+    reporter = reporter or SilentReporter()
+    task = chosen[0].task
+    if option in task.parameters:
+        raise UsageError(f"{option} is both in the task ({task}) and swept (--param); leave one out")
+    labels = [str(setting.method) for setting in chosen]
+    if len(set(labels)) < len(labels):
+        raise UsageError(f"a method is given twice: {', '.join(labels)}")
+    result = TaskSweepResult(option, str(task), list(values), "")
+    started, about = time.time(), {}
+    for value in values:
+        chances = set()
+        for label, setting in zip(labels, chosen, strict=True):
+            point = replace(setting, task=task.with_parameters({option: value}))
+            where = f"{label}, {option}={format_value(value)}"
+            reporter.stage(where)
+            tested = _point(point, settings, where, result, label, repeats, workers, limits, reporter)
+            about, result.primary, result.test_evaluations = tested.about, tested.primary, tested.test_evaluations
+            chances.add(tested.chance)
+        result.chance.append(max(chances))
+    _finish(result, chosen, about, started, settings, reporter)
+    return result
+
+
+def _point(
+    setting: Setting,
+    settings: Settings,
+    where: str,
+    result: TaskSweepResult,
+    label: str,
+    repeats: int,
+    workers: int,
+    limits: Limits | None,
+    reporter: Reporter,
+) -> RunResult:
+    """Evaluate one point on both splits, and keep its values and warnings."""
+
+    def evaluated(split: str, validation_choices: Mapping[str, Any]) -> RunResult:
+        found = run_setting(
+            setting,
+            settings,
+            test=split == TEST,
+            repeats=repeats,
+            validation_choices=validation_choices,
+            workers=workers,
+            limits=limits,
+            reporter=reporter,
+        )
+        result.warnings += [f"{where}, {split}: {line}" for line in found.warnings]
+        return found
+
+    choices: Mapping[str, Any] = {}
+    validation: float | None = None
+    try:
+        validated = evaluated(VALIDATION, {})
+        choices = validated.validation_choices
+        validation = _mean(validated)
+    except DataError as error:
+        result.warnings.append(f"{where}: no validation: {error}")
+    tested = evaluated(TEST, choices)
+    result.validation.setdefault(label, []).append(validation)
+    result.test.setdefault(label, []).append(_mean(tested))
+    return tested
+
+
+def _mean(found: RunResult) -> float:
+    return float(np.mean([metrics[found.primary] for metrics in found.metrics]))
+
+
+def _finish(
+    result: TaskSweepResult,
+    chosen: Sequence[Setting],
+    about: Mapping[str, Any],
+    started: float,
+    settings: Settings,
+    reporter: Reporter,
+) -> None:
+    """Draw the curves, record the sweep as a whole, and show it."""
+    curves = {f"{label} {split}": c for split, of in _sides(result).items() for label, c in of.items()}
+    identity = {
+        "settings": [setting.to_json() for setting in chosen],
+        "option": result.parameter,
+        "values": [format_value(value) for value in result.values],
+        "curves": curves,
+    }
+    owner = f"sweep:{key_of(identity)}"
+    folder = settings.studies / owner.replace(":", "-")
+    folder.mkdir(parents=True, exist_ok=True)
+    result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
+    write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
+    render(_figure(result), result.figure)
+    records = open_records(settings, reporter.warn)
+    run = result.run_id = run_identifier("", owner, SUMMARY)
+    artifacts = records.evaluation_folder(run) / "artifacts"
+    artifacts.mkdir(parents=True, exist_ok=True)
+    for path in (result.figure, result.table):
+        shutil.copy(path, artifacts / path.name)
+    if SUMMARY not in records.evaluations(owner):
+        mark_unshown(folder, owner)
+        content = {
+            "setting": chosen[0].to_json(),
+            "about": dict(about),
+            "environment": environment_record(),
+            "parameter": f"task option {result.parameter}",
+            "values": identity["values"],
+            "curves": curves,
+            "lines": result.warnings,
+            "started": started,
+        }
+        records.add_evaluation(owner, SUMMARY, "analysis", str(about["data"]["fingerprint"]), content)
+    shown = show_run(settings, records, owner, reporter.warn, announced=True)
+    if shown is not None:
+        shown.close()
+        if not shown.away:
+            mark_shown(folder)
+    records.close()
+
+
+def _sides(result: TaskSweepResult) -> dict[str, Curves]:
+    return {VALIDATION: result.validation, TEST: result.test}
+
+
+def _figure(result: TaskSweepResult) -> Curve:
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in result.values)
+    positions = result.values if numeric else list(range(len(result.values)))
+    lines: dict[str, tuple[list[float], list[float]]] = {}
+    for split, curves in _sides(result).items():
+        # Of several methods the tests alone are drawn; the table has both.
+        if split == VALIDATION and len(curves) > 1:
+            continue
+        for label, curve in curves.items():
+            points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
+            if points:
+                name = label if len(curves) > 1 else split
+                lines[name] = ([x for x, _ in points], [v for _, v in points])
+    lines["chance"] = (list(positions), list(result.chance))
+    label = result.parameter if numeric else f"{result.parameter}: {', '.join(map(format_value, result.values))}"
+    title = f"{result.primary} against the task's {result.parameter}" + (" (test)" if len(result.test) > 1 else "")
+    return Curve(lines, label, result.primary, title)
