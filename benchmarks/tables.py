@@ -2,17 +2,19 @@
 
     python benchmarks/tables.py benchmarks/tables/mfmr.toml --out FOLDER [--data-root FOLDER] [--only NAME ...]
 
-A suite names data sets, rows (methods with what is fixed and searched, and ``features``, steps in place of the
-method's own) and comparisons. Every row gets the suite's number of trials (a data set may have a number of its own, for
-all rows; methods with nothing to search have one). It is tuned for the suite's first task on validation classes; the
-parameters found there serve the other tasks, too, where validation only carries what a task carries (the bias of
-calibrated stacking), and tasks that carry nothing may do without (``only_tested``). Random methods are repeated five
-times. Everything is a study or run of its own in FOLDER/store: a stopped command goes on where it was, and `zslplat ui
---store FOLDER/store` and `zslplat compare` show the same runs.
+A suite names data sets, rows (methods with what is fixed and searched, ``features``, steps in place of the method's
+own, and ``tasks`` in place of the suite's, where another one is to be tuned for) and comparisons. Every row gets the
+suite's number of trials (a data set may have a number of its own, for all rows; methods with nothing to search have
+one). It is tuned for the first task on validation classes; the parameters found there serve the other tasks, too, where
+validation only carries what a task carries (the bias of calibrated stacking), and tasks that carry nothing may do
+without (``only_tested``). Random methods are repeated five times. Everything is a study or run of its own in
+FOLDER/store: a stopped command goes on where it was, and `zslplat ui --store FOLDER/store` and `zslplat compare` show
+the same runs.
 
 Written after each data set: ``scores.csv``; ``differences.csv``; and ``budgets.csv``, which says of every row what it
 knows of the batch that it scores, its trials and, for methods that train in epochs, which epoch validation chose out of
-how many. Where a row fails, the others go on, and the exit code is 1.
+how many. Rows marked * are methods that were written down without their source at hand. Where a row fails, the others
+go on, and the exit code is 1.
 """
 
 from __future__ import annotations
@@ -98,7 +100,7 @@ def tuned(
     if "first_steps" in data:
         wanted = template.wanted_preprocessing.overridden(features, None)
         features = ",".join([*data["first_steps"], *wanted.features])
-    tasks = [*data.get("tasks", suite["tasks"])]
+    tasks = [*row.get("tasks", data.get("tasks", suite["tasks"]))]
     names: dict[str, str] = {}
     parameters: dict[str, Any] = {}
     cost: list[Any] = []
@@ -147,8 +149,11 @@ def report(scores: Scores, costs: Costs, suite: dict[str, Any], out: Path, *, qu
     """Write scores, budgets and differences, and print them unless ``quiet``."""
     console = Console(width=200, quiet=quiet)
     knows: dict[tuple[str, str], str] = {}
+    remembered: set[str] = set()
     for (name, row, _), scored in scores.items():
         knows.setdefault((name, row), "not recorded" if scored.knows is None else scored.knows)
+        if scored.from_memory:
+            remembered.add(row)
     lines: list[list[Any]] = [[name, row, knows[name, row], *cost] for (name, row), cost in costs.items()]
     write(out / "budgets.csv", ["data", "row", "knows_of_batch", "trials", "chosen_epoch", "most_epochs"], lines)
     lines = []
@@ -157,8 +162,9 @@ def report(scores: Scores, costs: Costs, suite: dict[str, Any], out: Path, *, qu
             if metric in scored.values:
                 own = interval(scored, metric)
                 spread = float(np.std(scored.values[metric], ddof=1)) if len(scored.values[metric]) > 1 else ""
-                lines.append([name, row, task, metric, own.estimate, spread, own.low, own.high, knows[name, row]])
-    header = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch"]
+                marks = [knows[name, row], row in remembered]
+                lines.append([name, row, task, metric, own.estimate, spread, own.low, own.high, *marks])
+    header = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
     write(out / "scores.csv", header, lines)
     names, rows = list(dict.fromkeys(k[0] for k in scores)), list(dict.fromkeys(k[1] for k in scores))
     kinds = dict.fromkeys(
@@ -172,7 +178,7 @@ def report(scores: Scores, costs: Costs, suite: dict[str, Any], out: Path, *, qu
             shown = ["" if c is None else f"{c[4]:.3f}" + (f" ±{c[5]:.3f}" if c[5] != "" else "") for c in cells]
             # What a row knows may differ between data sets where the search chooses it.
             marks = dict.fromkeys(knows[name, row] for name in names if (name, row) in knows)
-            table.add_row(row, *shown, " / ".join(marks))
+            table.add_row(row + " *" * (row in remembered), *shown, " / ".join(marks))
         console.print(table)
     table = Table("trials; epochs chosen of most", *names)
     for row in rows:

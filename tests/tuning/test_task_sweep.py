@@ -50,7 +50,7 @@ def test_what_cannot_be_swept_is_said(call):
         (("-m", "variance", "-p", "labelled_ratio", "--range", "0.5|2.0"), "leaves the legal values: 0..1"),
         (("-m", "variance", "-p", "last", "--range", "8|10"), "both in the task"),
         (("-m", "variance", "-m", "variance", "-p", "step", "--range", "1|5"), "given twice"),
-        (("-m", "mcfs", "-m", "variance", "-p", "k", "--range", "3|5"), "give one --method"),
+        (("-m", "mcfs", "-m", "variance", "-p", "neighbours", "--range", "3|5"), "give one --method"),
     ):
         refused = call("sweep", *arguments, *SWEEP)
         assert refused.returncode == 2, (arguments, refused.stdout)
