@@ -70,7 +70,8 @@ def test_log_scores_are_those_of_loops_and_finite_for_certain_probabilities():
 
 
 def test_priors_count_classes_and_say_nothing_of_constant_attributes():
-    np.testing.assert_array_equal(priors(np.array([[1, 0, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1]])), [0.5, 0.5, 1 / 3, 1 / 3])
+    B = np.array([[1, 0, 1, 0], [1, 0, 0, 0], [1, 0, 0, 1]])
+    np.testing.assert_array_equal(priors(B), [0.5, 0.5, 1 / 3, 1 / 3])
     X, y, S, _ = problem()
     many = np.concatenate([np.arange(len(y)), np.flatnonzero(y == 0), np.flatnonzero(y == 0)])
     np.testing.assert_array_equal(DAP().fit(X[many], y[many], S).priors_, DAP().fit(X, y, S).priors_)
@@ -115,7 +116,8 @@ def test_svm_is_scikit_learns_with_platts_sigmoid_on_held_out_rows():
     length = np.sqrt((X**2).sum() / len(X))
     W, b = attribute_classifiers.solve(X, y, S == 1, 2.0, "svm")
     for m in range(S.shape[1] - 1):
-        machine = CalibratedClassifierCV(LinearSVC(C=2.0, tol=1e-8, max_iter=10**5), cv=StratifiedKFold(3), ensemble=False)
+        inner = LinearSVC(C=2.0, tol=1e-8, max_iter=10**5)
+        machine = CalibratedClassifierCV(inner, cv=StratifiedKFold(3), ensemble=False)
         expected = machine.fit(X / length, S[y, m]).predict_proba(X / length)[:, 1]
         np.testing.assert_allclose(expit(X @ W[:, m] + b[m]), expected, atol=1e-3)
 
@@ -210,7 +212,7 @@ def test_conse_agrees_with_the_example_of_the_documentation(T):
 
 @pytest.mark.parametrize("name", ["conse", "iap", "dap"])
 def test_a_study_trains_once_per_penalty_and_fold(name, call, tmp_path, monkeypatch):
-        done = call("tune", "-m", name, "-d", "marked", "-n", 12, "--workers", 1, "--json")
+    done = call("tune", "-m", name, "-d", "marked", "-n", 12, "--workers", 1, "--json")
     assert done.returncode == 0, done.stderr
     tried = {record["parameters"]["C"] for record in records_of(tmp_path / "mlruns")}
     assert 1 < len(tried) < 10

@@ -48,7 +48,7 @@ def thresholds(S: np.ndarray, how: str) -> np.ndarray:
     if how == "overall":
         return np.full(S.shape[1], S.mean())
     # The mean of equal numbers may differ from them in the last digit.
-    return np.where(np.ptp(S, axis=0) > 0, S.mean(axis=0), S[0])
+    return np.asarray(np.where(np.ptp(S, axis=0) > 0, S.mean(axis=0), S[0]))
 
 
 def priors(B: np.ndarray) -> np.ndarray:

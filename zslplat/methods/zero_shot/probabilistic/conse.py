@@ -30,7 +30,7 @@ from zslplat.space import Integer, Parameter
 
 
 def combined(P: np.ndarray, S: np.ndarray, T: int) -> np.ndarray:
-    """Return f(x) (n, a): the mean of signatures S (c, a) of the T likeliest classes, weighed by probabilities P (n, c)."""
+    """Return f(x) (n, a): the mean of the signatures S (c, a) of the T likeliest classes by P (n, c), weighed by it."""
     if P.shape[1] > T:
         kept = np.argsort(-P, axis=1, kind="stable")[:, :T]
         weights = np.zeros_like(P)
