@@ -10,6 +10,7 @@ _ZERO_SHOT = {
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
+    "gfzsl": "zslplat.methods.zero_shot.gfzsl:GFZSL",
     "iap": "zslplat.methods.zero_shot.probabilistic.iap:IAP",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
