@@ -16,9 +16,9 @@ from sklearn.model_selection import StratifiedKFold
 from sklearn.svm import LinearSVC
 from support import records_of
 
-from zslplat.errors import DataError
+from zslplat.errors import DataError, OutcomeWarning
 from zslplat.methods.row_order import row_keys
-from zslplat.methods.zero_shot.probabilistic import attribute_classifiers, seen_classifier
+from zslplat.methods.zero_shot.probabilistic import attribute_classifiers, logistic, seen_classifier
 from zslplat.methods.zero_shot.probabilistic.attributes import attribute_scores, priors, thresholds
 from zslplat.methods.zero_shot.probabilistic.conse import ConSE, combined
 from zslplat.methods.zero_shot.probabilistic.dap import DAP
@@ -92,21 +92,41 @@ def test_an_attribute_of_all_seen_classes_changes_no_comparison():
     X, y, S, unseen = problem()
     with_it = DAP().fit(X, y, S).decision_function(X, unseen)
     without = DAP().fit(X, y, S[:, :-1]).decision_function(X, unseen[:, :-1])
-    np.testing.assert_allclose(np.diff(with_it, axis=1), np.diff(without, axis=1), atol=1e-9)
+    np.testing.assert_allclose(np.diff(with_it, axis=1), np.diff(without, axis=1), atol=1e-6)
 
 
 def test_alike_and_opposite_attributes_share_a_classifier(monkeypatch):
     X, y, S, _ = problem()
-    calls = []
-    one = attribute_classifiers._of_one
-    monkeypatch.setattr(attribute_classifiers, "_of_one", lambda *given: calls.append(1) or one(*given))
+    counts = []
+    solve = logistic.solve
+    monkeypatch.setattr(logistic, "solve", lambda X, T, C: counts.append(T.shape[1]) or solve(X, T, C))
     W, b = attribute_classifiers.solve(X, y, S == 1, 3.0, "logistic")
-    few = len(calls)
     double = np.hstack([S, 1 - S, S])
     W_double, b_double = attribute_classifiers.solve(X, y, double == 1, 3.0, "logistic")
-    assert len(calls) == 2 * few
+    assert counts == [S.shape[1] - 1, S.shape[1] - 1]
     np.testing.assert_allclose(W_double, np.hstack([W, -W, W]), atol=1e-12)
     np.testing.assert_allclose(b_double, np.concatenate([b, -b, b]), atol=1e-12)
+
+
+@pytest.mark.parametrize("C", [0.01, 1.0, 100.0])
+@pytest.mark.parametrize(("n", "d", "dtype"), [(150, 12, np.float64), (60, 90, np.float64), (150, 12, np.float32)])
+def test_regressions_that_are_solved_together_are_those_of_scikit_learn(n, d, dtype, C):
+    rng = np.random.default_rng(0)
+    X = (rng.normal(size=(n, d)) * np.logspace(0, -2, d) + 0.5).astype(dtype)
+    T = X.astype(float) @ rng.normal(size=(d, 4)) + 0.5 * rng.normal(size=(n, 4))
+    T = np.quantile(T, 0.3, axis=0) < T
+    W, b = logistic.solve(X, T, C)
+    for m in range(T.shape[1]):
+        expected = LogisticRegression(C=C, tol=1e-9, max_iter=10**5).fit(X.astype(float), T[:, m])
+        found = expit(X @ W[:, m] + b[m])
+        np.testing.assert_allclose(found, expected.predict_proba(X.astype(float))[:, 1], atol=5e-4)
+
+
+def test_a_regression_that_does_not_converge_says_so(monkeypatch):
+    X, y, S, _ = problem()
+    monkeypatch.setattr(logistic, "ITERATIONS", 2)
+    with pytest.warns(OutcomeWarning, match="not converged after 2"):
+        logistic.solve(X, S[y, :-1] == 1, 100.0)
 
 
 def test_svm_is_scikit_learns_with_platts_sigmoid_on_held_out_rows():
@@ -138,7 +158,7 @@ def test_probabilities_of_seen_classes_are_scikit_learns(classes):
     X, y = X[rows], y[rows]
     W, offset, _ = seen_classifier.solve(X, y, 5.0)
     expected = LogisticRegression(C=5.0, tol=1e-9, max_iter=5000).fit(X, y).predict_proba(X)
-    np.testing.assert_allclose(seen_classifier.probabilities(X, W, offset), expected, atol=1e-4)
+    np.testing.assert_allclose(seen_classifier.probabilities(X, W, offset), expected, atol=1e-3)
 
 
 def test_classifiers_do_not_depend_on_the_units_of_the_features():

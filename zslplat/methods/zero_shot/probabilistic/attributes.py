@@ -25,7 +25,7 @@ ATTRIBUTE_PARAMETERS = {
     "threshold": Parameter(
         "signatures that are not binary are cut at the mean over all of the seen table, or of each attribute",
         Choice(("overall", "attribute")),
-        default="attribute",
+        default="overall",
     ),
     "prior": Parameter("divide by the prior of the attributes", BOOLEAN, Choice((True, False)), default=True),
     "clip": Parameter(

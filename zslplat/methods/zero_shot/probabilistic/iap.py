@@ -20,6 +20,7 @@ once. Whether the authors' signatures were binary there could not be found out.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
 import numpy as np
 
@@ -61,6 +62,8 @@ class IAP(SeenClassMethod):
         "C": PENALTY,
         "score": Parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product"),
         **ATTRIBUTE_PARAMETERS,
+        # No classifier depends on it, unlike DAP's.
+        "threshold": replace(ATTRIBUTE_PARAMETERS["threshold"], search=Choice(("overall", "attribute"))),
     }
     score: str
     threshold: str
