@@ -11,6 +11,7 @@ _ZERO_SHOT = {
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
     "gfzsl": "zslplat.methods.zero_shot.gfzsl:GFZSL",
+    "gfzsl-em": "zslplat.methods.zero_shot.gfzsl_em:TransductiveGFZSL",
     "iap": "zslplat.methods.zero_shot.probabilistic.iap:IAP",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",

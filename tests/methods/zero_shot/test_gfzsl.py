@@ -5,11 +5,14 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from scipy.stats import multivariate_normal
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.kernel_ridge import KernelRidge
+from sklearn.mixture import GaussianMixture
 
 from zslplat.data.rows import View
 from zslplat.errors import UsageError
 from zslplat.methods.zero_shot.gfzsl import GFZSL, class_moments, log_densities
+from zslplat.methods.zero_shot.gfzsl_em import TransductiveGFZSL, refined
 
 KERNELS = {
     "linear": {"kernel": "linear"},
@@ -133,3 +136,53 @@ def test_a_search_prepares_moments_once_and_the_kernel_where_it_is_fixed(kernel,
     for ridge in (0.01, 1.0):
         method = GFZSL.build({**template.get_params(deep=False), "mean_ridge": ridge})
         assert np.isfinite(method.fit(X, y, S, statistics=statistics).decision_function(X, unseen)).all()
+
+
+def batch(S, seed=3):
+    """Rows of the classes of S, overlapping, whose means lie beside those that are given."""
+    rng = np.random.default_rng(seed)
+    means = 30 + 2 * rng.normal(size=(len(S), 5))
+    X = means[rng.integers(0, len(S), 300)] + rng.normal(size=(300, 5))
+    return X, means + 0.5 * rng.normal(size=means.shape), 0.5 + rng.random(means.shape)
+
+
+@pytest.mark.filterwarnings(f"ignore::{ConvergenceWarning.__module__}.{ConvergenceWarning.__name__}")
+@pytest.mark.parametrize("iterations", [1, 2, 7])
+def test_refined_gaussians_are_those_of_scikit_learns_mixture(iterations):
+    X, means, variances = batch(np.eye(4))
+    found = refined(X, means, variances, 1e-9, iterations)
+    mixture = GaussianMixture(
+        4,
+        covariance_type="diag",
+        tol=0,
+        reg_covar=0,
+        max_iter=iterations,
+        weights_init=np.full(4, 0.25),
+        means_init=means,
+        precisions_init=1 / variances,
+    ).fit(X)
+    np.testing.assert_allclose(found[0], mixture.means_, rtol=1e-8)
+    np.testing.assert_allclose(found[1], mixture.covariances_, rtol=1e-6)
+    np.testing.assert_allclose(found[2][-1], -mixture.score(X), rtol=1e-8)
+
+
+def test_refining_lowers_the_objective_keeps_the_bound_and_classes_without_rows():
+    X, means, variances = batch(np.eye(4))
+    far = np.vstack([means, np.full((1, 5), 1e4)])
+    found, spread, series = refined(X, far, np.vstack([variances, np.full((1, 5), 2.0)]), 0.9, 100)
+    assert len(series) < 100
+    assert (np.diff(series) <= 1e-12).all()
+    assert spread.min() == 0.9
+    np.testing.assert_allclose(found[-1], far[-1])
+    np.testing.assert_array_equal(spread[-1], 2.0)
+
+
+def test_the_refined_scores_are_of_the_batch_and_say_so():
+    X, y, S, unseen = problem()
+    method = TransductiveGFZSL(iterations=3, bound=0.5).fit(X, y, S)
+    means, variances = GFZSL().fit(X, y, S).gaussians(unseen)
+    unit = moments(X, y, len(S))[1].mean()
+    means, variances, _ = refined(X, means, variances, 0.5 * unit, 3)
+    np.testing.assert_allclose(method.decision_function(X, unseen), log_densities(X, means, variances + 0.5 * unit))
+    assert method.knows_of_batch == ("transductive",)
+    assert GFZSL().knows_of_batch == ()

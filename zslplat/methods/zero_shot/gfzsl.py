@@ -90,7 +90,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
     ``kernel`` compares signatures; ``mean_ridge``, ``variance_ridge``, ``reg`` and ``floor`` are relative to the data
     (``variant="improved"``) or absolute (``variant="paper"``), see the head of this file. ``seen_classes``: candidates
     that were trained on have a predicted Gaussian like all others, or that of their own rows (with ``reg``). Learned:
-    ``M_coefficients_``, ``V_coefficients_`` (c, d), ``M_mean_``, ``V_mean_`` (d,), ``reg_``, ``kernel_`` and
+    ``M_coefficients_``, ``V_coefficients_`` (c, d), ``M_mean_``, ``V_mean_`` (d,), ``reg_``, ``unit_``, ``kernel_`` and
     ``signatures_`` (c, a), and with ``seen_classes="own"`` ``means_``, ``variances_`` (c, d). Everything in float64.
     """
 
@@ -164,7 +164,7 @@ class GFZSL(KernelMethod, ZeroShotMethod):
         self.kernel_: Kernel = self.parsed_kernel().replaced(parse_kernel(str(of_kernel["kernel"])).values)
         self.signatures_ = np.array(S, dtype=np.float64)
         M, V = np.asarray(statistics["M"]), np.asarray(statistics["V"])
-        unit, floor, l1, l2, self.reg_ = self._absolute(V, values)
+        self.unit_, floor, l1, l2, self.reg_ = self._absolute(V, values)
         L = np.log(V + floor)
         centred = self.variant != "paper"
         self.M_mean_ = M.mean(axis=0) if centred else np.zeros(M.shape[1])
@@ -173,7 +173,12 @@ class GFZSL(KernelMethod, ZeroShotMethod):
         self.V_coefficients_ = solve(values, directions, L - self.V_mean_, l2)
         kept = len(M) if self.seen_classes == "own" else 0
         self.means_, self.variances_ = M[:kept], V[:kept]
-        numbers = {"mean_variance": unit, "mean_ridge_absolute": l1, "variance_ridge_absolute": l2, "reg": self.reg_}
+        numbers = {
+            "mean_variance": self.unit_,
+            "mean_ridge_absolute": l1,
+            "variance_ridge_absolute": l2,
+            "reg": self.reg_,
+        }
         self.diagnostics_ = Diagnostics(numbers=numbers | self.resolved_numbers(self.kernel_))
         return self
 
