@@ -5,9 +5,14 @@ from __future__ import annotations
 from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
+    "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
+    "dap": "zslplat.methods.zero_shot.probabilistic.dap:DAP",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
+    "gfzsl": "zslplat.methods.zero_shot.gfzsl:GFZSL",
+    "gfzsl-em": "zslplat.methods.zero_shot.gfzsl_em:TransductiveGFZSL",
+    "iap": "zslplat.methods.zero_shot.probabilistic.iap:IAP",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",

@@ -33,7 +33,7 @@ class Counted(ConSE):
 
 @hookimpl
 def zslplat_methods():
-    return {"conse": ConSE, "counted": Counted}
+    return {"short-conse": ConSE, "counted": Counted}
 '''
 TUNE = ("tune", "--method", "counted", "--dataset", "marked", "--json")
 TESTED = "10"  # classes that the final evaluation fits

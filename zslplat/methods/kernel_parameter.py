@@ -31,8 +31,12 @@ PREFIX = "kernel."
 
 
 class KernelMethod(Method):
-    """A method with a parameter ``kernel``; says which kernels fit by ``kernel_gradients`` and ``kernel_psd``."""
+    """A method with a parameter ``kernel``; says which kernels fit by ``kernel_gradients`` and ``kernel_psd``.
 
+    ``kernel_on``: what the kernel compares, ``features`` or ``signatures``; views are of features alone.
+    """
+
+    kernel_on: ClassVar[str] = "features"
     kernel_gradients: ClassVar[bool] = False
     kernel_psd: ClassVar[bool] = True
     kernel: Any
@@ -77,9 +81,9 @@ class KernelMethod(Method):
         Raises UnknownNameError for a kernel on a view that is not there, :class:`UsageError` for one that does not fit
         its view, and for a view of matrices that no kernel is on.
         """
-        if str(self.kernel) == ANY or self.kernel_gradients:
+        if str(self.kernel) == ANY or self.kernel_gradients or self.kernel_on != "features":
             super().take_views(views)
-        if str(self.kernel) != ANY:
+        if str(self.kernel) != ANY and self.kernel_on == "features":
             parse_kernel(self.kernel).bound(views)
         self.views = tuple(views)
 
@@ -172,14 +176,16 @@ class KernelMethod(Method):
         return found
 
     def _bound(self, kernel: Kernel) -> Kernel:
-        return kernel.bound(self.views) if self.views else kernel
+        return kernel.bound(self.views) if self.views and self.kernel_on == "features" else kernel
 
     @classmethod
     def _misfit(cls, kernel: Kernel) -> str:
         if kernel.input != "vectors":
             return "needs a kernel on vectors"
-        if kernel.non_negative and "center" in cls.preprocessing.features:
-            return "centres its features and needs a kernel that takes negative values"
+        if kernel.non_negative and "center" in getattr(cls.preprocessing, cls.kernel_on):
+            return f"centres its {cls.kernel_on} and needs a kernel that takes negative values"
+        if cls.kernel_on != "features" and has_views(kernel):
+            return f"compares {cls.kernel_on}, which have no views, and needs a kernel that is on no view"
         if cls.kernel_gradients and has_views(kernel):
             return "learns a projection of all features and needs the derivatives of a kernel that is on no view"
         if cls.kernel_gradients and not isinstance(kernel, InnerProductKernel):

@@ -33,7 +33,7 @@ def views_side_by_side_are_one_feature_set(method: Method) -> None:
 def a_kernel_on_a_view_sees_that_view_alone(method: KernelMethod) -> None:
     """With its kernel on one view of two, a method gives what that view alone gives, or refuses kernels on views."""
     parameters = {**parameters_of(method), "kernel": f"({method.kernel})@own"}
-    if method.kernel_gradients:  # in a projection of all features
+    if method.kernel_gradients or method.kernel_on != "features":  # in a projection of all features, or on signatures
         _refuses(lambda: type(method).build(parameters), f"kernel={parameters['kernel']}")
         return
     exercise, own = exercise_of(method), exercise_of(method).arrays(method)

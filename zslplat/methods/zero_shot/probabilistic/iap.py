@@ -1,0 +1,87 @@
+"""IAP: attributes by way of the seen classes, then the class by its attributes.
+
+Lampert, Nickisch and Harmeling, "Attribute-based classification for zero-shot visual object categorization", TPAMI
+2014.
+
+| paper      | here | shape    | meaning                                       |
+|------------|------|----------|-----------------------------------------------|
+| p(y | x)   | P    | (n, c_s) | probabilities of the seen classes             |
+| a_m^y      | B    | (c_s, a) | binary signatures of the seen classes         |
+| p(a_m | x) | P B  | (n, a)   | sum over the seen classes that have attribute m |
+
+``product``: what DAP makes of probabilities of attributes (:mod:`.attributes`), as ports of the method have it.
+``linear``: what the authors' first code does. Each row of B is divided by its sum, R; each attribute's column of the
+candidates' binary signatures by its sum over the candidates, C; the score is P R C'. That code does not guard against
+an attribute which no candidate has and answers with NaN; such columns, and classes without attribute, are 0 here. The
+scores of ``linear`` depend on which candidates there are: a task with several requests scores all of its candidates
+once. Whether the authors' signatures were binary there could not be found out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.zero_shot.probabilistic.attributes import (
+    ATTRIBUTE_PARAMETERS,
+    attribute_scores,
+    priors,
+    thresholds,
+)
+from zslplat.methods.zero_shot.probabilistic.seen_classifier import PENALTY, SeenClassMethod
+from zslplat.space import Choice, Parameter
+
+
+def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarray:
+    """Return P R C' (n, c) for probabilities P (n, c_s) and binary signatures B_seen (c_s, a), B (c, a)."""
+    rows, columns = B_seen.sum(axis=1, keepdims=True), B.sum(axis=0)
+    R = B_seen / np.where(rows > 0, rows, 1)
+    return np.asarray((P @ R) @ (B / np.where(columns > 0, columns, 1)).T)
+
+
+class IAP(SeenClassMethod):
+    """Indirect attribute prediction (Lampert et al., 2014).
+
+    ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.seen_classifier`). ``score``:
+    ``product``, the class score of DAP, with ``prior`` and ``clip``; or ``linear``, that of the authors' first code,
+    which takes neither. ``threshold`` makes signatures binary (:func:`.attributes.thresholds`). Learned: ``W_`` (d, c),
+    ``offset_`` (c,), ``signatures_`` (c, a).
+    """
+
+    summary = "probabilities of attributes by way of the seen classes"
+    citation = (
+        "Lampert, Nickisch, Harmeling: Attribute-based classification for zero-shot visual object categorization. "
+        "TPAMI 2014"
+    )
+    tags = ("inductive", "probabilistic")
+    preprocessing = Preprocessing(features=("standardise", "l2"))
+    parameters = {
+        "C": PENALTY,
+        "score": Parameter("class score: DAP's, or the linear one", Choice(("product", "linear")), default="product"),
+        **ATTRIBUTE_PARAMETERS,
+        # No classifier depends on it, unlike DAP's.
+        "threshold": replace(ATTRIBUTE_PARAMETERS["threshold"], search=Choice(("overall", "attribute"))),
+    }
+    score: str
+    threshold: str
+    prior: bool
+    clip: float
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return log-scores (n, c), or linear ones, of rows X (n, d) for signatures S (c, a)."""
+        P = self.seen_probabilities(X, statistics)
+        cut = thresholds(self.signatures_, self.threshold)
+        B_seen, B = (np.asarray(table > cut, dtype=np.float64) for table in (self.signatures_, np.asarray(S)))
+        if self.score == "linear":
+            return linear_scores(P, B_seen, B)
+        return attribute_scores(P @ B_seen, B, priors(B_seen) if self.prior else None, self.clip)
