@@ -7,6 +7,8 @@ from zslplat.hookspecs import hookimpl
 _ZERO_SHOT = {
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
+    "exem-1nn": "zslplat.methods.zero_shot.exem:Exem1NN",
+    "exem-1nns": "zslplat.methods.zero_shot.exem:Exem1NNs",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
