@@ -39,11 +39,12 @@ from zslplat.methods.zero_shot.sync.similarity import median_signature_distance,
 from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space
 
 CITATION = "Changpinyo, Chao, Gong, Sha: Synthesized classifiers for zero-shot learning. CVPR 2016"
-# The authors' grid 2^-24, 2^-23, ..., 2^-9 for rows of unit length; the default is one of its values as it is written.
+# The authors' grid 2^-24, 2^-23, ..., 2^-9, which is for rows of unit length and tens of thousands of them, and on to
+# 2^-4 for sets with fewer rows; the default is one of the values as searches write them.
 LAM = Parameter(
     "ridge on the seen classifiers, in units of the mean squared length of the rows",
     POSITIVE,
-    Real(2.0**-24, 2.0**-9, log=True, steps=16),
+    Real(2.0**-24, 2.0**-4, log=True, steps=21),
     default=float(f"{2.0**-12:.6g}"),
 )
 SYNTHESIS = {
