@@ -11,14 +11,17 @@ github.com/pujols/Zero-shot-learning-journal). Rows are samples here.
 | M     | directions_ | (d, k) | principal directions of the training rows about their mean ``mean_``, not whitened |
 | v_c   | means       | (c, k) | mean of the projected rows of a seen class                                         |
 | psi   | A_, b_      | (c, k) | a kernel machine per direction: v = k(a, a_seen) A + b, k = exp(-gamma abs(a-b)^2) |
-|       | deviation_  | (k,)   | standard deviation inside a class (unbiased), the plain mean over seen classes     |
+|       | deviation_  | (k,)   | standard deviation inside a class (unbiased), the plain mean over seen classes; 1  |
+|       |             |        | for 1NN                                                                            |
 
 Scores are minus the distance of a row from the predicted exemplar of a class, seen classes' own included: Euclidean
 (1NN), or with every direction divided by its ``deviation_`` (1NNs).
 
 The machines are nu-support vector regressions as in the paper (``regressor="nu-svr"``; ``C`` in the units that
 targets have where rows have length 1 in the root mean square, as the authors' have), or one kernel ridge regression for
-all directions in closed form (``regressor="kernel-ridge"``, about the mean over classes), which costs a system (c, c).
+all directions in closed form (``regressor="kernel-ridge"``, about the mean over classes), which costs a system (c, c)
+and is the default: with six trials each, tuned on validation classes, it is ahead of nu-SVR there on digit-pairs and
+ISOLET, with either distance, at a quarter of the time.
 
 Where this departs from the authors' code: the median distance is that of the seen classes (theirs is of all); nu-SVR
 is solved to 1e-5 in the targets' units (libsvm's default there: 1e-3); ``deviation_`` leaves out classes of one row and
@@ -134,11 +137,14 @@ class Exem1NN(ZeroShotMethod):
         most = largest_k(space, "dimensions", self.dimensions)
         directions, values = _principal(X, mean, most)
         means = (sums / counts[:, None] - mean) @ directions
+        deviation = np.ones(means.shape[1])
+        if self.standardised:
+            deviation = _mean_deviation(X, y, mean, directions, means, counts)
         return {
             "mean": mean,
             "directions": directions,
             "means": means,
-            "deviation": _mean_deviation(X, y, mean, directions, means, counts),
+            "deviation": deviation,
             "row_unit": np.asarray(np.sqrt(values / len(y) + mean @ mean) or 1.0),
         }
 
