@@ -119,6 +119,8 @@ def test_variances_are_those_of_numpy_also_far_from_zero(in_a_file, dtype):
 
 PREPARED = {
     "eszsl": 1,
+    "exem-1nn": 2,
+    "exem-1nns": 3,  # the deviations in the principal directions, once these are known
     "sae": 1,
     "ridge-prototypes": 2,
     "semfs": 1,
@@ -154,7 +156,7 @@ def test_preparation_goes_through_the_rows_as_often_as_it_must_and_a_fit_not_at_
     exercise.fit(type(method)(), {**arrays, "X": closed(arrays["X"])}, statistics)
 
 
-@pytest.mark.parametrize("name", ["eszsl", "sae", "ridge-prototypes", "keszsl"])
+@pytest.mark.parametrize("name", ["eszsl", "sae", "ridge-prototypes", "keszsl", "exem-1nn", "exem-1nns"])
 def test_scoring_goes_through_the_rows_once(name):
     method, _, arrays, _, _ = prepared(name)
     method.fit(arrays["X"], arrays["y"], arrays["S"])

@@ -1,0 +1,46 @@
+"""SynC with the squared hinge of each seen class against the others (train_W_OVO.m; see ``synthesis``)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.methods.base import Arrays
+from zslplat.methods.zero_shot import spectral
+from zslplat.methods.zero_shot.sync import squared_hinge
+from zslplat.methods.zero_shot.sync.synthesis import LAM, SYNTHESIS, SynthesisedClassifiers, bounds, mean_squared_length
+
+
+class SynCOneVersusOther(SynthesisedClassifiers):
+    """Synthesised classifiers from squared hinges, one seen class against the others (Changpinyo et al., 2016).
+
+    The mean over rows and classes of max(0, 1 - t x w')^2, plus lam / 2 |W|^2, is minimised by truncated Newton steps
+    until the duality gap is ``gap`` of the value for every class. See :mod:`synthesis` for symbols, units, and what
+    departs from the authors' code.
+    """
+
+    summary = "synthesised classifiers, squared hinge of one seen class against the others"
+    tags = ("inductive", "linear", "convex", "stationary")
+    tolerance = 1e-3
+    tolerance_reason = "training stops at a duality gap, and products in the precision of X depend on the order of rows"
+    costly = ("lam", "gap", "steps")
+    parameters = {"lam": LAM, **SYNTHESIS, **bounds(1e-6, "steps", 50)}
+    gap: float
+    steps: int
+
+    def train(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, lam: float) -> Arrays:
+        """Return the classifiers, with the value and the relative duality gap of the training."""
+        found = squared_hinge.solve(X, y, len(S), lam, spectral.row_space(X), self.gap, self.steps)
+        return {
+            "W": found.W,
+            "relative_gap": np.asarray([found.gap / found.value]),
+            "value": np.asarray(found.value),
+            "newton_steps": np.asarray(found.steps),
+            "products_with_features": np.asarray(found.products),
+        }
+
+    def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
+        """Return the mean squared hinge plus lam / 2 |W|^2 at the learned W, which minimises it."""
+        F = np.asarray(X, dtype=np.float64) @ self.W_.T
+        T = np.where(y[:, None] == np.arange(len(S)), 1, -1)
+        lam = self.lam * mean_squared_length(X)
+        return float((np.maximum(0, 1 - T * F) ** 2).mean() + lam / 2 * (self.W_**2).sum())
