@@ -5,6 +5,7 @@ from __future__ import annotations
 from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
+    "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
