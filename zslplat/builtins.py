@@ -6,6 +6,8 @@ from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
     "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
+    "cmt-gaussian": "zslplat.methods.zero_shot.cmt.novelty:CMTGaussian",
+    "cmt-loop": "zslplat.methods.zero_shot.cmt.novelty:CMTLoop",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",

@@ -40,7 +40,7 @@ class CMT(ZeroShotMethod):
 
     summary = "cross-modal transfer: two tanh layers from features to signatures, nearest signature"
     citation = "Socher, Ganjoo, Manning, Ng: Zero-Shot Learning Through Cross-Modal Transfer. NIPS 2013"
-    tags = ("inductive", "network", "monotone")
+    tags: ClassVar[tuple[str, ...]] = ("inductive", "network", "monotone")
     preprocessing = Preprocessing(features=("standardise",), signatures=("center", "l2"))
     random = True
     step_parameter = "rounds"
@@ -95,13 +95,14 @@ class CMT(ZeroShotMethod):
         iterates = minimise(objective, start, tolerance=self.stop)
         self.diagnostics_ = Diagnostics({"objective": [], "gradient": []})
         self._report(next(iterates))
+        self._begin(X, y, S, statistics)
         for number in range(1, self.rounds + 1):
             found = None
             for found in islice(iterates, ITERATIONS):
                 self._report(found)
             if found is None and number > 1:
                 return
-            self._take(objective.in_units_of_data(start if found is None else found.point), X, y, S, statistics)
+            self._take(objective.in_units_of_data(start if found is None else found.point), X, y)
             yield number
 
     def decision_function(
@@ -137,14 +138,10 @@ class CMT(ZeroShotMethod):
         penalties = Penalties(self.lam, self.sparsity, self.rho, self.penalise_biases)
         return Objective(X, y, S, hidden=self.hidden if self.layers == 2 else None, penalties=penalties)
 
-    def _take(
-        self,
-        layers: Layers,
-        X: np.ndarray,
-        y: np.ndarray,
-        S: np.ndarray,
-        statistics: Mapping[str, np.ndarray] | None,
-    ) -> None:
+    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
+        """Learn what no round changes, of rows in their own order; nothing here."""
+
+    def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:
         """Keep what was learned by now; the rows of the fit come in their own order."""
         self.W1_, self.b1_, self.W2_, self.b2_ = layers
 
