@@ -11,6 +11,7 @@ _ZERO_SHOT = {
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
+    "jlse": "zslplat.methods.zero_shot.jlse:JLSE",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",

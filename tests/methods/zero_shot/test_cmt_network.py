@@ -7,9 +7,9 @@ import pytest
 from scipy.optimize import minimize, rosen, rosen_der
 from sklearn.neural_network import MLPRegressor
 
+from zslplat.methods.quasi_newton import minimise
 from zslplat.methods.zero_shot.cmt import network
 from zslplat.methods.zero_shot.cmt.network import Objective, Penalties
-from zslplat.methods.zero_shot.cmt.quasi_newton import minimise
 from zslplat.methods.zero_shot.cmt.transfer import CMT
 
 
