@@ -177,7 +177,7 @@ class JLSE(ZeroShotMethod):
     tolerance = 1e-3
     tolerance_reason = "turns of an objective that is not convex amplify rounding in single precision"
     parameters = {
-        "latent": Parameter("length r of a row's code", Integer(1), Integer(20, 200, log=True), default=100),
+        "latent": Parameter("length r of a row's code", Integer(1), Integer(20, 400, log=True), default=100),
         "gamma": Parameter(
             "ridge of the codes of signatures, in units of their mean eigenvalue",
             POSITIVE,
