@@ -165,8 +165,8 @@ class JLSE(ZeroShotMethod):
     """Joint latent similarity embedding: a class matches a row where latent codes of both say so.
 
     ``score="reconstruction"`` is the cheap form, linear in the row; ``"match"`` lets the code of a row move towards
-    each class. Learned: ``D_`` (r, d) in units of the features, ``W_`` (c, r), ``signatures_`` (c, a). Not tagged
-    ``stationary``: the turns are bounded, and validation stops them.
+    each class. Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a).
+    Not tagged ``stationary``: the turns are bounded, and validation stops them.
     """
 
     summary = "matches of latent codes of signatures (simplex) and rows (dictionary), learned jointly in turns"
