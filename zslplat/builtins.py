@@ -7,6 +7,9 @@ from zslplat.hookspecs import hookimpl
 _ZERO_SHOT = {
     "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
     "dap": "zslplat.methods.zero_shot.probabilistic.dap:DAP",
+    "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
+    "cmt-gaussian": "zslplat.methods.zero_shot.cmt.novelty:CMTGaussian",
+    "cmt-loop": "zslplat.methods.zero_shot.cmt.novelty:CMTLoop",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "exem-1nn": "zslplat.methods.zero_shot.exem:Exem1NN",
@@ -15,6 +18,7 @@ _ZERO_SHOT = {
     "gfzsl": "zslplat.methods.zero_shot.gfzsl:GFZSL",
     "gfzsl-em": "zslplat.methods.zero_shot.gfzsl_em:TransductiveGFZSL",
     "iap": "zslplat.methods.zero_shot.probabilistic.iap:IAP",
+    "jlse": "zslplat.methods.zero_shot.jlse:JLSE",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",

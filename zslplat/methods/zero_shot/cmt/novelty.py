@@ -1,0 +1,232 @@
+"""Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
+
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013, sections 4 and 5. With V
+whether the class of x is seen,
+
+    P(y | x) = P(seen | x) P(y | x, seen) + P(unseen | x) P(y | x, unseen),
+
+where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is proportional to N(f; w_y, sigma^2 I) over
+the unseen candidates, f the mapped row, w_y their signatures. Of the variance the paper says nothing; sigma^2 is the
+mean square by dimension of f - w_y over the training rows.
+
+Scores are 2 sigma^2 log P(y | x), whose largest is that of P itself. Differences between unseen classes are then those
+of minus squared distances, as without a gate, and calibrated stacking moves the odds of seen against unseen. Without a
+seen candidate no gate is needed: the scores are those of ``cmt``, to the last bit.
+
+How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
+hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
+classes only. (The authors tune them on data of the unseen classes.)
+"""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from typing import Any, ClassVar
+
+import numpy as np
+from scipy.special import erf, log_expit, log_ndtr, logsumexp
+
+from zslplat.methods.base import Arrays
+from zslplat.methods.zero_shot.base import check_fit_inputs
+from zslplat.methods.zero_shot.cmt import densities, seen_classes
+from zslplat.methods.zero_shot.cmt.network import Layers
+from zslplat.methods.zero_shot.cmt.outliers import References
+from zslplat.methods.zero_shot.cmt.transfer import CMT, minus_squared_distances
+from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, with_defaults
+
+# What is left to a side that a gate closes: scores stay finite, and below those of any class of the other side.
+CLOSED = float(np.log(1e-12))
+
+Gate = tuple[np.ndarray, np.ndarray]
+
+GATED: Mapping[str, Parameter] = {
+    **CMT.parameters,
+    "gate": Parameter(
+        "soft: weigh seen and unseen classes by their probability; hard: allow one side only",
+        Choice(("soft", "hard")),
+        Choice(("soft", "hard")),
+        default="soft",
+    ),
+    "penalty": Parameter(
+        "penalty of the classifier of seen classes, for features of unit variance (1e-3 in the authors' code)",
+        POSITIVE,
+        default=1e-3,
+    ),
+}
+
+
+class GatedCMT(CMT):
+    """Base of both: the classifier of seen classes, and the mixture.
+
+    Learned beside the network: ``variance_`` (sigma^2), ``signatures_`` (c, a), ``coefficients_`` (d, c), ``offsets_``
+    (c,). Not tagged ``stationary``: see ``cmt``.
+    """
+
+    tags = ("inductive", "network", "monotone", "novelty")
+    costly = ("penalty",)
+    gate: str
+    penalty: float
+
+    @abstractmethod
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        """Learn how the mapped rows F (n, a) of the classes y lie."""
+
+    @abstractmethod
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        """Return log P(unseen) and log P(seen) (n,) for mapped rows F (n, a), both finite."""
+
+    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+        """Return the classifier of the seen classes."""
+        check_fit_inputs(X, y, S)
+        return seen_classes.trained(X, y, S, self.penalty)
+
+    def prepare_score(
+        self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
+    ) -> Arrays:
+        """Return the log probability of each seen class, where the classifier is given."""
+        if not statistics:
+            return {}
+        known = seen_classes.log_probabilities(X, statistics["coefficients"], statistics["offsets"])
+        return {"log_probabilities": known}
+
+    def decision_function(
+        self,
+        X: np.ndarray,
+        S: np.ndarray,
+        *,
+        seen: np.ndarray | None = None,
+        statistics: Mapping[str, np.ndarray] | None = None,
+    ) -> np.ndarray:
+        """Return the scores (n, c) that the head of this file describes; without ``seen`` no candidate is seen.
+
+        Raises :class:`DataError` for a candidate that is marked as seen and has no signature of the fit.
+        """
+        F = self.mapped(X)
+        distances = minus_squared_distances(F, S)
+        if seen is None or not np.any(seen):
+            return distances
+        seen, scale = np.asarray(seen, dtype=bool), 2 * self.variance_
+        if statistics:
+            known = np.asarray(statistics["log_probabilities"])
+        else:
+            known = seen_classes.log_probabilities(X, self.coefficients_, self.offsets_)
+        unseen_gate, seen_gate = self._log_gate(F)
+        scores = np.empty_like(distances)
+        own = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
+        scores[:, seen] = scale * (known[:, own] + seen_gate[:, None])
+        if not seen.all():
+            among = distances[:, ~seen]
+            total = scale * logsumexp(among / scale, axis=1)
+            scores[:, ~seen] = among - total[:, None] + scale * unseen_gate[:, None]
+        return scores
+
+    def matrices(self) -> Arrays:
+        """Return the weights and biases of the network, and those of the classifier of seen classes."""
+        return {**super().matrices(), "coefficients": self.coefficients_, "offsets": self.offsets_}
+
+    def _begin(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, statistics: Mapping[str, np.ndarray] | None) -> None:
+        given = statistics or seen_classes.trained(X, y, S, self.penalty)
+        self.coefficients_, self.offsets_ = np.array(given["coefficients"]), np.array(given["offsets"])
+        self.signatures_ = np.array(S, dtype=np.float64)
+
+    def _take(self, layers: Layers, X: np.ndarray, y: np.ndarray) -> None:
+        """Keep the network, and how the mapped rows lie."""
+        super()._take(layers, X, y)
+        F = self.mapped(X).astype(np.float64)
+        variance = float(np.square(F - self.signatures_[y]).mean())
+        self.variance_ = max(variance, 1e-9 * float(np.square(self.signatures_).mean())) or 1.0
+        self._learn_novelty(F, y)
+
+
+class CMTGaussian(GatedCMT):
+    """Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
+
+    The density is a mixture of isotropic Gaussians around the seen signatures
+    (:mod:`zslplat.methods.zero_shot.cmt.densities`); its threshold is a quantile of the densities of training rows.
+    With a hard gate, the paper's, a row below it is new. With a soft one unseen classes are taken to have the density
+    of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate says so. Learned
+    beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density), and the
+    classifier of seen classes. Not tagged ``stationary``: see ``cmt``.
+    """
+
+    summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **with_defaults(GATED, gate="hard"),
+        "quantile": Parameter(
+            "rows less dense than this share of the training rows are new (11 values in the authors' code)",
+            Real(0, 1),
+            Real(0.0, 1.0, steps=11),
+            default=0.1,
+        ),
+    }
+    quantile: float
+
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        self.variances_ = densities.class_variances(F, y, self.signatures_)
+        self.log_priors_ = np.log(np.bincount(y) / len(y))
+        self.cutoff_ = float(np.quantile(self._log_densities(F), self.quantile))
+
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        above = self._log_densities(F) - self.cutoff_
+        return _hard(above < 0) if self.gate == "hard" else (log_expit(-above), log_expit(above))
+
+    def _log_densities(self, F: np.ndarray) -> np.ndarray:
+        return densities.log_densities(F, self.signatures_, self.variances_, self.log_priors_)
+
+
+class CMTLoop(GatedCMT):
+    """Cross-modal transfer; rows that are outliers in every seen class are new (the paper's outlier form).
+
+    P(unseen | x) is the least local outlier probability of the mapped row over the seen classes
+    (:mod:`zslplat.methods.zero_shot.cmt.outliers`). One significance serves all classes, where the authors search one
+    for each. ``reference`` bounds the rows of a class that are neighbours, evenly spaced in the order of the rows.
+    Learned beside what ``cmt`` learns: ``references_`` and the classifier of seen classes. Not tagged ``stationary``:
+    see ``cmt``.
+    """
+
+    summary = "cross-modal transfer; rows that are outliers in all seen classes are given unseen ones"
+    parameters: ClassVar[Mapping[str, Parameter]] = {
+        **GATED,
+        "neighbours": Parameter("neighbours of a row (20 in the paper)", Integer(1), default=20),
+        "significance": Parameter(
+            "lambda: standard deviations beyond which a row is an outlier (1 to 13 in the authors' code)",
+            POSITIVE,
+            Real(1.0, 13.0),
+            default=3.0,
+        ),
+        "threshold": Parameter(
+            "with a hard gate: least outlier probability of a new row",
+            Real(0, 1),
+            Real(0.0, 1.0, when={"gate": ("hard",)}),
+            default=0.5,
+        ),
+        "reference": Parameter(
+            "rows of a class that are neighbours at most; none: all", Optional(Integer(1)), default=200
+        ),
+    }
+    neighbours: int
+    significance: float
+    threshold: float
+    reference: int | None
+
+    def restored_parts(self) -> Mapping[str, Callable[[Mapping[str, Any]], Any]]:
+        """Return how the reference rows are made again."""
+        return {"references_": References.from_state}
+
+    def _learn_novelty(self, F: np.ndarray, y: np.ndarray) -> None:
+        self.references_ = References.of(F, y, k=self.neighbours, most=self.reference)
+
+    def _log_gate(self, F: np.ndarray) -> Gate:
+        # Beyond 30 standard deviations nothing is told apart.
+        deviations = np.minimum(self.references_.significance(F) / self.significance, 30.0)
+        probability = np.maximum(erf(deviations / np.sqrt(2)), 0)
+        if self.gate == "hard":
+            return _hard(probability >= self.threshold)
+        # 1 - erf(t / sqrt 2) = 2 Phi(-t), whose logarithm is known where erf itself is 1.
+        seen = np.where(deviations > 0, np.log(2) + log_ndtr(-deviations), 0.0)
+        return np.maximum(np.log(np.maximum(probability, np.exp(CLOSED))), CLOSED), seen
+
+
+def _hard(new: np.ndarray) -> Gate:
+    return np.where(new, 0.0, CLOSED), np.where(new, CLOSED, 0.0)
