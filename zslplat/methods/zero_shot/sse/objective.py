@@ -18,9 +18,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
+from zslplat.methods.compiled import compiled
 from zslplat.methods.zero_shot.sse.intersections import intersections, slope_by_references, slope_by_weights
 
 # The hinge is rounded over this share of a margin of 1; it is below the hinge by half of it at most.
@@ -61,33 +63,44 @@ class Objective:
     def _cast(self, A: np.ndarray) -> np.ndarray:
         return np.ascontiguousarray(A, dtype=self.X.dtype)
 
+    @cached_property
+    def _margins(self) -> np.ndarray:
+        """Delta (c, c)."""
+        return np.asarray(1 - self.Z @ self.Z.T)
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """(c, n): 1 / the size of the class where a row is of it, so that a product with it gives class means."""
+        members = np.arange(len(self.Z))[:, None] == self.y
+        return np.asarray(members / members.sum(axis=1, keepdims=True))
+
     def _loss(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
         """Return both mean losses together, and their gradient (n, c) by the intersections P."""
-        y, Z, (n, c) = self.y, self.Z, (len(self.y), len(self.Z))
-        delta = 1 - Z @ Z.T
         f = self.sign * intersections(self.X, self._cast(V), self._cast(w)).astype(np.float64)
-        rows = np.arange(n)
-        F = f @ Z.T
-        loss, G = _mean_hinge(delta[y] - F[rows, y][:, None] + F, y)
-        A = G @ Z
+        loss, G = _mean_hinge(f @ self.Z.T, self._margins, self.y)
+        A = G @ self.Z
         if self.align > 0:
-            sizes = np.bincount(y, minlength=c)
-            means = np.zeros((c, c))
-            np.add.at(means, y, f)
-            means /= sizes[:, None]
-            of_means, G = _mean_hinge(delta - np.diagonal(means)[:, None] + means, np.arange(c))
+            of_means, G = _mean_hinge(self._shares @ f, self._margins, np.arange(len(self.Z)))
             loss += self.align * of_means
-            A += self.align * (G / sizes[:, None])[y]
+            A += self.align * (self._shares.T @ G)
         return loss, self.sign * A
 
 
-def _mean_hinge(T: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
-    """Return the mean of h(T) (n, c) outside the entries ``own`` (n,), and its gradient by F, T = ... - F_own + F."""
-    rows = np.arange(len(T))
-    T[rows, own] = 0
-    count = len(T) * max(1, T.shape[1] - 1)
-    G = np.clip(T / ROUNDED, 0, 1)
-    value = float((G * (T - ROUNDED * G / 2)).sum()) / count
-    G /= count
-    G[rows, own] = -G.sum(axis=1)
-    return value, G
+@compiled()
+def _mean_hinge(F: np.ndarray, margins: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``own`` (n,), and its gradient."""
+    n, c = F.shape
+    G = np.empty_like(F)
+    count = n * max(1, c - 1)
+    total = 0.0
+    for i in range(n):
+        y = own[i]
+        slopes = 0.0
+        for r in range(c):
+            t = margins[y, r] - F[i, y] + F[i, r] if r != y else 0.0
+            g = min(max(t / ROUNDED, 0.0), 1.0)
+            total += g * (t - ROUNDED * g / 2)
+            G[i, r] = g / count
+            slopes += G[i, r]
+        G[i, y] = -slopes
+    return total / count, G
