@@ -86,7 +86,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
     sign: ClassVar[int]
     parameters = {
         "gamma": Parameter("ridge of the mixtures of seen classes", POSITIVE, Real(1e-2, 1e1, log=True), default=0.3),
-        "ridge": Parameter("ridge on the weights", POSITIVE, Real(1e-5, 1e-1, log=True), default=1e-3),
+        "ridge": Parameter("ridge on the weights", POSITIVE, Real(1e-4, 1e0, log=True), default=1e-3),
         "align": Parameter(
             "weight of the constraints on class averages", NON_NEGATIVE, Real(1e-2, 1e2, log=True), default=1.0
         ),
