@@ -27,6 +27,8 @@ _ZERO_SHOT = {
     "sync-cs": "zslplat.methods.zero_shot.sync.crammer_singer:SynCCrammerSinger",
     "sync-ovo": "zslplat.methods.zero_shot.sync.one_versus_other:SynCOneVersusOther",
     "sync-struct": "zslplat.methods.zero_shot.sync.crammer_singer:SynCStructured",
+    "sse-int": "zslplat.methods.zero_shot.sse.estimator:SSEIntersection",
+    "sse-relu": "zslplat.methods.zero_shot.sse.estimator:SSERectified",
     "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",

@@ -1,0 +1,68 @@
+"""Weighted intersections of rows with reference points, and their slopes, without ever holding one per pair.
+
+A pass touches n k d numbers: rows X (n, d), references V (k, d), weights w (d,), A (n, k). One row and V at a time fit
+into a processor's caches, and nothing of size (n, k, d) is made.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from zslplat.methods.compiled import compiled
+
+# Sums may be taken in any order, so that they are vectorised; numbers are finite (they are checked before).
+_LOOSE = {"reassoc", "contract", "nsz", "nnan", "ninf"}
+
+
+@compiled(fastmath=_LOOSE)
+def intersections(X: np.ndarray, V: np.ndarray, w: np.ndarray) -> np.ndarray:
+    """Return P (n, k), P_ir = sum_j w_j min(x_ij, v_rj), in the precision of X, which V and w share."""
+    n, d = X.shape
+    k = len(V)
+    P = np.empty((n, k), dtype=X.dtype)
+    for i in range(n):
+        x = X[i]
+        for r in range(k):
+            v = V[r]
+            total = x[0] * 0
+            for j in range(d):
+                total += w[j] * min(x[j], v[j])
+            P[i, r] = total
+    return P
+
+
+@compiled(fastmath=_LOOSE)
+def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return the gradient (d,) of sum_ir A_ir P_ir by w: sum_ir A_ir min(x_ij, v_rj)."""
+    n, d = X.shape
+    found = np.zeros(d, dtype=X.dtype)
+    for i in range(n):
+        x = X[i]
+        for r in range(len(V)):
+            a = A[i, r]
+            if a != 0:
+                v = V[r]
+                for j in range(d):
+                    found[j] += a * min(x[j], v[j])
+    return found
+
+
+@compiled(fastmath=_LOOSE)
+def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarray) -> np.ndarray:
+    """Return a subgradient (k, d) of sum_ir A_ir P_ir by V: w_j sum_i A_ir [v_rj < x_ij]."""
+    n, d = X.shape
+    k = len(V)
+    found = np.zeros((k, d), dtype=X.dtype)
+    zero = w[0] * 0
+    for i in range(n):
+        x = X[i]
+        for r in range(k):
+            a = A[i, r]
+            if a != 0:
+                v, g = V[r], found[r]
+                for j in range(d):
+                    g[j] += a if v[j] < x[j] else zero
+    for r in range(k):
+        for j in range(d):
+            found[r, j] *= w[j]
+    return found

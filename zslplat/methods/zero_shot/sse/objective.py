@@ -1,0 +1,106 @@
+"""The max-margin objective of semantic similarity embedding, with its slopes by the weights and the references.
+
+| here    | shape  | meaning                                                                                    |
+|---------|--------|--------------------------------------------------------------------------------------------|
+| X, y    | (n, d) | rows, non-negative; their classes                                                          |
+| Z       | (c, c) | z_y, the code of each seen signature over the seen signatures                              |
+| V       | (c, d) | references v_r, one per seen class                                                         |
+| w       | (d,)   | weights                                                                                    |
+| sign    | +1, -1 | intersection, or rectified linear unit                                                     |
+| f       | (n, c) | f_r(x) = <w, psi_r(x)>, less <w, x> for the rectified linear unit: it is in no difference  |
+| Delta   | (c, c) | 1 - z_y'z_c, the margin between two classes                                                |
+
+    J(w, V) = mean_{i, c != y_i} h(Delta_{y_i c} - F(x_i, y_i) + F(x_i, c))
+              + align mean_{y, r != y} h(Delta_yr - mean_{i in y} [f_y(x_i) - f_r(x_i)])
+              + ridge/2 |w|^2 + shrink/2 |V|^2,          F(x, c) = sum_r z_cr f_r(x)
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from zslplat.methods.compiled import compiled
+from zslplat.methods.zero_shot.sse.intersections import intersections, slope_by_references, slope_by_weights
+
+# The hinge is rounded over this share of a margin of 1; it is below the hinge by half of it at most.
+ROUNDED = 0.1
+
+
+@dataclass(frozen=True)
+class Objective:
+    """J for given rows, codes and penalties, the latter absolute; symbols as in the module's table."""
+
+    X: np.ndarray
+    y: np.ndarray
+    Z: np.ndarray
+    sign: int
+    align: float
+    ridge: float
+    shrink: float
+
+    def by_weights(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return J and its gradient (d,) by w, in float64."""
+        loss, A = self._loss(w, V)
+        slope = slope_by_weights(self.X, self._cast(V), self._cast(A)).astype(np.float64)
+        return loss + self._penalties(w, V), slope + self.ridge * w
+
+    def by_references(self, V: np.ndarray, w: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return J and a subgradient (c, d) by V, in float64; where no row lies on a reference it is the gradient."""
+        loss, A = self._loss(w, V)
+        slope = slope_by_references(self.X, self._cast(V), self._cast(w), self._cast(A)).astype(np.float64)
+        return loss + self._penalties(w, V), slope + self.shrink * V
+
+    def value(self, w: np.ndarray, V: np.ndarray) -> float:
+        """Return J."""
+        return self._loss(w, V)[0] + self._penalties(w, V)
+
+    def _penalties(self, w: np.ndarray, V: np.ndarray) -> float:
+        return self.ridge * float(w @ w) / 2 + self.shrink * float(np.vdot(V, V)) / 2
+
+    def _cast(self, A: np.ndarray) -> np.ndarray:
+        return np.ascontiguousarray(A, dtype=self.X.dtype)
+
+    @cached_property
+    def _margins(self) -> np.ndarray:
+        """Delta (c, c)."""
+        return np.asarray(1 - self.Z @ self.Z.T)
+
+    @cached_property
+    def _shares(self) -> np.ndarray:
+        """(c, n): 1 / the size of the class where a row is of it, so that a product with it gives class means."""
+        members = np.arange(len(self.Z))[:, None] == self.y
+        return np.asarray(members / members.sum(axis=1, keepdims=True))
+
+    def _loss(self, w: np.ndarray, V: np.ndarray) -> tuple[float, np.ndarray]:
+        """Return both mean losses together, and their gradient (n, c) by the intersections P."""
+        f = self.sign * intersections(self.X, self._cast(V), self._cast(w)).astype(np.float64)
+        loss, G = _mean_hinge(f @ self.Z.T, self._margins, self.y)
+        A = G @ self.Z
+        if self.align > 0:
+            of_means, G = _mean_hinge(self._shares @ f, self._margins, np.arange(len(self.Z)))
+            loss += self.align * of_means
+            A += self.align * (self._shares.T @ G)
+        return loss, self.sign * A
+
+
+@compiled()
+def _mean_hinge(F: np.ndarray, margins: np.ndarray, own: np.ndarray) -> tuple[float, np.ndarray]:
+    """Return the mean of h(margin - F_own + F) over scores F (n, c) but the entries ``own`` (n,), and its gradient."""
+    n, c = F.shape
+    G = np.empty_like(F)
+    count = n * max(1, c - 1)
+    total = 0.0
+    for i in range(n):
+        y = own[i]
+        slopes = 0.0
+        for r in range(c):
+            t = margins[y, r] - F[i, y] + F[i, r] if r != y else 0.0
+            g = min(max(t / ROUNDED, 0.0), 1.0)
+            total += g * (t - ROUNDED * g / 2)
+            G[i, r] = g / count
+            slopes += G[i, r]
+        G[i, y] = -slopes
+    return total / count, G
