@@ -13,6 +13,7 @@ _ZERO_SHOT = {
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",
     "ridge-prototypes": "zslplat.methods.zero_shot.ridge_prototypes:RidgePrototypes",
     "sae": "zslplat.methods.zero_shot.sae:SAE",
+    "tmv-hlp": "zslplat.methods.zero_shot.tmv_hlp.estimator:TMVHLP",
     "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",
