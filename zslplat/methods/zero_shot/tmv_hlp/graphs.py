@@ -5,7 +5,7 @@
 |           | rows[i]        | (n, r)   | rows in view i, of length one                                                |
 |           | prototypes[i]  | (c, r)   | one node per class in view i, of length one                                  |
 | omega^i   | two_graph(...) | (N, N)   | similarity within view i where one is a neighbour of the other, N = n + c    |
-| t_ij, PG  | agreement(...) | (V,)     | share of each view in the 2-graph: nearness of its rows to other views'       |
+| t_ij, PG  | agreement(...) | (V,)     | share of each view in the 2-graph: nearness of its rows to other views'      |
 | E^ij, h   | hyperedges     | (E, N)   | per ordered pair of views and node l one edge: whom l is near to in view j   |
 | omega_H   | H'H            | (N, N)   | H'diag(w) H with columns of unit length, w mean of an edge's entries         |
 
