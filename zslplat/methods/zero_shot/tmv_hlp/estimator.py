@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import CLASS_BALANCE, Arrays, Diagnostics
+from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import largest_k, nearest
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -108,9 +108,9 @@ class TMVHLP(ZeroShotMethod):
     balance: float
 
     @property
-    def knows_of_batch(self) -> tuple[str, ...]:
-        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
-        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
+    def assumes_balance(self) -> bool:
+        """Where ``balance`` is above 0."""
+        return self.balance > 0
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the semantic projections."""
