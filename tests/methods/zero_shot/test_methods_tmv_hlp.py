@@ -1,6 +1,9 @@
 """tmv-hlp part by part against slow references, and its views against single ones."""
 
+import contextlib
 import itertools
+import json
+import sqlite3
 
 import numpy as np
 import pytest
@@ -276,3 +279,24 @@ def test_several_views_are_ahead_of_the_best_single_one():
 def test_knowledge_of_equal_frequency_is_said():
     assert knowledge(Spec.parse("tmv-hlp")) == "transductive"
     assert knowledge(Spec.parse("tmv-hlp(balance=0.5)")) == "transductive, class balance"
+
+
+def test_a_study_tells_the_method_of_the_views_on_both_sides(call, tmp_path):
+    data = (
+        "synthetic(views=2, rows_train=160, rows_test_seen=10, rows_test_unseen=60, dimensions=12, attributes=6, "
+        "classes_seen=10, classes_unseen=3, classes_validation=2)"
+    )
+    done = call("tune", "-m", "tmv-hlp", "-d", data, "-n", 2, "--workers", 1, "-q")
+    assert done.returncode == 0, done.stderr
+    assert "knows of the scored batch: transductive\n" in done.stdout
+    (tested,) = evaluations_by_run(tmp_path / "mlruns")
+    assert [name for name in sorted(tested["folds"][0]["numbers"]) if name.startswith("share")] == [
+        f"share_of_view_{i}" for i in range(1, 5)
+    ]
+
+
+def evaluations_by_run(store):
+    """The contents of all recorded test evaluations."""
+    with contextlib.closing(sqlite3.connect(store / "optuna.db")) as connection:
+        found = connection.execute("select content from zslplat_evaluations order by id").fetchall()
+    return [json.loads(content) for (content,) in found]

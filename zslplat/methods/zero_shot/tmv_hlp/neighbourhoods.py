@@ -75,8 +75,9 @@ def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
 
 def largest(values: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the places (m, k) and the values (m, k) of the k largest of each row (m, n), largest first."""
-    k = min(k, values.shape[1])
-    found = np.argpartition(-values, k - 1, axis=1)[:, :k] if k < values.shape[1] else _places(values)
+    width = values.shape[1]
+    k = min(k, width)
+    found = np.argpartition(values, width - k, axis=1)[:, width - k :] if k < width else _places(values)
     own = np.take_along_axis(values, found, axis=1)
     order = np.argsort(-own, axis=1, kind="stable")
     return np.take_along_axis(found, order, axis=1).astype(np.int32), np.take_along_axis(own, order, axis=1)
