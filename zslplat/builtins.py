@@ -5,11 +5,11 @@ from __future__ import annotations
 from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
-    "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
-    "dap": "zslplat.methods.zero_shot.probabilistic.dap:DAP",
     "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
     "cmt-gaussian": "zslplat.methods.zero_shot.cmt.novelty:CMTGaussian",
     "cmt-loop": "zslplat.methods.zero_shot.cmt.novelty:CMTLoop",
+    "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
+    "dap": "zslplat.methods.zero_shot.probabilistic.dap:DAP",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "exem-1nn": "zslplat.methods.zero_shot.exem:Exem1NN",
@@ -24,11 +24,12 @@ _ZERO_SHOT = {
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",
     "ridge-prototypes": "zslplat.methods.zero_shot.ridge_prototypes:RidgePrototypes",
     "sae": "zslplat.methods.zero_shot.sae:SAE",
+    "sse-int": "zslplat.methods.zero_shot.sse.estimator:SSEIntersection",
+    "sse-relu": "zslplat.methods.zero_shot.sse.estimator:SSERectified",
     "sync-cs": "zslplat.methods.zero_shot.sync.crammer_singer:SynCCrammerSinger",
     "sync-ovo": "zslplat.methods.zero_shot.sync.one_versus_other:SynCOneVersusOther",
     "sync-struct": "zslplat.methods.zero_shot.sync.crammer_singer:SynCStructured",
-    "sse-int": "zslplat.methods.zero_shot.sse.estimator:SSEIntersection",
-    "sse-relu": "zslplat.methods.zero_shot.sse.estimator:SSERectified",
+    "tmv-hlp": "zslplat.methods.zero_shot.tmv_hlp.estimator:TMVHLP",
     "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",

@@ -6,9 +6,11 @@ import runpy
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 from support import blank_main
 
+from zslplat.data.preprocessing import apply_steps, looks_at_all_classes
 from zslplat.evaluation.components import knowledge
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import registry
@@ -51,7 +53,11 @@ method = "zskl(epochs=3)"
         ("mfmr-joint(balance=1)", BOTH),
         ("mfmr-joint(balance=0.5)", BOTH),
         ("mfmr-joint(balance=0)", "transductive"),
-        ("mfmr-joint(variant=paper, balance=0)", BOTH),  # its columns are scaled to equal sums whatever balance is
+        # Its columns are scaled to equal sums whatever balance is, and signatures lifted by the least of all classes.
+        ("mfmr-joint(variant=paper, balance=0)", f"{BOTH}, unseen signatures"),
+        ("mfmr(variant=paper)", "unseen signatures"),
+        ("zskl-published", "unseen signatures"),  # signatures are centred by the mean of all classes
+        ("zskl", "nothing"),
         ("gfhf(balance=0)", "transductive"),
         ("gfhf(balance=1)", BOTH),
         ("eszsl-smoothed(balance=0)", "transductive"),
@@ -60,6 +66,63 @@ method = "zskl(epochs=3)"
 )
 def test_methods_say_what_they_know(method, expected):
     assert knowledge(Spec.parse(method)) == expected
+
+
+@pytest.mark.parametrize(
+    ("steps", "told"),
+    [
+        ("center,l2", False),
+        ("center_all,l2", True),
+        ("shift", True),
+        ("center,lift", True),
+        ("split", True),
+        ("l2,split", True),
+        ("center,l2,split", False),  # centred signatures have negative values whatever the unseen ones are
+        ("center,split,lift", False),  # nothing is left to lift
+        ("unit,shift", False),
+        ("none", False),
+    ],
+)
+def test_preprocessing_in_place_of_a_methods_own_is_counted(steps, told):
+    assert knowledge(Spec.parse("eszsl"), steps) == ("unseen signatures" if told else "nothing")
+    assert knowledge(Spec.parse("gfhf"), steps) == (f"{BOTH}, unseen signatures" if told else BOTH)
+    assert knowledge(Spec.parse("zskl-published"), steps) == ("unseen signatures" if told else "nothing")
+    # Methods that score no signatures are told none.
+    assert knowledge(Spec.parse("semfs"), steps) == "nothing"
+
+
+@pytest.mark.parametrize("steps", ["center", "standardise,l2", "shift", "lift", "split", "center,split", "center_all"])
+def test_what_a_method_is_told_of_unseen_signatures_shows_in_what_it_trains_on(steps):
+    rng = np.random.default_rng(0)
+    seen, unseen = 0.1 + rng.random((6, 4)), 0.1 + rng.random((3, 4))
+    changed = any(
+        not np.array_equal(
+            apply_steps(steps.split(","), seen, every=np.vstack([seen, unseen]))[0],
+            apply_steps(steps.split(","), seen, every=np.vstack([seen, other]))[0],
+        )
+        for other in (unseen - 5, -unseen, unseen + 1)
+    )
+    assert looks_at_all_classes(steps.split(",")) == changed
+
+
+def test_a_method_that_learns_of_unseen_classes_itself_says_so():
+    class Told(ZeroShotMethod):
+        transductive = True
+
+        def told_of_unseen(self, steps):
+            return True
+
+        @property
+        def assumes_balance(self):
+            return True
+
+        def fit(self, X, y, S, *, statistics=None):
+            return self
+
+        def decision_function(self, X, S, *, seen=None, statistics=None):
+            return X @ S.T
+
+    assert Told().knows_of_batch == ("transductive", "class balance", "unseen signatures")
 
 
 def test_every_transductive_method_says_so():
@@ -83,6 +146,17 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     rows = json.loads(call("compare", "--json").stdout)["rows"]
     assert {row["knows"] for row in rows} == {"transductive", BOTH}
     assert BOTH in call("compare").stdout
+
+
+def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
+    assert "knows of the scored batch: unseen signatures" in call("show", "zskl-published").stdout
+    given = ("-d", DATA, "--signatures", "center_all,l2", "-q")
+    tested = call("run", "-m", "eszsl", "--test", *given)
+    assert tested.returncode == 0, tested.stderr
+    assert call("tune", "-m", "ridge-prototypes", "-n", 1, "--workers", 1, *given).returncode == 0
+    rows = json.loads(call("compare", "-d", DATA, "--json").stdout)["rows"]
+    assert {row["knows"] for row in rows} == {"unseen signatures"}
+    assert len(rows) == 2
 
 
 def test_tables_print_knowledge_and_budgets(new_store, tmp_path, monkeypatch, capsys):

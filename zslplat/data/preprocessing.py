@@ -100,6 +100,26 @@ def parse_steps(text: str) -> tuple[str, ...]:
     return tuple(step for step in steps if step != "none")
 
 
+def looks_at_all_classes(steps: Sequence[str]) -> bool:
+    """Return whether steps for signatures let those of unseen classes shape what becomes of the others.
+
+    ``center_all`` does, and so do ``shift``, ``lift`` and ``split`` where it is open whether negative values are among
+    them: not after ``center``, which leaves some for ``split`` to find in any case, and not after a step that leaves
+    none.
+    """
+    signed: bool | None = None
+    for step in steps:
+        if step == "center_all":
+            return True
+        if step in ("shift", "lift", "split") and signed is not False and (step != "split" or signed is None):
+            return True
+        if step in ("center", "standardise"):
+            signed = True
+        elif step in ("hellinger", "shift", "lift", "unit", "split"):
+            signed = False
+    return False
+
+
 @dataclass(frozen=True)
 class FrozenStep:
     """One step with what it learned: ``arrays`` by name, and of ``split`` whether it doubles the columns."""

@@ -10,9 +10,10 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.catalogue import open_source
 from zslplat.data.dataset import Dataset
+from zslplat.data.preprocessing import parse_steps
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
-from zslplat.methods.base import FROM_MEMORY, Method
+from zslplat.methods.base import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES, Method
 from zslplat.settings import Settings
 from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec
@@ -70,10 +71,19 @@ def searched_space(template: Method, fixed: Mapping[str, Any], ranges: Mapping[s
     return space
 
 
-def knowledge(method: Spec) -> str:
-    """Return in words what a method with these parameters knows of the batch that it scores (``knows_of_batch``)."""
-    known = registry.component("methods", method.name).build(method.parameters).knows_of_batch
-    return ", ".join(known) or NOTHING
+def knowledge(method: Spec, signatures: str | None = None) -> str:
+    """Return in words what a method with these parameters knows of the batch that it scores (``knows_of_batch``).
+
+    ``signatures``: preprocessing steps in place of the method's own, which may tell it of unseen classes, or no longer.
+    """
+    built: Method = registry.component("methods", method.name).build(method.parameters)
+    known = set(built.knows_of_batch)
+    if signatures is not None:
+        told = built.told_of_unseen(parse_steps(signatures))
+        known = known | {UNSEEN_SIGNATURES} if told else known - {UNSEEN_SIGNATURES}
+    # What a plugin adds in words of its own comes last.
+    ordered = sorted(known, key=lambda kind: (KNOWN.index(kind) if kind in KNOWN else len(KNOWN), kind))
+    return ", ".join(ordered) or NOTHING
 
 
 def is_from_memory(method: Spec) -> bool:

@@ -132,7 +132,7 @@ class Workbench:
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""
-        return knowledge(self.setting.method.with_parameters(parameters))
+        return knowledge(self.setting.method.with_parameters(parameters), self.setting.signatures)
 
     def problems(self, split: str) -> list[Path]:
         """Return the folders of the preprocessed problems of a split, made now or found in the cache."""

@@ -36,9 +36,11 @@ Features = np.ndarray | Rows
 # What a fit learned, by attribute: arrays, and what JSON holds (numbers, texts, booleans, None, lists of them).
 State = dict[str, Any]
 
-# What a method may know of the batch that it scores (``Method.knows_of_batch``).
+# What a method may know beforehand, in the order in which it is told (``Method.knows_of_batch``).
 TRANSDUCTIVE = "transductive"
 CLASS_BALANCE = "class balance"
+UNSEEN_SIGNATURES = "unseen signatures"
+KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
 
 # The tag of a method that was written down without its source at hand; tables mark it.
 FROM_MEMORY = "from memory"
@@ -176,10 +178,30 @@ class Method(Parameterised, BaseEstimator):
     def knows_of_batch(self) -> tuple[str, ...]:
         """What these parameters know of the batch that is scored, beyond the row at hand; empty for most methods.
 
-        ``transductive``: its rows are scored jointly. ``class balance``: the candidate classes are taken to be about
-        equally frequent in it. Wherever results are shown, this is shown with them.
+        ``transductive``: its rows are scored jointly, against all candidates at once. ``class balance``: the candidate
+        classes are taken to be about equally frequent in it. ``unseen signatures``: see :meth:`told_of_unseen`.
+        Wherever results are shown, this is shown with them.
         """
-        return (TRANSDUCTIVE,) if self.transductive else ()
+        return (
+            *((TRANSDUCTIVE,) if self.transductive else ()),
+            *((CLASS_BALANCE,) if self.assumes_balance else ()),
+            *((UNSEEN_SIGNATURES,) if self.told_of_unseen(self.wanted_preprocessing.signatures) else ()),
+        )
+
+    @property
+    def assumes_balance(self) -> bool:
+        """Whether these parameters take the candidate classes to be about equally frequent in the batch."""
+        return False
+
+    def told_of_unseen(self, steps: Sequence[str]) -> bool:
+        """Whether signatures of unseen classes shape what is learned, or how two other classes compare for a row.
+
+        ``steps`` is the preprocessing of signatures. Every zero-shot method scores against them; one that learns from
+        them, or centres or scales by them, was told of the test classes beforehand. A score that is relative to the
+        row's other candidates, as a softmax is, does not count: it changes no comparison of classes. Nor does scoring
+        a batch against all candidates at once, which ``transductive`` says.
+        """
+        return False
 
     @property
     def is_random(self) -> bool:

@@ -32,9 +32,10 @@ from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
-from zslplat.space import Integer, Optional, Parameter, Real, Space, Text
+from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.array_names import prefixed, selected
 from zslplat.tasks.base import Arrays, Problem, Task
+from zslplat.tasks.imbalance import imbalanced_rows
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
 
 CALLS = ZeroShotProtocol()
@@ -55,11 +56,31 @@ COMMON_PARAMETERS: dict[str, Parameter] = {
         Optional(Real(0.0, 0.9, open_low=True)),
         default=None,
     ),
+    "imbalance": Parameter(
+        "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
+        "series, rows left out to that end; none for all rows",
+        Optional(Real(1.0)),
+        default=None,
+    ),
+    "imbalance_seed": Parameter(
+        "draws the order of the classes and the rows that imbalance leaves out", Integer(0), default=0
+    ),
+    "imbalanced_validation": Parameter(
+        "whether imbalance holds for the held-out classes of validation, too", BOOLEAN, default=False
+    ),
 }
 
 
 class ZeroShotTask(Task):
-    """Base of the tasks that score rows against class signatures."""
+    """Base of the tasks that score rows against class signatures.
+
+    ``imbalance`` leaves out rows of the unseen classes that are scored, so that class sizes fall in a geometric series
+    (:mod:`zslplat.tasks.imbalance`); training rows and scored rows of seen classes are all there. What is left out is
+    drawn with ``imbalance_seed`` and not with the seed of a study, so that all studies share it. Validation keeps all
+    of its rows unless ``imbalanced_validation`` is true: hyperparameters are chosen as they are on balanced classes,
+    and the test shows what a wrong prior costs. Accuracies stay means over classes, so that guessing reaches the same;
+    1 makes classes equally frequent that are not.
+    """
 
     kind = "zero-shot"
     parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
@@ -67,6 +88,15 @@ class ZeroShotTask(Task):
     signatures: str
     folds: int | None
     validation_classes: float | None
+    imbalance: float | None
+    imbalance_seed: int
+    imbalanced_validation: bool
+
+    def scored_unseen(self, dataset: Dataset, rows: np.ndarray, *, fold: int = 0) -> np.ndarray:
+        """Return those of the rows of unseen classes that are scored, in their order; ``fold`` 0 is the test."""
+        if self.imbalance is None or (fold and not self.imbalanced_validation):
+            return rows
+        return imbalanced_rows(rows, dataset.y[rows], self.imbalance, (self.imbalance_seed, 4, fold))
 
     def whole(self, role: str, inputs: Mapping[str, Any]) -> np.ndarray | None:
         """Return the signatures of all classes of the problem, each once; they are known before any unseen row."""

@@ -76,7 +76,8 @@ def knows_tag(record: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str
     if "knows" in record:
         return {"zslplat.knows": record["knows"]}
     with suppress(ZslplatError):
-        return {"zslplat.knows": knowledge(Setting.from_json(setting).method)}
+        asked = Setting.from_json(setting)
+        return {"zslplat.knows": knowledge(asked.method, asked.signatures)}
     return {}
 
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from zslplat.data.preprocessing import looks_at_all_classes
 from zslplat.errors import DataError
 from zslplat.methods.base import Arrays, Features, Method
 from zslplat.methods.row_sums import all_finite
@@ -17,6 +18,10 @@ class ZeroShotMethod(Method):
     """A method that scores rows against class signatures; higher is more compatible."""
 
     kind = "zero-shot"
+
+    def told_of_unseen(self, steps: Sequence[str]) -> bool:
+        """Whether the preprocessing of signatures looks at all classes; methods that do so themselves return True."""
+        return looks_at_all_classes(steps)
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return what :meth:`fit` needs of the data and no searched parameter changes; ``self`` holds the rest."""

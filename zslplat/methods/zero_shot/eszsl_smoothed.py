@@ -14,7 +14,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import CLASS_BALANCE, Arrays, Features
+from zslplat.methods.base import Arrays, Features
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities, smooth
@@ -49,9 +49,9 @@ class SmoothedESZSL(ESZSL):
     balance: float
 
     @property
-    def knows_of_batch(self) -> tuple[str, ...]:
-        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
-        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
+    def assumes_balance(self) -> bool:
+        """Unless ``balance`` is 0."""
+        return self.balance > 0
 
     def prepare_score(
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None

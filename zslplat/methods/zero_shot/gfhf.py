@@ -19,7 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.base import Arrays
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -64,9 +64,9 @@ class GFHF(ZeroShotMethod):
     balance: float
 
     @property
-    def knows_of_batch(self) -> tuple[str, ...]:
-        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent."""
-        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self.balance > 0 else ()))
+    def assumes_balance(self) -> bool:
+        """Unless ``balance`` is 0."""
+        return self.balance > 0
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums and counts."""

@@ -34,7 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
-from zslplat.methods.base import CLASS_BALANCE, Arrays
+from zslplat.methods.base import Arrays
 from zslplat.methods.neighbours import affinity, degrees, nearest
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
@@ -128,12 +128,9 @@ class MFMRJoint(MFMR):
     _improvements = (*MFMR._improvements, "anchor")
 
     @property
-    def knows_of_batch(self) -> tuple[str, ...]:
-        """The other rows and, unless ``balance`` is 0, that classes are about equally frequent.
-
-        The printed form scales every class's column to sum 1 after each update, which is to know it, too.
-        """
-        return (*super().knows_of_batch, *((CLASS_BALANCE,) if self._form.normalise or self.balance > 0 else ()))
+    def assumes_balance(self) -> bool:
+        """Unless ``balance`` is 0; the printed form, which scales columns of classes to sum 1, always does."""
+        return self._form.normalise or self.balance > 0
 
     def prepare_score(
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None

@@ -1,0 +1,97 @@
+"""The nodes of a batch, rows and class prototypes, joined within views and by hyperedges across views.
+
+| paper     | here           | shape    | meaning                                                                      |
+|-----------|----------------|----------|------------------------------------------------------------------------------|
+|           | rows[i]        | (n, r)   | rows in view i, of length one                                                |
+|           | prototypes[i]  | (c, r)   | one node per class in view i, of length one                                  |
+| omega^i   | two_graph(...) | (N, N)   | similarity within view i where one is a neighbour of the other, N = n + c    |
+| t_ij, PG  | agreement(...) | (V,)     | share of each view in the 2-graph: nearness of its rows to other views'      |
+| E^ij, h   | hyperedges     | (E, N)   | per ordered pair of views and node l one edge: whom l is near to in view j   |
+| omega_H   | H'H            | (N, N)   | H'diag(w) H with columns of unit length, w mean of an edge's entries         |
+
+Neighbourhoods are made symmetric by (K + K')/2. Rows have k neighbours among the rows; prototypes have a larger number
+of their own, so that they are reached. (In the published code prototypes may also take a place among a row's k.)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+from scipy import sparse
+
+from zslplat.methods.unit_rows import unit_rows
+from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import Crossing, largest, similarity
+
+# Rows that lie closer in two views (cosine 0.995) count as if they were so far apart: else the weight of a view could
+# be infinite.
+NEAREST = 0.1
+
+
+def self_trained(placed: np.ndarray, rows: np.ndarray, count: int) -> np.ndarray:
+    """Return prototypes (c, r) moved to the mean of the ``count`` rows (n, r) with the largest cosine; 0: unmoved."""
+    if count == 0 or len(rows) == 0:
+        return placed
+    index, _ = largest(placed @ rows.T, count)
+    return unit_rows(rows[index].mean(axis=1))
+
+
+def agreement(rows: Sequence[np.ndarray]) -> np.ndarray:
+    """Return the share (V,) of each view: 1/distance, where above 1/sqrt 2, summed over rows and other views."""
+    near = np.zeros((len(rows), len(rows)))
+    for i in range(len(rows)):
+        for j in range(i + 1, len(rows)):
+            distance = np.linalg.norm(rows[i].astype(np.float64) - rows[j], axis=1)
+            near[i, j] = near[j, i] = float(np.sum(1 / np.maximum(distance[distance < np.sqrt(2)], NEAREST)))
+    degree = near.sum(axis=1)
+    return np.asarray(degree / degree.sum() if degree.sum() > 0 else np.full(len(rows), 1 / len(rows)))
+
+
+def two_graph(
+    index: np.ndarray, cosine: np.ndarray, k: int, gamma: float, to_rows: np.ndarray, links: int
+) -> sparse.csr_array:
+    """Return the graph (N, N) within one view.
+
+    ``index`` and ``cosine`` (n, at least k) are the nearest rows of every row, ``to_rows`` (c, n) the cosines of the
+    prototypes with the rows, of which each prototype keeps ``links``.
+    """
+    own = _lists(index[:, :k], similarity(cosine[:, :k], gamma), len(index))
+    near, value = largest(to_rows, links)
+    return _symmetric(own, _lists(near, similarity(value, gamma), len(index)))
+
+
+def hyperedges(
+    crossings: Mapping[tuple[int, int], Crossing],
+    rows: Sequence[np.ndarray],
+    prototypes: Sequence[np.ndarray],
+    k: int,
+    links: int,
+) -> sparse.csr_array:
+    """Return H (E, N) of all ordered pairs of views, scaled so that their similarity is H'H, with a diagonal of 1."""
+    parts = []
+    for (i, j), found in crossings.items():
+        own = _lists(found.index[:, :k], np.maximum(found.value[:, :k], 0), len(rows[j]))
+        near, value = largest(found.standardised(prototypes[i] @ rows[j].T), links)
+        parts.append(_symmetric(own, _lists(near, np.maximum(value, 0), len(rows[j]))))
+    return scaled(sparse.csr_array(sparse.vstack(parts, format="csr")))
+
+
+def scaled(edges: sparse.csr_array) -> sparse.csr_array:
+    """Return diag(w)^1/2 H diag(q), w the mean of an edge's positive entries, q such that columns have length one."""
+    positive = np.asarray((edges > 0).sum(axis=1)).ravel()
+    weight = np.asarray(edges.sum(axis=1)).ravel() / np.maximum(positive, 1)
+    weighted = sparse.csr_array(sparse.diags_array(np.sqrt(weight)) @ edges)
+    length = np.sqrt(np.asarray(weighted.multiply(weighted).sum(axis=0)).ravel())
+    return sparse.csr_array(weighted @ sparse.diags_array(1 / np.where(length > 0, length, 1)))
+
+
+def _lists(index: np.ndarray, value: np.ndarray, width: int) -> sparse.csr_array:
+    """Return a sparse matrix (m, width) with the values (m, k) at the places (m, k)."""
+    m, k = index.shape
+    starts = np.arange(0, m * k + 1, k) if k else np.zeros(m + 1, dtype=np.int64)
+    return sparse.csr_array((value.ravel().astype(np.float64), index.ravel(), starts), shape=(m, width))
+
+
+def _symmetric(own: sparse.csr_array, links: sparse.csr_array) -> sparse.csr_array:
+    """Return [[K + K', L'], [L, 0]] / 2 for neighbours K (n, n) of rows and L (c, n) of prototypes."""
+    return sparse.csr_array(sparse.block_array([[own + own.T, links.T], [links, None]], format="csr") / 2)
