@@ -5,14 +5,18 @@ from __future__ import annotations
 from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
+    "ale": "zslplat.methods.zero_shot.ranking.ale:ALE",
+    "devise": "zslplat.methods.zero_shot.ranking.devise:DeViSE",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
     "gfhf": "zslplat.methods.zero_shot.gfhf:GFHF",
     "keszsl": "zslplat.methods.zero_shot.keszsl:KernelESZSL",
+    "latem": "zslplat.methods.zero_shot.ranking.latem:LatEm",
     "mfmr": "zslplat.methods.zero_shot.mfmr.common_scheme:MFMR",
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",
     "ridge-prototypes": "zslplat.methods.zero_shot.ridge_prototypes:RidgePrototypes",
     "sae": "zslplat.methods.zero_shot.sae:SAE",
+    "sje": "zslplat.methods.zero_shot.ranking.sje:SJE",
     "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",

@@ -1,0 +1,26 @@
+"""Ranking methods: ALE, DeViSE, SJE and LatEm, compatibilities x W s' that are trained on ranking losses.
+
+A row x of class y is compatible with class c by F(x, c) = x W s_c', and each method pays where a wrong class comes
+within a margin of the right one. Rows are samples here.
+
+| papers     | here   | shape      | meaning                                                              |
+|------------|--------|------------|----------------------------------------------------------------------|
+| theta(x)   | X[i]   | (n, d)     | features                                                             |
+| phi(y)     | S[c]   | (c, a)     | signature                                                            |
+| W          | W      | (d, K a)   | the map, of LatEm K maps side by side; K = 1 for the others          |
+| F          | F      | (b, c)     | compatibilities of the rows of a mini-batch                          |
+| Delta, m   | margin | scalar     | by how much the right class has to lead                              |
+| eta        | rate   | scalar     | step, in units of 1 / (mean \\|x\\|^2 mean \\|s\\|^2)                    |
+
+With l_c = margin + F(x, c) - F(x, y) for the wrong classes c, violators those with l_c > 0, and r their number, a row
+costs
+
+| ``ale``    | beta_r / r times the sum of all l_c > 0, beta_r = 1 + 1/2 + ... + 1/r                       |
+| ``devise`` | the sum of all l_c > 0                                                                      |
+| ``sje``    | the largest l_c, if above 0                                                                 |
+| ``latem``  | l_c of one wrong class drawn at random, if above 0, with F(x, c) = max_k x W_k s_c'          |
+
+:mod:`losses` has these with their slopes by F, :mod:`latent` that of LatEm, :mod:`training` the one loop of
+mini-batches that all share, :mod:`estimator` what the estimators share. With one row a batch it is the stochastic
+gradient descent of the papers' codes.
+"""
