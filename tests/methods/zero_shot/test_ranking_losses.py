@@ -113,27 +113,30 @@ def test_first_violator_is_any_of_them_alike():
 
 def test_latent_slope_is_that_of_the_loss():
     random = np.random.default_rng(3)
-    b, c, a, maps = 30, 6, 4, 3
-    P, S, y = random.standard_normal((b, maps * a)), random.standard_normal((c, a)), random.integers(0, c, b)
-    loss = Latent(MARGIN, maps)
-    found, R = loss(P, y, S, np.random.default_rng(1))
+    b, c, a, K = 30, 6, 4, 3
+    P, S, y = random.standard_normal((K, b, a)), random.standard_normal((c, a)), random.integers(0, c, b)
+    loss = Latent(MARGIN)
+    found, moves = loss(P, y, S, np.random.default_rng(1))
+    R = np.zeros_like(P)
+    for k, (rows, part) in enumerate(moves):
+        R[k, rows] = part
     assert 0 < np.count_nonzero(found) < b
     step = 1e-6
-    for j in range(maps * a):
+    for k, j in np.ndindex(K, a):
         up, down = P.copy(), P.copy()
-        up[:, j] += step
-        down[:, j] -= step
+        up[k, :, j] += step
+        down[k, :, j] -= step
         slope = (loss(up, y, S, np.random.default_rng(1))[0] - loss(down, y, S, np.random.default_rng(1))[0]) / 2 / step
-        np.testing.assert_allclose(R[:, j], slope, atol=1e-8)
+        np.testing.assert_allclose(R[k, :, j], slope, atol=1e-8)
 
 
 def test_latent_draws_every_wrong_class_alike_and_never_the_right_one():
-    maps, c, a, draws = 2, 5, 3, 20000
+    c, a, draws = 5, 3, 20000
     random = np.random.default_rng(0)
-    S, one = random.standard_normal((c, a)), random.standard_normal((1, maps * a))
-    scores = latent_scores(one, S, maps)[0]
+    S, x, W = (random.standard_normal(shape) for shape in ((c, a), (1, 4), (2, 4, a)))
+    scores = latent_scores(x, S, W)[0]
     F, y = np.repeat(scores[None], draws, axis=0), np.full(draws, 2)
-    found, _ = Latent(5.0, maps)(np.repeat(one, draws, axis=0), y, S, random)
+    found, _ = Latent(5.0)(np.repeat(x @ W, draws, axis=1), y, S, random)
     hinges = 5 + np.delete(scores - scores[2], 2)
     assert (hinges > 0).all()
     shares = [np.isclose(found, h).mean() for h in hinges]

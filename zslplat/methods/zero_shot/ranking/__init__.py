@@ -7,7 +7,7 @@ within a margin of the right one. Rows are samples here.
 |------------|--------|------------|----------------------------------------------------------------------|
 | theta(x)   | X[i]   | (n, d)     | features                                                             |
 | phi(y)     | S[c]   | (c, a)     | signature                                                            |
-| W          | W      | (d, K a)   | the map, of LatEm K maps side by side; K = 1 for the others          |
+| W, W_k     | W      | (d, a)     | the map; of LatEm K maps, (K, d, a)                                  |
 | F          | F      | (b, c)     | compatibilities of the rows of a mini-batch                          |
 | Delta, m   | margin | scalar     | by how much the right class has to lead                              |
 | eta        | rate   | scalar     | step, in units of 1 / (mean \\|x\\|^2 mean \\|s\\|^2)                    |

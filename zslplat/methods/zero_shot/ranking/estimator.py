@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -41,7 +41,7 @@ COMMON = {
 
 
 class RankingMethod(ZeroShotMethod):
-    """Base of the estimators: ``W_`` (d, K a) is trained by epochs of mini-batches on the loss that a subclass names.
+    """Base of the estimators: ``W_`` (d, a), of several maps (K, d, a), is trained by epochs on a subclass's loss.
 
     Raises :class:`MethodError` when training leaves the finite numbers, with the epoch. Not tagged ``stationary``:
     steps of a fixed length over mini-batches end around a stationary point, and early stopping ends them before.
@@ -63,8 +63,9 @@ class RankingMethod(ZeroShotMethod):
     precision: str
     seed: int
 
-    # Number K of maps; a parameter where there may be several.
+    # Number K of maps, a parameter where there may be several.
     maps: int = 1
+    several_maps: ClassVar[bool] = False
     W_: np.ndarray
 
     @abstractmethod
@@ -106,11 +107,12 @@ class RankingMethod(ZeroShotMethod):
             np.asarray(given["y"]),
             np.ascontiguousarray(signatures, dtype=self._dtype),
         )
-        shape = X.shape[1], self.maps * S.shape[1]
-        first = np.random.default_rng(np.random.SeedSequence([self.seed, 0])).standard_normal(shape)
-        self.W_ = (first * (self.start / np.sqrt(shape[0] * unit))).astype(self._dtype)
+        d, a = X.shape[1], S.shape[1]
+        first = np.random.default_rng(np.random.SeedSequence([self.seed, 0])).standard_normal((self.maps, d, a))
+        W = (first * (self.start / np.sqrt(d * unit))).astype(self._dtype)
+        self.W_ = W if self.several_maps else W[0]
         rate = self.rate / unit
-        training = Training(data, self.row_loss(), self.W_, Schedule(rate, self.decay, self.batch_size, self.seed))
+        training = Training(data, self.row_loss(), W, Schedule(rate, self.decay, self.batch_size, self.seed))
         self.diagnostics_ = Diagnostics({"objective": [], "violated": []}, {"rate_absolute": rate})
         for epoch in range(1, self.epochs + 1):
             told = training.epoch()
@@ -140,13 +142,13 @@ class RankingMethod(ZeroShotMethod):
         return float(self.exact_losses(self._scores(X64, S64, W64), y).mean())
 
     def matrices(self) -> Arrays:
-        """Return W (d, a), or W_1, W_2, ... where there are several maps."""
-        if self.maps == 1:
+        """Return W (d, a), or W_1, W_2, ... where there may be several maps."""
+        if not self.several_maps:
             return {"W": self.W_}
-        return {f"W_{k}": part for k, part in enumerate(np.split(self.W_, self.maps, axis=1), start=1)}
+        return {f"W_{k}": W_k for k, W_k in enumerate(self.W_, start=1)}
 
     def _scores(self, X: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
-        return latent_scores(X @ W, S, self.maps)
+        return latent_scores(X, S, W if self.several_maps else W[None])
 
     @property
     def _dtype(self) -> type:

@@ -20,7 +20,7 @@ from zslplat.space import POSITIVE, Choice, Integer, Parameter
 class LatEm(RankingMethod):
     """Piecewise-linear compatibility: the largest of K bilinear ones, one wrong class a row (Xian et al., 2016).
 
-    Learned: ``W_`` (d, K a), the maps side by side. The paper searches K over 2, 4, 6, 8 and 10. The authors'
+    Learned: ``W_`` (K, d, a). The paper searches K over 2, 4, 6, 8 and 10. The authors'
     demonstrations take steps of .001 for 150 epochs (K = 2, attributes) and of .1 for 10 (K = 10, word vectors);
     ``rate`` covers both. They standardise features and divide them by their largest entry; here they are standardised,
     and the start is as small as for rows of length 1, which takes the place of that division. Pruning of maps, the
@@ -38,9 +38,11 @@ class LatEm(RankingMethod):
         "maps": Parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2),
     }
 
+    several_maps = True
+
     def row_loss(self) -> losses.RowLoss:
         """Return the hinge of one wrong class, drawn for each row."""
-        return Latent(self.margin, self.maps)
+        return Latent(self.margin)
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the mean of the hinges of all wrong classes (n,), which is that of the one that is drawn."""

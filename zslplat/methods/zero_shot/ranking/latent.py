@@ -12,37 +12,38 @@ from __future__ import annotations
 
 import numpy as np
 
+from zslplat.methods.zero_shot.ranking.losses import Move
+
 
 class Latent:
     """The loss of the rows of a batch through K maps, one wrong class drawn for each."""
 
-    def __init__(self, margin: float, maps: int) -> None:
-        self.margin, self.maps = margin, maps
+    def __init__(self, margin: float) -> None:
+        self.margin = margin
 
     def __call__(
         self, P: np.ndarray, y: np.ndarray, S: np.ndarray, random: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the losses (b,) and R = dL/dP (b, K a) for P = X_b W (b, K a)."""
-        b = len(y)
-        wrong = random.integers(0, len(S) - 1, size=b)
+    ) -> tuple[np.ndarray, list[Move]]:
+        """Return the losses (b,) and the move of each map, for P = X_b W_k (K, b, a); a row moves two at most."""
+        rows = np.arange(len(y))
+        wrong = random.integers(0, len(S) - 1, size=len(y))
         wrong += wrong >= y
-        each = P.reshape(b, self.maps, -1)
         s_c, s_y = S[wrong], S[y]
-        F_c, F_y = np.matmul(each, s_c[:, :, None])[:, :, 0], np.matmul(each, s_y[:, :, None])[:, :, 0]
-        k_c, k_y = np.argmax(F_c, axis=1), np.argmax(F_y, axis=1)
-        rows = np.arange(b)
-        losses = np.maximum(F_c[rows, k_c] - F_y[rows, k_y] + P.dtype.type(self.margin), 0)
-        violated = np.flatnonzero(losses > 0)
-        R = np.zeros_like(each)
-        R[violated, k_c[violated]] = s_c[violated]
-        R[violated, k_y[violated]] -= s_y[violated]
-        return losses, R.reshape(P.shape)
+        F_c, F_y = np.einsum("kba,ba->kb", P, s_c), np.einsum("kba,ba->kb", P, s_y)
+        k_c, k_y = np.argmax(F_c, axis=0), np.argmax(F_y, axis=0)
+        losses = np.maximum(F_c[k_c, rows] - F_y[k_y, rows] + P.dtype.type(self.margin), 0)
+        violated = losses > 0
+        moves: list[Move] = []
+        for k in range(len(P)):
+            lowered, raised = violated & (k_c == k), violated & (k_y == k)
+            moved = np.flatnonzero(lowered | raised)
+            moves.append((moved, s_c[moved] * lowered[moved, None] - s_y[moved] * raised[moved, None]))
+        return losses, moves
 
 
-def latent_scores(P: np.ndarray, S: np.ndarray, maps: int) -> np.ndarray:
-    """Return F (n, c), the largest of x W_k s_c' over the maps, for P = X W (n, K a)."""
-    parts = P.reshape(len(P), maps, -1)
-    best = parts[:, 0] @ S.T
-    for k in range(1, maps):
-        np.maximum(best, parts[:, k] @ S.T, out=best)
+def latent_scores(X: np.ndarray, S: np.ndarray, W: np.ndarray) -> np.ndarray:
+    """Return F (n, c), the largest of x W_k s_c' over the maps W (K, d, a), for rows X (n, d) and S (c, a)."""
+    best = X @ W[0] @ S.T
+    for W_k in W[1:]:
+        np.maximum(best, X @ W_k @ S.T, out=best)
     return np.asarray(best)

@@ -16,13 +16,17 @@ import numpy as np
 Loss = Callable[[np.ndarray, np.ndarray, np.random.Generator], tuple[np.ndarray, np.ndarray]]
 
 
+# Which rows of a batch move a map (their places, or all of them), and R = dL/dP (m, a) of these rows.
+Move = tuple[np.ndarray | slice, np.ndarray]
+
+
 class RowLoss(Protocol):
     """The loss of the rows of a batch by what the maps make of them."""
 
     def __call__(
         self, P: np.ndarray, y: np.ndarray, S: np.ndarray, random: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the losses (b,) and R = dL/dP for P = X_b W (b, K a), labels y (b,) and signatures S (c, a)."""
+    ) -> tuple[np.ndarray, list[Move]]:
+        """Return the losses (b,) and the move of each map, for P = X_b W_k (K, b, a), labels y, signatures S (c, a)."""
 
 
 class Bilinear:
@@ -33,10 +37,14 @@ class Bilinear:
 
     def __call__(
         self, P: np.ndarray, y: np.ndarray, S: np.ndarray, random: np.random.Generator
-    ) -> tuple[np.ndarray, np.ndarray]:
-        """Return the losses (b,) and R = G S (b, a)."""
-        losses, G = self.loss(P @ S.T, y, random)
-        return losses, G @ S
+    ) -> tuple[np.ndarray, list[Move]]:
+        """Return the losses (b,) and R = G S (m, a) of the rows that have any."""
+        losses, G = self.loss(P[0] @ S.T, y, random)
+        rows = np.flatnonzero(losses)
+        if 4 * len(rows) < 3 * len(y):
+            return losses, [(rows, G[rows] @ S)]
+        # A copy of so many rows of X would cost more than what the others take.
+        return losses, [(slice(None), G @ S)]
 
 
 def excess(F: np.ndarray, y: np.ndarray, margin: float) -> np.ndarray:

@@ -1,8 +1,9 @@
 """Epochs of mini-batches that all ranking methods share: two large matrix products a batch, and no copy of W.
 
-For a batch X_b (b, d) P = X_b W (b, K a), the loss gives R = dL/dP, and W moves by -rate X_b'R: the steps of its rows
-are added up, each as it is at the W before the batch. So a row moves W as far as when rows come one at a time, and the
-number of epochs means the same for any size of batch, as long as W does not change much in one.
+For a batch X_b (b, d) and each map W_k (d, a) P_k = X_b W_k (b, a), the loss gives R_k = dL/dP_k for the rows that have
+any, and W_k moves by -rate X_b'R_k: the steps of its rows are added up, each as it is at the W before the batch. So a
+row moves W as far as when rows come one at a time, and the number of epochs means the same for any size of batch, as
+long as W does not change much in one.
 """
 
 from __future__ import annotations
@@ -44,14 +45,14 @@ class Epoch:
 
 
 class Training:
-    """Moves W (d, K a) in place, one epoch a call; ``data.X`` and ``data.S`` in the dtype of W, C order."""
+    """Moves W (K, d, a) in place, one epoch a call; ``data.X`` and ``data.S`` in the dtype of W, C order."""
 
     def __init__(self, data: Ordered, loss: RowLoss, W: np.ndarray, schedule: Schedule) -> None:
         self.data, self.loss, self.W, self.schedule = data, loss, W, schedule
         streams = np.random.SeedSequence([schedule.seed, 1]).spawn(2)
         self.order_random, self.draw_random = map(np.random.default_rng, streams)
         rows = min(schedule.batch_size, len(data.order))
-        self.batch = np.empty((rows, len(W)), dtype=W.dtype)
+        self.batch = np.empty((rows, data.X.shape[1]), dtype=W.dtype)
         self.add_product = blas.sgemm if W.dtype == np.float32 else blas.dgemm
         self.epochs_done = 0
 
@@ -72,12 +73,10 @@ class Training:
 
     def _step(self, rows: np.ndarray, rate: float) -> np.ndarray:
         X_b = np.take(self.data.X, rows, axis=0, out=self.batch[: len(rows)], mode="clip")
-        losses, R = self.loss(X_b @ self.W, self.data.y[rows], self.data.S, self.draw_random)
-        active = np.flatnonzero(losses)
-        if not len(active):
-            return losses
-        if 4 * len(active) < 3 * len(rows):  # a copy of so few rows costs less than products with the others
-            X_b, R = X_b[active], R[active]
-        # W -= rate X_b'R where W is: its transpose is what BLAS calls a matrix in column order.
-        self.add_product(-rate, R.T, X_b.T, beta=1.0, c=self.W.T, trans_b=True, overwrite_c=True)
+        P = np.matmul(X_b, self.W)
+        losses, moves = self.loss(P, self.data.y[rows], self.data.S, self.draw_random)
+        for W_k, (moved, R) in zip(self.W, moves, strict=True):
+            if len(R):
+                # W_k -= rate X_b'R where W_k is: its transpose is what BLAS calls a matrix in column order.
+                self.add_product(-rate, R.T, X_b[moved].T, beta=1.0, c=W_k.T, trans_b=True, overwrite_c=True)
         return losses
