@@ -7,17 +7,19 @@
 data root) preprocessed as each method asks. Made rows are a noisy image of their class's signature, with so much noise
 that most rows keep a violator: steps that need not be taken would flatter both sides.
 
-All sides take the same losses in single precision, and start after one epoch of training. One row at a time is NumPy
-without a loop over classes: x W, all compatibilities as one product, and the step, in three forms:
+All sides take the same losses, and start after one epoch of training. One row at a time comes in four forms:
 
-``outer``   W += np.outer(x, step), as one writes it
-``buffer``  the outer product into an array that is there already, then added to W
-``ger``     the outer product added to W in place by BLAS, the fastest form that was found
+``codes``   as public codes have it, rewritten in NumPy: double precision; ALE and DeViSE go class by class, with a step
+            for each violator, SJE and LatEm take one step on one class
+``outer``   single precision, no loop over classes: all compatibilities as one product, then W += np.outer(x, step)
+``buffer``  the same with the outer product in an array that is there already
+``ger``     the same with the outer product added to W in place by BLAS, the fastest form that was found
 
-They are timed over a part of the epoch (``--rows``) and scaled to all rows; the mini-batches go through the whole
-epoch. Each is timed several times in turn, and medians are shown, in seconds an epoch, with their ratios to the
-mini-batches. Times are processor times of the one thread that works, which other programs disturb less than wall time.
-The floor is what the products X_b W and X_b'R of the mini-batches take by themselves, for rows that all have a loss.
+They are timed over a part of the epoch (``--rows``; of ``codes`` a twentieth of that) and scaled to all rows; the
+mini-batches go through the whole epoch. Each is timed several times in turn; medians are shown, in seconds an epoch,
+with their ratios to the mini-batches. Times are processor times of the one thread that works, which other programs
+disturb less than wall time. The floor is what the products X_b W and X_b'R take by themselves, in as many attributes as
+the data have, for rows that all have a loss.
 """
 
 from __future__ import annotations
@@ -66,8 +68,54 @@ def cifar(root: Path) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return data["features"].T[rows].astype(np.float32), y, splits["att"].T[classes].astype(np.float32)
 
 
+class AsPublicCodes:
+    """The losses of the methods as their public codes go about them, in double precision; W changes in place."""
+
+    def __init__(self, method: RankingMethod, W: np.ndarray, S: np.ndarray, rate: float) -> None:
+        self.margin, self.S, self.rate = method.margin, S.astype(np.float64), rate
+        self.maps = list(W.reshape(method.maps, *W.shape[-2:]).astype(np.float64))
+        self.beta = harmonic(len(S))
+        self.random = np.random.default_rng(0)
+        self.step = {ALE: self._all, DeViSE: self._all, SJE: self._worst, LatEm: self._drawn}[type(method)]
+        self.weighted = isinstance(method, ALE)
+
+    def pass_over(self, X: np.ndarray, y: list[int]) -> None:
+        """Take a step for each row in turn."""
+        for x, label in zip(X.astype(np.float64), y, strict=True):
+            self.step(x, label)
+
+    def _all(self, x: np.ndarray, label: int) -> None:
+        W, S = self.maps[0], self.S
+        projected = x @ W
+        right = projected @ S[label]
+        violators = [c for c in range(len(S)) if c != label and self.margin + projected @ S[c] - right > 0]
+        weight = self.beta[len(violators)] / max(1, len(violators)) if self.weighted else 1.0
+        for c in violators:
+            W += self.rate * weight * np.outer(x, S[label] - S[c])
+
+    def _worst(self, x: np.ndarray, label: int) -> None:
+        scores = x @ self.maps[0] @ self.S.T
+        scores[label] -= self.margin
+        worst = int(np.argmax(scores))
+        if worst != label:
+            self.maps[0] += self.rate * np.outer(x, self.S[label] - self.S[worst])
+
+    def _drawn(self, x: np.ndarray, label: int) -> None:
+        wrong = label
+        while wrong == label:
+            wrong = int(self.random.integers(len(self.S)))
+        F_c, F_y = ([x @ W @ self.S[c] for W in self.maps] for c in (wrong, label))
+        k_c, k_y = int(np.argmax(F_c)), int(np.argmax(F_y))
+        if F_c[k_c] + self.margin > F_y[k_y]:
+            if k_c == k_y:
+                self.maps[k_c] -= self.rate * np.outer(x, self.S[wrong] - self.S[label])
+            else:
+                self.maps[k_c] -= self.rate * np.outer(x, self.S[wrong])
+                self.maps[k_y] += self.rate * np.outer(x, self.S[label])
+
+
 class OneRowAtATime:
-    """The losses of the methods in plain NumPy, a step for one row; W changes in place."""
+    """The losses of the methods in NumPy without a loop over classes, a step for one row; W changes in place."""
 
     def __init__(self, method: RankingMethod, W: np.ndarray, S: np.ndarray, rate: float, add: Add) -> None:
         self.margin, self.S, self.rate, self.add = np.float32(method.margin), S, rate, add
@@ -160,7 +208,8 @@ def compare(method: RankingMethod, data: tuple[np.ndarray, np.ndarray, np.ndarra
     next(learning)
     rate = method.diagnostics.numbers["rate_absolute"]
     adds = {"outer": by_outer, "buffer": by_buffer(), "ger": by_blas}
-    loops = {form: OneRowAtATime(method, method.W_, S, rate, add) for form, add in adds.items()}
+    loops: dict[str, AsPublicCodes | OneRowAtATime] = {"codes": AsPublicCodes(method, method.W_, S, rate)}
+    loops |= {form: OneRowAtATime(method, method.W_, S, rate, add) for form, add in adds.items()}
     order = np.random.default_rng(1).permutation(len(X))
     took: dict[str, list[float]] = {"batches": [], "floor": [], **{form: [] for form in loops}}
     for number in range(rounds):
@@ -168,11 +217,12 @@ def compare(method: RankingMethod, data: tuple[np.ndarray, np.ndarray, np.ndarra
         took["floor"].append(seconds(partial(products, X, method)))
         part = order[number * rows % len(X) :][:rows]
         for form, loop in loops.items():
-            took[form].append(seconds(partial(loop.pass_over, X[part], y[part].tolist())) * len(X) / len(part))
+            few = part[: max(1, len(part) // 20)] if form == "codes" else part
+            took[form].append(seconds(partial(loop.pass_over, X[few], y[few].tolist())) * len(X) / len(few))
     middle = {form: median(times) for form, times in took.items()}
     violated = method.diagnostics.series["violated"]
     name = type(method).__name__ + (f" K={method.maps}" if isinstance(method, LatEm) else "")
-    shown = "".join(f"{middle[form]:9.1f} {middle[form] / middle['batches']:5.1f}x" for form in loops)
+    shown = "".join(f"{middle[form]:8.1f} {middle[form] / middle['batches']:5.1f}x" for form in loops)
     return f"{name:10}{middle['batches']:8.2f}{middle['floor']:7.2f}{shown}   {violated[1]:.2f} .. {violated[-1]:.2f}"
 
 
@@ -202,7 +252,7 @@ def main() -> None:
     methods = [ALE(**options), DeViSE(**options), SJE(**options), *(LatEm(maps=k, **options) for k in (2, 6))]
     print(f"seconds of an epoch of {len(data[0])} rows, {'made' if arguments.data_root is None else 'CIFAR100'}")
     print(f"one row at a time: {arguments.rows} rows, scaled to the epoch; medians of {arguments.rounds}")
-    print("method     batches  floor          outer         buffer            ger   rows with a loss")
+    print("method     batches  floor         codes          outer         buffer            ger   rows with a loss")
     with threadpool_limits(limits=1):
         for method in methods:
             print(compare(method, data, arguments.rounds, arguments.rows), flush=True)

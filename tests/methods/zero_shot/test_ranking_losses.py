@@ -7,6 +7,7 @@ import pytest
 
 from zslplat.methods.zero_shot.ranking import losses
 from zslplat.methods.zero_shot.ranking.latent import Latent, latent_scores
+from zslplat.methods.zero_shot.ranking.row_space import RowSpace
 
 EXACT = [losses.weighted_approximate_rank, losses.summed_hinge, losses.largest_violation]
 SAMPLED = [losses.sampled_rank, losses.first_violation]
@@ -142,3 +143,25 @@ def test_latent_draws_every_wrong_class_alike_and_never_the_right_one():
     shares = [np.isclose(found, h).mean() for h in hinges]
     np.testing.assert_allclose(shares, 1 / (c - 1), atol=4 * 0.5 / np.sqrt(draws))
     np.testing.assert_allclose(losses.summed_hinge(F[:1], y[:1], 5.0)[0], hinges.sum())
+
+
+@pytest.mark.parametrize(("classes", "attributes", "width"), [(9, 40, 16), (20, 40, 32), (60, 40, 40), (9, 12, 12)])
+def test_coordinates_of_signatures_keep_products_and_maps(classes, attributes, width):
+    random = np.random.default_rng(0)
+    S, W = random.standard_normal((classes, attributes)), random.standard_normal((2, 7, attributes))
+    S -= S.mean(axis=0)
+    space = RowSpace(S)
+    V = space.inside(W)
+    assert V.shape == (2, 7, width)
+    np.testing.assert_allclose(V @ space.T.T, W @ S.T, atol=1e-12)
+    np.testing.assert_allclose(space.maps(V, space.outside(W)), W, atol=1e-12)
+    # A step on V is that step on W.
+    R = random.standard_normal((7, classes))
+    moved = space.maps(V + R @ space.T, space.outside(W))
+    np.testing.assert_allclose(moved, W + R @ S, atol=1e-12)
+
+
+def test_signatures_that_say_nothing_have_coordinates():
+    space = RowSpace(np.zeros((3, 40)))
+    W = np.ones((1, 2, 40))
+    np.testing.assert_array_equal(space.maps(space.inside(W), space.outside(W)), W)

@@ -95,8 +95,9 @@ def one_row_at_a_time(model, X, y, S):
 
 
 @pytest.mark.parametrize("variant", VARIANTS, ids=str)
-def test_batches_of_one_row_are_the_papers_loop(variant):
-    X, y, S, *_ = zero_shot()
+@pytest.mark.parametrize("attributes", [5, 20])  # fewer, and many more than classes
+def test_batches_of_one_row_are_the_papers_loop(variant, attributes):
+    X, y, S, *_ = zero_shot(a=attributes)
     model = clone(variant).set_params(batch_size=1, epochs=3, rate=0.1, decay=0.5, precision="double", seed=3)
     expected = one_row_at_a_time(model, X, y, S)
     model.fit(X, y, S)

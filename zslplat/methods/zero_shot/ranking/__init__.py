@@ -21,6 +21,6 @@ costs
 | ``latem``  | l_c of one wrong class drawn at random, if above 0, with F(x, c) = max_k x W_k s_c'          |
 
 :mod:`losses` has these with their slopes by F, :mod:`latent` that of LatEm, :mod:`training` the one loop of
-mini-batches that all share, :mod:`estimator` what the estimators share. With one row a batch it is the stochastic
-gradient descent of the papers' codes.
+mini-batches that all share, in the coordinates of :mod:`row_space`, :mod:`estimator` what the estimators share. With
+one row a batch it is the stochastic gradient descent of the papers' codes.
 """

@@ -14,6 +14,7 @@ from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.ranking.latent import latent_scores
 from zslplat.methods.zero_shot.ranking.losses import RowLoss
+from zslplat.methods.zero_shot.ranking.row_space import RowSpace
 from zslplat.methods.zero_shot.ranking.training import Ordered, Schedule, Training
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.registry import known_as
@@ -101,21 +102,25 @@ class RankingMethod(ZeroShotMethod):
         signatures = np.asarray(given["S"], dtype=np.float64)
         square = float(given["row_square"]) * float((signatures**2).sum(axis=1).mean())
         unit = square if square > 0 else 1.0
+        space = RowSpace(signatures)
         data = Ordered(
             np.ascontiguousarray(X, dtype=self._dtype),
             np.asarray(given["order"]),
             np.asarray(given["y"]),
-            np.ascontiguousarray(signatures, dtype=self._dtype),
+            np.ascontiguousarray(space.T, dtype=self._dtype),
         )
         d, a = X.shape[1], S.shape[1]
         first = np.random.default_rng(np.random.SeedSequence([self.seed, 0])).standard_normal((self.maps, d, a))
-        W = (first * (self.start / np.sqrt(d * unit))).astype(self._dtype)
-        self.W_ = W if self.several_maps else W[0]
+        first *= self.start / np.sqrt(d * unit)
+        V: np.ndarray = np.ascontiguousarray(space.inside(first), dtype=self._dtype)
+        outside = space.outside(first)
         rate = self.rate / unit
-        training = Training(data, self.row_loss(), W, Schedule(rate, self.decay, self.batch_size, self.seed))
+        training = Training(data, self.row_loss(), V, Schedule(rate, self.decay, self.batch_size, self.seed))
         self.diagnostics_ = Diagnostics({"objective": [], "violated": []}, {"rate_absolute": rate})
         for epoch in range(1, self.epochs + 1):
             told = training.epoch()
+            W = space.maps(V, outside)
+            self.W_ = W if self.several_maps else W[0]
             if not (np.isfinite(told.loss) and np.isfinite(self.W_).all()):
                 raise MethodError(
                     f"{known_as(type(self))}: W or the loss is not finite after epoch {epoch} (rate={self.rate:g}, "

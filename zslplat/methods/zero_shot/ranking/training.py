@@ -45,7 +45,10 @@ class Epoch:
 
 
 class Training:
-    """Moves W (K, d, a) in place, one epoch a call; ``data.X`` and ``data.S`` in the dtype of W, C order."""
+    """Moves W (K, d, a) in place, one epoch a call; ``data.X`` and ``data.S`` in the dtype of W, C order.
+
+    Signatures and maps may be in any coordinates in which their products are the compatibilities.
+    """
 
     def __init__(self, data: Ordered, loss: RowLoss, W: np.ndarray, schedule: Schedule) -> None:
         self.data, self.loss, self.W, self.schedule = data, loss, W, schedule
