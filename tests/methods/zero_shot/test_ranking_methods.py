@@ -45,7 +45,7 @@ def streams(model, X, S):
     unit = (X**2).sum(axis=1).mean() * (S**2).sum(axis=1).mean()
     first = np.random.default_rng(np.random.SeedSequence([model.seed, 0])).standard_normal(shape)
     order, draws = map(np.random.default_rng, np.random.SeedSequence([model.seed, 1]).spawn(2))
-    return first * model.start / np.sqrt(X.shape[1] * unit), model.rate / unit, order, draws
+    return first * model.start / np.sqrt(X.shape[1] * unit), model.rate * model.margin / unit, order, draws
 
 
 def one_row_at_a_time(model, X, y, S):

@@ -10,7 +10,7 @@ within a margin of the right one. Rows are samples here.
 | W, W_k     | W      | (d, a)     | the map; of LatEm K maps, (K, d, a)                                  |
 | F          | F      | (b, c)     | compatibilities of the rows of a mini-batch                          |
 | Delta, m   | margin | scalar     | by how much the right class has to lead                              |
-| eta        | rate   | scalar     | step, in units of 1 / (mean \\|x\\|^2 mean \\|s\\|^2)                    |
+| eta        | rate   | scalar     | step, in units of margin / (mean \\|x\\|^2 mean \\|s\\|^2)               |
 
 With l_c = margin + F(x, c) - F(x, y) for the wrong classes c, violators those with l_c > 0, and r their number, a row
 costs

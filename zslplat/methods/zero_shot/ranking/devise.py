@@ -14,7 +14,7 @@ import numpy as np
 
 from zslplat.methods.zero_shot.ranking import losses
 from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
-from zslplat.space import Choice, Parameter, with_defaults
+from zslplat.space import POSITIVE, Choice, Parameter, Real, with_defaults
 
 
 class DeViSE(RankingMethod):
@@ -25,8 +25,9 @@ class DeViSE(RankingMethod):
     order, which favours those of low number). Only the linear map is trained, not the network before it.
     Learned: ``W_`` (d, a).
 
-    The paper's margin is .1. But for the start, which is small beside it, margin and rate matter by their ratio: the
-    range of ``rate`` covers public code's .001 to 1, which comes with margins of 1 to 200.
+    The paper's margin is .1. But for the start, which is small beside it, margin and step matter by their ratio alone,
+    and ``rate`` is in units of the margin: its range covers public code's steps of .001 to 1, with margins of 1 to 200
+    for standardised rows.
     """
 
     summary = "bilinear compatibility, hinge summed over all wrong classes"
@@ -34,6 +35,8 @@ class DeViSE(RankingMethod):
     tags = ("inductive", "linear", "ranking loss")
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **with_defaults(COMMON, margin=0.1),
+        # A row's step is on all its violators at once, up to c - 1 of them: smaller ones than of the others.
+        "rate": Parameter(COMMON["rate"].description, POSITIVE, Real(1e-4, 1.0, log=True), default=0.01),
         "violators": Parameter(
             "steps on all violators of a row, or on the first in an order that is drawn",
             Choice(("all", "first")),

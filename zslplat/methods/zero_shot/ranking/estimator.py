@@ -22,13 +22,13 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Re
 
 COMMON = {
     "rate": Parameter(
-        "step for one row, in units of 1 / (mean squared norm of rows times that of signatures)",
+        "step for one row, in units of margin / (mean squared norm of rows times that of signatures)",
         POSITIVE,
         Real(1e-3, 1.0, log=True),
         default=0.03,
     ),
     "decay": Parameter("fall of the rate: rate / (1 + decay * epochs done)", NON_NEGATIVE, default=0.0),
-    "epochs": Parameter("passes over the training rows", Integer(1), default=20),
+    "epochs": Parameter("passes over the training rows", Integer(1), default=40),
     "batch_size": Parameter("rows of a mini-batch; 1: one row at a time, as in the papers", Integer(1), default=64),
     "margin": Parameter("by how much the right class has to lead", POSITIVE, default=1.0),
     "start": Parameter(
@@ -114,7 +114,7 @@ class RankingMethod(ZeroShotMethod):
         first *= self.start / np.sqrt(d * unit)
         V: np.ndarray = np.ascontiguousarray(space.inside(first), dtype=self._dtype)
         outside = space.outside(first)
-        rate = self.rate / unit
+        rate = self.rate * self.margin / unit
         training = Training(data, self.row_loss(), V, Schedule(rate, self.decay, self.batch_size, self.seed))
         self.diagnostics_ = Diagnostics({"objective": [], "violated": []}, {"rate_absolute": rate})
         for epoch in range(1, self.epochs + 1):

@@ -14,7 +14,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.zero_shot.ranking import losses
 from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
 from zslplat.methods.zero_shot.ranking.latent import Latent
-from zslplat.space import POSITIVE, Choice, Integer, Parameter
+from zslplat.space import POSITIVE, Choice, Integer, Parameter, with_defaults
 
 
 class LatEm(RankingMethod):
@@ -31,8 +31,9 @@ class LatEm(RankingMethod):
     citation = "Xian, Akata, Sharma, Nguyen, Hein, Schiele: Latent Embeddings for Zero-shot Classification. CVPR 2016"
     tags = ("inductive", "piecewise linear", "ranking loss")
     preprocessing = Preprocessing(features=("standardise",), signatures=("center", "l2"))
+    # A row moves W by one wrong class at a time: more epochs than for the others.
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON,
+        **with_defaults(COMMON, rate=0.1, epochs=60),
         # Maps that start alike stay alike.
         "start": Parameter(COMMON["start"].description, POSITIVE, default=1.0),
         "maps": Parameter("number K of maps", Integer(1), Choice((2, 4, 6, 8, 10)), default=2),
