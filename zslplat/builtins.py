@@ -81,6 +81,7 @@ def zslplat_datasets() -> dict[str, str]:
     """The built-in data sets and loaders."""
     return {
         "digit-pairs": "zslplat.data.digit_pairs:DigitPairs",
+        "digit-sets": "zslplat.data.digit_sets:DigitSets",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
         "xlsa17": "zslplat.data.xlsa17:Xlsa17",

@@ -40,9 +40,9 @@ class RawArrays:
     ``naming`` says, for the error of a class that is not named, where names belong and in which form.
 
     ``X`` features as an array or a stream, or {view: array or stream} of several feature sets of the same rows; ``y``
-    (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for the
-    classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or (n,): the fold that holds
-    out the class of each row.
+    (n,) numbers or names of classes, or (n, l) of 1, 0 and -1 (not counted); ``splits`` index vectors or masks;
+    ``folds`` (k, c): 1 for the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or
+    (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row.
     """
 
     name: str
@@ -149,8 +149,15 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
     if y.ndim == 2:
-        if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-            raise DataError(f"{where}: several labels per row must be a matrix of 0 and 1")
+        if y.dtype.kind not in "biuf" or not np.isin(y, (-1, 0, 1)).all():
+            raise DataError(
+                f"{where}: several labels per row must be a matrix of 1 (present), 0 (absent) and -1 (not counted)"
+            )
+        if np.count_nonzero(y == -1) > np.count_nonzero(y == 0):
+            raise DataError(
+                f"{where}: -1 marks entries that are not counted, and there are more of these than of 0, absent; "
+                "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
+            )
         return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
     if y.dtype.kind in "US":
         texts = np.char.strip(y.astype(str))

@@ -21,13 +21,13 @@ from zslplat.methods.coding.code_classifiers import (
     bilinear_scores,
     fit_bilinear,
     fit_linear,
-    indicators,
     linear_extra,
     linear_loss,
 )
 from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
 from zslplat.methods.coding.kernel_rows import PairValues
 from zslplat.methods.coding.kernel_weights import project_to_simplex, single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.label_sets import indicators
 from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme
 from zslplat.methods.coding.sparse_codes import sparse_codes
 
