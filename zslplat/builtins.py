@@ -84,6 +84,7 @@ def zslplat_datasets() -> dict[str, str]:
         "digit-sets": "zslplat.data.digit_sets:DigitSets",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
+        "voc07": "zslplat.data.voc07:Voc07",
         "xlsa17": "zslplat.data.xlsa17:Xlsa17",
         "npz": "zslplat.data.arrays:NpzSource",
         "digits": "zslplat.data.digits:Digits",

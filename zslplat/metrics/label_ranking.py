@@ -10,7 +10,7 @@ equal scores (:mod:`zslplat.metrics.ranking`). The *11-point* form, the official
 over the recalls 0, 0.1, ..., 1 of the highest precision at that recall or a higher one; equal scores have no order,
 so that precision is read where a group of them ends. It is coarser, and larger than the other for short rankings.
 Rows whose entry is not counted (VOC's "difficult") are left out of the ranking of that label. Source: Everingham et
-al., "The PASCAL Visual Object Classes (VOC) Challenge" (IJCV 2010), section 4.2.
+al., "The PASCAL Visual Object Classes (VOC) Challenge" (IJCV 2010).
 """
 
 from __future__ import annotations

@@ -27,8 +27,17 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import declared_form
+from zslplat.kernels.polynomial import Polynomial
 from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
+from zslplat.methods.coding.bandwidth import (
+    NARROW,
+    WIDE,
+    gaussian_family,
+    learn_bandwidth,
+    polynomial_family,
+    ratio_and_slope,
+    soft_ratio_and_slope,
+)
 from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
     LinearTerm,
@@ -39,7 +48,7 @@ from zslplat.methods.coding.code_classifiers import (
     linear_loss,
 )
 from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues, rows_kernel, with_bandwidth
+from zslplat.methods.coding.kernel_rows import PairValues, mean_diagonal, rows_kernel, with_bandwidth, with_bias
 from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
 from zslplat.methods.coding.label_sets import counted, indicators
 from zslplat.methods.coding.schemes import BagScheme, Scheme
@@ -283,35 +292,38 @@ def _update_kernel(plan: Plan, state: Learned, values: PairValues) -> None:
 
 
 def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
-    form = declared_form(rows_kernel(state.kernel))
-    if form is None or form.name != "exponential":
+    on_rows = rows_kernel(state.kernel)
+    form = declared_form(on_rows)
+    if isinstance(on_rows, Polynomial):
+        inner = values.inner_products(state.kernel)
+        family = polynomial_family(inner, on_rows.r, relative=values.relative)
+        beta, unit = 1 / max(on_rows.c, np.finfo(np.float64).tiny), mean_diagonal(np.diagonal(inner))
+    elif form is not None and form.name == "exponential":
+        distances = values.distances(state.kernel)
+        family = gaussian_family(distances)
+        beta, unit = form.rate, float(np.median(distances[np.triu_indices_from(distances, 1)]))
+    else:
         raise UsageError(
             "learn_kernel=bandwidth works with gaussian, log-euclidean and other kernels that declare an exponential "
-            f"form, not with {state.kernel}"
+            f"form, and with polynomial, not with {state.kernel}"
         )
-    distances = values.distances(state.kernel)
-    median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
     C = spread_weights(state.A)
     scheme = plan.scheme
     if isinstance(scheme, BagScheme) and scheme.sigma is not None:
         sigma = scheme.sigma
-        found = learn_bandwidth(
-            form.rate,
-            median,
-            lambda beta: soft_ratio_and_slope(beta, distances, state.projected, sigma, C),
-        )
+        found = learn_bandwidth(beta, unit, lambda b: soft_ratio_and_slope(b, family, state.projected, sigma, C))
     else:
         B = loss_weights(state.A, state.codes)
         prior = 0.0
         if plan.include_prior:
             prior = float(scheme.prior(state.K_D, state.k, state.kappa, state.codes).mean())
-        found = learn_bandwidth(
-            form.rate,
-            median,
-            lambda beta: ratio_and_slope(beta, distances, B, C, prior),
-            box=NARROW if scheme.affine else WIDE,
-        )
-    state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
+        box = NARROW if scheme.affine else WIDE
+        found = learn_bandwidth(beta, unit, lambda b: ratio_and_slope(b, family, B, C, prior), box=box)
+    if isinstance(on_rows, Polynomial):
+        state.kernel = with_bias(state.kernel, 1 / found.beta)
+        values.take_unit_of(state.kernel)
+    else:
+        state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
     state.numbers |= {
         "bandwidth beta": found.beta,
         "bandwidth criterion": found.criterion,

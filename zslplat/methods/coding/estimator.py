@@ -33,7 +33,6 @@ from zslplat.methods.coding.kernel_rows import (
     Statistics,
     equivalent_kernel,
     equivalent_rows,
-    mean_diagonal,
     prepare_term_values,
     prepare_values,
 )
@@ -85,7 +84,8 @@ COMMON: dict[str, Parameter] = {
         "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
     ),
     "learn_kernel": Parameter(
-        "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
+        "learn a Gaussian's bandwidth or a polynomial's bias, the weights of a sum of kernels, or these as printed "
+        "(one kernel wins)",
         Choice(("fixed", "bandwidth", "weights", "weights-paper")),
         default="fixed",
     ),
@@ -221,9 +221,8 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         kernel = equivalent_kernel(self.parsed_kernel())
         if not kernel.is_resolved:
             kernel = values.resolved(kernel)
-        if self.scale == "mean":
-            values.unit = mean_diagonal(values.diagonal(kernel))
-        self.unit_ = values.unit
+        values.relative = self.scale == "mean"
+        values.take_unit_of(kernel)
         scheme = self.scheme()
         self.rule_ = self._chosen_rule()
         K_X = values.gram(kernel)
@@ -235,7 +234,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
         state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
-        self.kernel_, self.atoms_ = state.kernel, state.atoms()
+        self.kernel_, self.atoms_, self.unit_ = state.kernel, state.atoms(), values.unit
         indefinite = not state.kernel.psd
         self.projection_ = positive_projection(PairValues.gram(values, state.kernel)) if indefinite else None
         self._fit_rule(plan, state)
