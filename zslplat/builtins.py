@@ -5,12 +5,12 @@ from __future__ import annotations
 from zslplat.hookspecs import hookimpl
 
 _ZERO_SHOT = {
+    "ale": "zslplat.methods.zero_shot.ranking.ale:ALE",
     "cmt": "zslplat.methods.zero_shot.cmt.transfer:CMT",
     "cmt-gaussian": "zslplat.methods.zero_shot.cmt.novelty:CMTGaussian",
     "cmt-loop": "zslplat.methods.zero_shot.cmt.novelty:CMTLoop",
     "conse": "zslplat.methods.zero_shot.probabilistic.conse:ConSE",
     "dap": "zslplat.methods.zero_shot.probabilistic.dap:DAP",
-    "ale": "zslplat.methods.zero_shot.ranking.ale:ALE",
     "devise": "zslplat.methods.zero_shot.ranking.devise:DeViSE",
     "eszsl": "zslplat.methods.zero_shot.eszsl:ESZSL",
     "eszsl-smoothed": "zslplat.methods.zero_shot.eszsl_smoothed:SmoothedESZSL",
@@ -27,13 +27,13 @@ _ZERO_SHOT = {
     "mfmr-joint": "zslplat.methods.zero_shot.mfmr.joint_scheme:MFMRJoint",
     "ridge-prototypes": "zslplat.methods.zero_shot.ridge_prototypes:RidgePrototypes",
     "sae": "zslplat.methods.zero_shot.sae:SAE",
+    "sje": "zslplat.methods.zero_shot.ranking.sje:SJE",
     "sse-int": "zslplat.methods.zero_shot.sse.estimator:SSEIntersection",
     "sse-relu": "zslplat.methods.zero_shot.sse.estimator:SSERectified",
     "sync-cs": "zslplat.methods.zero_shot.sync.crammer_singer:SynCCrammerSinger",
     "sync-ovo": "zslplat.methods.zero_shot.sync.one_versus_other:SynCOneVersusOther",
     "sync-struct": "zslplat.methods.zero_shot.sync.crammer_singer:SynCStructured",
     "tmv-hlp": "zslplat.methods.zero_shot.tmv_hlp.estimator:TMVHLP",
-    "sje": "zslplat.methods.zero_shot.ranking.sje:SJE",
     "zskl": "zslplat.methods.zero_shot.zskl.zskl:ZSKL",
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",
@@ -102,8 +102,10 @@ def zslplat_datasets() -> dict[str, str]:
     """The built-in data sets and loaders."""
     return {
         "digit-pairs": "zslplat.data.digit_pairs:DigitPairs",
+        "digit-sets": "zslplat.data.digit_sets:DigitSets",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
+        "voc07": "zslplat.data.voc07:Voc07",
         "xlsa17": "zslplat.data.xlsa17:Xlsa17",
         "npz": "zslplat.data.arrays:NpzSource",
         "digits": "zslplat.data.digits:Digits",

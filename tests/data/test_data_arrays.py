@@ -169,7 +169,7 @@ BROKEN = {
     "single-class fold": ({"folds": np.array([[0, 0, 0, 1, -1, -1]])}, r"fold-1 has 1 validation class among"),
     "fold shape": ({"folds": np.zeros((1, 5))}, r"expected a matrix \(folds, 6 classes\)"),
     "groups": ({"groups": np.arange(29)}, r"30 rows but 29 groups"),
-    "several labels": ({"y": np.full((30, 6), 2)}, r"must be a matrix of 0 and 1"),
+    "several labels": ({"y": np.full((30, 6), 2)}, r"must be a matrix of 1"),
 }
 
 

@@ -183,12 +183,39 @@ class CodesAnything(ClassMeans):
         return self
 
 
+class LabelMeans(ClassMeans):
+    """Takes sets of labels, too: the distance to the mean of the rows without a label minus that of those with it."""
+
+    label_sets = True
+
+    def fit(self, X, y, *, statistics=None):
+        check_coding_inputs(X, y, label_sets=True)
+        if y.ndim == 1:
+            self.others_ = None
+            return super().fit(X, y)
+        self.means_, self.others_ = (
+            np.stack([X[y[:, j] == value].mean(axis=0, dtype=np.float64) for j in range(y.shape[1])])
+            for value in (1, 0)
+        )
+        return self
+
+    def decision_function(self, X, *, statistics=None):
+        scores = super().decision_function(X)
+        return scores if self.others_ is None else scores + np.linalg.norm(X[:, None, :] - self.others_, axis=2)
+
+
+class RanksLabelsBackwards(LabelMeans):
+    def decision_function(self, X, *, statistics=None):
+        return -super().decision_function(X)
+
+
 CODERS = {
     "codes_and_scores_have_a_row_per_row": (PredictsTheWorst, "predict is not the class"),
     "order_of_training_rows_does_not_matter": (MeansOfFirstRows, "training rows in another order"),
     "order_of_classes_does_not_matter": (FavoursFirstClasses, "classes in another order"),
     "score_of_a_row_does_not_depend_on_other_rows": (CodesTheBatch, "of 1 rows by themselves"),
     "better_than_guessing": (Farthest, "accuracy"),
+    "sets_of_labels_are_ranked": (RanksLabelsBackwards, "random rankings"),
     "unusable_data_are_refused": (CodesAnything, "is accepted"),
 }
 KINDS = ["selection", "exemplars", "coding"]
@@ -213,6 +240,6 @@ def test_check_catches_the_method_that_breaks_it(check, broken, message):
         check(broken())
 
 
-@pytest.mark.parametrize("method", [Covariance(), Cosine(), Cosine(center=True), ClassMeans()], ids=repr)
+@pytest.mark.parametrize("method", [Covariance(), Cosine(), Cosine(center=True), ClassMeans(), LabelMeans()], ids=repr)
 def test_sound_methods_pass_every_check(method):
     assert [(r.check, r.message) for r in run_checks(method) if r.state != "passed"] == []

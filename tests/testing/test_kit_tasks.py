@@ -13,6 +13,7 @@ from zslplat.tasks.base import Metric, Outcome, Task
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for, parametrize_with_checks, run_checks
+from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.running import PASSED, SKIPPED
 from zslplat.testing.task_samples import data_sets
 from zslplat.testing.tasks import TASK_CHECKS
@@ -298,3 +299,39 @@ def test_checks_that_run_methods_are_skipped_for_a_kind_that_the_kit_does_not_kn
     states = {r.check: r.state for r in run_checks(OfAnotherKind())}
     assert states["chance_is_what_guesses_reach"] == SKIPPED
     assert states["declarations_are_complete"] == PASSED
+
+
+class ForgetsWhatIsNotCounted(Coding):
+    """Takes entries that are not counted for absent ones, in scoring alone."""
+
+    def chance(self, problem):
+        if "labels" not in problem.meta:
+            return super().chance(problem)
+        truth = {name: np.maximum(a, 0) if name.startswith("y_") else a for name, a in problem.truth.items()}
+        return super().chance(replace(problem, truth=truth)) / 2
+
+
+class ScoresWhatItTrainsOn(Coding):
+    """Rows with several labels are scored where they were learned from."""
+
+    def test(self, dataset, *, seed=0):
+        problem = super().test(dataset, seed=seed)
+        if dataset.y.ndim == 2:
+            problem = replace(problem, inputs={**problem.inputs, "X_pool": problem.inputs["X"]})
+        return problem
+
+
+def test_promises_hold_for_rows_with_several_labels():
+    rows_with_several_labels_are_judged_alike(Coding())
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        (ForgetsWhatIsNotCounted(), "chance_is_what_guesses_reach"),
+        (ScoresWhatItTrainsOn(), "scores no split of the data set"),
+    ],
+)
+def test_broken_promises_for_rows_with_several_labels_are_found(task, message):
+    with pytest.raises(AssertionError, match=message):
+        rows_with_several_labels_are_judged_alike(task)

@@ -101,7 +101,7 @@ def tune(
         if value not in known:
             raise UnknownNameError(kind, value, known)
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    setting = _setting(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
+    setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers)
     study_options = StudyOptions(
         name=study,
@@ -167,7 +167,7 @@ def run(
         raise UsageError("give either --method or --config")
     content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    setting = _setting(
+    setting = setting_of(
         content["method"],
         set_,
         kernel,
@@ -279,7 +279,7 @@ def sweep(
     from zslplat.tuning.task_sweep import run_task_sweep
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-    chosen = [_setting(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
+    chosen = [setting_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
     setting = chosen[0]
     template = component("methods", setting.method.name).build(setting.method.parameters)
     known = {**template.parameters}
@@ -324,7 +324,7 @@ def sweep(
     print_sweep(result, setting, as_json=as_json)
 
 
-def _setting(
+def setting_of(
     method: str,
     assignments: list[str] | None,
     kernel: str | None,
@@ -338,6 +338,7 @@ def _setting(
     searched: bool = False,
     recorded: bool = False,
 ) -> Any:
+    """Return the setting that the options of a command ask for."""
     from zslplat.data.catalogue import parse_dataset
     from zslplat.evaluation.components import searched_space
     from zslplat.evaluation.setting import Setting

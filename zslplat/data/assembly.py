@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -9,13 +10,16 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.about import About
-from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows
+from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices, whole_numbers
 from zslplat.data.rows import Rows, RowStream
 from zslplat.errors import DataError, UnknownNameError, near_names
 
 SPLITS = ("train", "test_seen", "test_unseen", "test")
+# Further splits of data for classification: validation rows, and folds of cross-validation by rows.
+VALIDATION = "val"
+_OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
 
 
 @dataclass
@@ -40,9 +44,9 @@ class RawArrays:
     ``naming`` says, for the error of a class that is not named, where names belong and in which form.
 
     ``X`` features as an array or a stream, or {view: array or stream} of several feature sets of the same rows; ``y``
-    (n,) numbers or names of classes, or (n, l) 0/1; ``splits`` index vectors or masks; ``folds`` (k, c): 1 for the
-    classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or (n,): the fold that holds
-    out the class of each row.
+    (n,) numbers or names of classes, or (n, l) of 1, 0 and -1 (not counted); ``splits`` index vectors or masks;
+    ``folds`` (k, c): 1 for the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or
+    (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row.
     """
 
     name: str
@@ -82,9 +86,10 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
     splits = {
         name: row_indices(np.asarray(raw.splits[name]), rows, f"{raw.where}, {name}", base=raw.index_base)
-        for name in SPLITS
-        if name in raw.splits
+        for name in sorted(raw.splits, key=_place_of_split)
     }
+    by_row = _folds_by_row(raw, y, splits)
+    splits |= by_row
     _complete_splits(splits, y, zero_shot=bool(signatures))
     check_classes_of_splits(raw.where, y, class_names, splits)
     return Dataset(
@@ -95,7 +100,7 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         signatures=signatures,
         default_signatures=raw.default_signatures or next(iter(signatures), ""),
         splits=splits,
-        folds=_folds(raw, y, class_names, splits),
+        folds=() if by_row else _folds(raw, y, class_names, splits),
         groups=_groups(raw, rows),
         description=about.description,
         licence=about.licence,
@@ -107,11 +112,46 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
 def splits_from_names(names: Sequence[str], where: str) -> dict[str, np.ndarray]:
     """Return the rows of each split from one name per row, empty for rows of none; raises DataError for other names."""
     cells = np.array(names, dtype=np.str_)
-    for cell in sorted(set(cells.tolist()) - {"", *SPLITS}):
+    found = sorted(set(cells.tolist()) - {""}, key=_place_of_split)
+    for cell in found:
+        if cell in SPLITS or cell == VALIDATION or _OWN_FOLD.fullmatch(cell):
+            continue
         near = near_names(cell, SPLITS, most=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)} or nothing"
+        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)}, {VALIDATION}, fold-1 or nothing"
         raise DataError(f"{where}: unknown split {cell!r}; {hint}")
-    return {split: np.flatnonzero(cells == split) for split in SPLITS if (cells == split).any()}
+    own = [cell for cell in found if _OWN_FOLD.fullmatch(cell)]
+    if own and own != [f"fold-{number}" for number in range(1, len(own) + 1)]:
+        raise DataError(f"{where}: the folds are {', '.join(own)}; number them from 1 on without a gap")
+    return {split: np.flatnonzero(cells == split) for split in found}
+
+
+def _place_of_split(name: str) -> tuple[int, int]:
+    fold = _OWN_FOLD.fullmatch(name)
+    if fold:
+        return len(SPLITS) + 1, int(fold[1])
+    return (SPLITS.index(name) if name in SPLITS else len(SPLITS)), 0
+
+
+def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return the folds of cross-validation by rows as splits; raises :class:`DataError` where others are in the way."""
+    where, found = raw.where, {name: rows for name, rows in splits.items() if _OWN_FOLD.fullmatch(name)}
+    if raw.signatures and (found or VALIDATION in splits):
+        raise DataError(
+            f"{where}: validation rows and folds by row are for classification; zero-shot data, with signatures, hold "
+            "out classes: leave them out"
+        )
+    folds = None if raw.folds is None else np.asarray(raw.folds)
+    if folds is None or raw.signatures or not (folds.ndim == 1 or folds.shape == (len(y), 1)):
+        by_row = {}
+    else:
+        by_row = splits_from_folds(folds.reshape(-1), y, f"{where}, folds")
+    others = sorted(set(splits) - set(found), key=_place_of_split)
+    if (found and by_row) or ((found or by_row) and others):
+        raise DataError(
+            f"{where}: the rows are divided twice, into folds and into {', '.join(others) or 'folds again'}; leave one "
+            "out with folds=none or split=none"
+        )
+    return by_row
 
 
 def _features(raw: RawArrays) -> np.ndarray | Rows:
@@ -149,8 +189,15 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
     if y.ndim == 2:
-        if y.dtype.kind not in "biuf" or not np.isin(y, (0, 1)).all():
-            raise DataError(f"{where}: several labels per row must be a matrix of 0 and 1")
+        if y.dtype.kind not in "biuf" or not np.isin(y, (-1, 0, 1)).all():
+            raise DataError(
+                f"{where}: several labels per row must be a matrix of 1 (present), 0 (absent) and -1 (not counted)"
+            )
+        if np.count_nonzero(y == -1) > np.count_nonzero(y == 0):
+            raise DataError(
+                f"{where}: -1 marks entries that are not counted, and there are more of these than of 0, absent; "
+                "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
+            )
         return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
     if y.dtype.kind in "US":
         texts = np.char.strip(y.astype(str))

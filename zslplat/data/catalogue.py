@@ -132,7 +132,7 @@ def describe(dataset: Dataset) -> dict[str, Any]:
     several = y.ndim == 2
 
     def classes(index: np.ndarray) -> int:
-        return int((y[index].sum(axis=0) > 0).sum()) if several else len(np.unique(y[index]))
+        return int((y[index] > 0).any(axis=0).sum()) if several else len(np.unique(y[index]))
 
     description: dict[str, Any] = {
         "name": dataset.name,
@@ -161,6 +161,9 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "citation": dataset.citation,
         "source": dict(dataset.source),
     }
+    if several:
+        description["labels_of_a_row"] = float((y > 0).sum(axis=1).mean())
+        description["labels_not_counted"] = int((y < 0).sum())
     if "train" in splits:
         description["seen_classes"] = classes(splits["train"])
     if "test_unseen" in splits:

@@ -74,22 +74,50 @@ def matrix_from_rows(
     Only training rows are looked at. Every fold trains on all classes that it does not hold out. Raises
     :class:`DataError` where rows of one class belong to different folds.
     """
-    if len(folds) != len(y):
-        raise DataError(f"{where}: {len(folds)} entries for {len(y)} rows")
     rows = np.arange(len(y)) if train is None else train
-    said = np.char.strip(folds[rows].astype(np.str_))
-    said[np.isin(said, ("-1", "-1.0", "nan"))] = ""
-    numbers = sorted(set(said.tolist()) - {""}, key=lambda text: (len(text), text))
+    said = _names_of_folds(folds, len(y), where)[rows]
+    numbers = _in_order(said)
     matrix = np.full((len(numbers), len(class_names)), -1)
     for label in np.unique(y[rows]):
         own = sorted(set(said[y[rows] == label].tolist()))
         if len(own) > 1:
             raise DataError(
                 f"{where}: class {class_names[label]!r} has training rows in folds {own[0]!r} and {own[1]!r}; a fold "
-                "holds out whole classes; give every row of a class the same fold, or leave it out with folds=none"
+                "holds out whole classes in data with signatures; give every row of a class the same fold, or leave it "
+                "out with folds=none"
             )
         matrix[:, label] = [own[0] == number for number in numbers]
     return matrix
+
+
+def splits_from_folds(folds: np.ndarray, y: np.ndarray, where: str) -> dict[str, np.ndarray]:
+    """Return the splits ``fold-1``, ``fold-2``, ... of the fold (n,) of each row, in the order of what they are called.
+
+    Empty where the rows of each class y (n,) are in one fold: then folds are by class. Raises :class:`DataError` where
+    a row is in none.
+    """
+    said = _names_of_folds(folds, len(y), where)
+    if y.ndim == 1 and len(set(zip(y.tolist(), said.tolist(), strict=True))) == len(np.unique(y)):
+        return {}
+    if (said == "").any():
+        raise DataError(
+            f"{where}: row {int(np.argmax(said == ''))} is in no fold; in data without signatures every row belongs to "
+            "one fold; correct it or set folds=none"
+        )
+    return {f"fold-{k}": np.flatnonzero(said == name) for k, name in enumerate(_in_order(said), start=1)}
+
+
+def _names_of_folds(folds: np.ndarray, rows: int, where: str) -> np.ndarray:
+    """Return what the fold of each row is called, an empty text for none."""
+    if len(folds) != rows:
+        raise DataError(f"{where}: {len(folds)} entries for {rows} rows")
+    said = np.char.strip(folds.astype(np.str_))
+    said[np.isin(said, ("-1", "-1.0", "nan"))] = ""
+    return said
+
+
+def _in_order(said: np.ndarray) -> list[str]:
+    return sorted(set(said.tolist()) - {""}, key=lambda text: (len(text), text))
 
 
 def check_classes_of_splits(

@@ -42,10 +42,12 @@ class Dataset:
     """Features, labels, signatures and splits; frozen, fingerprinted, checked on construction.
 
     ``X`` (n, d), or (n, p, p) for matrices, as an array or as :class:`~zslplat.data.rows.Rows`, which may lie in files
-    and may be several named views side by side; ``y`` (n,) class ids 0..c-1, or (n, l) 0/1 for several labels per row;
+    and may be several named views side by side; ``y`` (n,) class ids 0..c-1, or (n, c) for several labels per row:
+    1 for those that a row has, 0 for the others, -1 for entries that are not counted (VOC's "difficult");
     ``class_names`` (c,); ``signatures`` by name, with ``default_signatures`` naming the one that is used when
     nothing is said; ``splits`` named arrays of row indices: ``train``, ``test_seen``, ``test_unseen`` for zero-shot
-    data, ``train`` and ``test`` for classification, none where the task draws its own; ``folds`` the files' own
+    data, ``train`` and ``test`` for classification, with ``val`` or without, or the data set's own folds ``fold-1``,
+    ``fold-2``, ... of cross-validation by rows, none where the task draws its own; ``folds`` the files' own
     class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``row_ids`` (n,) optional names.
 
     Raises :class:`DataError` when arrays do not fit together, hold NaN, or splits overlap or leave the rows.
@@ -76,6 +78,10 @@ class Dataset:
             raise DataError(f"{self.name}: labels must be integer class ids, got {self.y.dtype}")
         if self.y.ndim == 1 and (self.y.min() < 0 or self.y.max() >= c):
             raise DataError(f"{self.name}: labels run from {self.y.min()} to {self.y.max()} but there are {c} classes")
+        if self.y.ndim not in (1, 2):
+            raise DataError(f"{self.name}: labels must be (n,) or (n, {c}), got {self.y.shape}")
+        if self.y.ndim == 2:
+            self._check_label_sets()
         if not self.known_fingerprint:
             for name, source in self.features().items():
                 # What is read from beginning to end is looked at when it is stored.
@@ -147,6 +153,16 @@ class Dataset:
             raise DataError(f"{self.name}: signature set {name!r} is per image; a class-level set is needed")
         return signature.values, signature.classes
 
+    def _check_label_sets(self) -> None:
+        c = len(self.class_names)
+        if self.y.shape[1] != c:
+            raise DataError(f"{self.name}: labels of shape {self.y.shape} for {c} classes; expected (n, {c})")
+        if not np.isin(self.y, (-1, 0, 1)).all():
+            raise DataError(
+                f"{self.name}: several labels per row run from {self.y.min()} to {self.y.max()}; expected 1 for labels "
+                "that a row has, 0 for others, -1 for entries that are not counted"
+            )
+
     def _check_signatures(self, key: str, signature: SignatureSet) -> None:
         values = signature.values
         where = f"{self.name}, signatures {key!r}"
@@ -193,6 +209,14 @@ class Dataset:
             if both:
                 names = ", ".join(self.class_names[i] for i in sorted(both)[:5])
                 raise DataError(f"{self.name}, fold {fold.name!r}: classes on both sides: {names}")
+
+
+def own_folds(dataset: Dataset) -> list[np.ndarray]:
+    """Return the rows of the data set's own folds ``fold-1``, ``fold-2``, ... in this order; none where it has none."""
+    found: list[np.ndarray] = []
+    while f"fold-{len(found) + 1}" in dataset.splits:
+        found.append(dataset.rows(f"fold-{len(found) + 1}"))
+    return found
 
 
 def check_finite(where: str, values: np.ndarray, *, first: int = 0) -> None:

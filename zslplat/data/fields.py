@@ -8,7 +8,8 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 ``X``                  ``features``                      (n, d) numbers, or (n, p, p) matrices
 ``X_<view>``           ``features_<view>``               named feature sets of the same rows, where there is no ``X``
-``y``                  ``labels``, ``label``             (n,) class numbers from ``base`` on, or names; or (n, l) 0/1
+``y``                  ``labels``, ``label``             (n,) class numbers from ``base`` on, or names; or (n, l):
+                                                         1 for labels of the row, 0 for others, -1 for not counted
 ``S``                  ``signatures``, ``att``           (c, a) one row per class; ``S_<name>`` adds a further set
 ``signature_classes``                                    (m,) the class that each row of ``S`` describes (number or
                                                          name); ``signature_classes_<name>`` those of ``S_<name>``
@@ -18,9 +19,12 @@ part                   also found as                     meaning
 ``class_names``        ``allclasses_names``              (c,) names in the order of the class numbers
 ``train``              ``trainval``, ``trainval_loc``    row indices, or a mask (n,); likewise ``test_seen``,
                                                          ``test_unseen`` (also with ``_loc``) and ``test``
-``split``              ``splits``                        (n,) the name of each row's split, or an empty text
+``split``              ``splits``                        (n,) the name of each row's split, or an empty text; also
+                                                         ``val`` and ``fold-1``, ``fold-2``, ... for classification
 ``folds``              ``fold``                          (k, c): 1 held out, 0 trained on, -1 left out; or (n,) the
-                                                         fold that holds out the row's class, -1 or empty for none
+                                                         fold that holds out the row's class, -1 or empty for none;
+                                                         or, where rows of a class are in several and there are no
+                                                         signatures, the fold of each row
 ``groups``             ``group``                         (n,) rows that must stay together
 ====================== ================================= ===========================================================
 

@@ -78,7 +78,7 @@ def storage_order(y: np.ndarray) -> np.ndarray:
     and not of which rows these are: who has which label plays no part in the order of sums over other rows. The draw is
     SplitMix64 (Steele, Lea and Flood, 2014), whose numbers are all different.
     """
-    counts = np.bincount(y) if y.ndim == 1 else y.sum(axis=0)
+    counts = np.bincount(y) if y.ndim == 1 else (y > 0).sum(axis=0)
     told = f"{y.shape}".encode() + np.ascontiguousarray(counts, dtype=np.int64).tobytes()
     seed = np.frombuffer(hashlib.sha256(told).digest()[:8], np.uint64)
     drawn = seed + np.arange(1, len(y) + 1, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)

@@ -35,7 +35,7 @@ ORIENTATIONS, SCALES = 4, 5
 OCTAVE = np.pi
 FEATURES = 5 + ORIENTATIONS * SCALES
 # What is read from a file beside the images; as in zslplat.data.fields.
-KEYS = ("y", "class_names", "train", "test", "groups")
+KEYS = ("y", "class_names", "train", "test", "folds", "groups")
 
 
 def region_covariances(images: np.ndarray, *, epsilon: float = 1e-3) -> np.ndarray:
@@ -127,6 +127,7 @@ class RegionCovariance(DataSource):
                 y=arrays["y"],
                 class_names=None if names is None else [str(one) for one in names.reshape(-1)],
                 splits={split: arrays[split] for split in ("train", "test") if split in arrays},
+                folds=arrays.get("folds"),
                 groups=arrays.get("groups"),
                 base=int(options.get("base", 0)),
             )

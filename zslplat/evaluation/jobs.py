@@ -83,6 +83,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     # Validation rows choose the step. A refit, and whatever sees test rows, ends where it was told to.
     if step_parameter and not chosen_steps and not job.test:
         done = list(folds)
+        task = done[0].task
         state, curve = advance_together(done, task.primary.name, 1.0 if task.primary.maximise else -1.0, job.thresholds)
         outcomes = [fold.finish(curve) for fold in done]
     else:
@@ -90,6 +91,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
             fold.complete()
             outcomes.append(fold.finish())
             done.append(fold)
+            task = fold.task
     method_seconds, method_bytes = methods.usage()
     record = {
         "state": state,
@@ -120,7 +122,7 @@ def _fold(
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
     opened = load_problem(problem, blocks=job.blocks)
     method = _told(opened, methods.build(job.method, parameters, job.seed))
-    fold = Fold(task, opened, method, arrays, job)
+    fold = Fold(task.suited(opened), opened, method, arrays, job)
     fold.prepared = entry.get("warned", [])
     return fold
 

@@ -60,6 +60,7 @@ class Workbench:
         on_stage(f"loading {setting.dataset}")
         with collected() as self._loaded:
             self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
+        self.task = self.task.suited(self.dataset)
         # Whether the method can do with these views, or without any, is known before anything is computed.
         self.method_class.build(setting.method.parameters).take_views(self.dataset.views)
         self.setting = replace(setting, data=self.dataset.fingerprint)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -24,6 +25,18 @@ def look_at_scores(scores: np.ndarray, y: np.ndarray, request: str = "") -> None
     predicted = scores.argmax(axis=1)
     if (predicted == predicted[0]).all() and (y != y[0]).any():
         _warn(f"all rows are given one class{where}")
+
+
+def look_at_label_scores(scores: np.ndarray, names: Sequence[str]) -> None:
+    """Warn where scores (m, c) rank no row before another for some of the labels ``names`` (c,), or for all."""
+    if len(scores) < 2:
+        return
+    constant = np.flatnonzero(scores.max(axis=0) == scores.min(axis=0))
+    if len(constant) == scores.shape[1]:
+        _warn("all scores are equal: no row is ranked before another for any label")
+    elif len(constant):
+        more = f" and {len(constant) - 1} more labels" if len(constant) > 1 else ""
+        _warn(f"all rows have the same score for label {names[constant[0]]!r}{more}")
 
 
 def look_at_rankings(scores: np.ndarray) -> None:

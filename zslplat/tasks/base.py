@@ -88,7 +88,7 @@ class Task(Parameterised, ABC):
     summary: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     kind: ClassVar[str]
-    primary: ClassVar[Metric]
+    primary: Metric
     preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
@@ -96,6 +96,14 @@ class Task(Parameterised, ABC):
         for name, value in values.items():
             check_value(f"task {self.name}", name, value, self.parameters)
         super().take_parameters(values)
+
+    def suited(self, data: Dataset | Problem) -> Task:
+        """Return the task as it judges a data set, or a problem that it made of one: itself, mostly.
+
+        Where the primary metric depends on the data (on how many labels a row has, say), a copy with its own
+        ``primary`` is returned: whoever knows the data asks it, and not the task as it was built.
+        """
+        return self
 
     @abstractmethod
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:

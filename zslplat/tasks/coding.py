@@ -1,4 +1,4 @@
-"""Classification by coding: accuracy on held-out samples, validation inside the training half.
+"""Classification by coding: accuracy or mAP on held-out samples, validation inside the training half.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -7,35 +7,33 @@
 | | ``y_pool``, ``row_pool`` | (m,) | truth: class and data set row of each row of ``X_pool`` |
 | | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
 
-Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
+Where rows have several labels, ``y`` (n, c) and ``y_pool`` (m, c) hold 1 for those that a row has, 0 for the others and
+-1 for entries that are not counted. Where several splits are scored, the arrays of split r > 1 have the suffix ``:r``.
 """
 
 from __future__ import annotations
 
 import copy
+import warnings
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.dataset import Dataset
+from zslplat.data.dataset import Dataset, own_folds
 from zslplat.data.rows import taken
-from zslplat.errors import DataError, MethodError
+from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import CodingProtocol
-from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
-from zslplat.metrics.degenerate import look_at_scores
-from zslplat.metrics.ranking import class_rankings, mean_average_precision
-from zslplat.metrics.resampling import resampled_means
 from zslplat.registry import known_as
-from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space
+from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
-from zslplat.tasks.sample_splits import split_by_sample, stratified_folds
+from zslplat.tasks.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
+from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
+from zslplat.tasks.sample_splits import split_by_sample, validation_splits
 
 CALLS = CodingProtocol()
 
@@ -44,16 +42,22 @@ class Coding(Task):
     """Accuracy of a coding method (``accuracy``), with the mean per-class accuracy beside it.
 
     Training and test rows are the data set's own, or drawn by class. ``split`` says which of the drawn splits is
-    used; a study tunes inside its training half, so that a mean over splits that are tuned one by one is free of
-    leaks. ``splits`` scores so many of them, from ``split`` on, with the parameters found in the first: then the test
-    rows of one split may have been validation rows of another, as in the usual protocol of repeated splits.
-    One class per row: the residual and the nearest-neighbour rule choose one, so that data with several labels per row
-    are refused; ``ranking`` adds the mAP that such data are usually judged by, one class against the rest.
+    used, or which of the data set's own folds is tested; a study tunes inside its training half, so that a mean over
+    splits that are tuned one by one is free of leaks. ``splits`` scores so many of them, from ``split`` on, with the
+    parameters found in the first: then the test rows of one split may have been validation rows of another, as in the
+    usual protocol of repeated splits. Own folds stay whole inside validation, too.
+
+    Where rows have several labels, each is ranked against the rest, and the primary metric is the mean over the labels
+    of the average precision: ``mAP``, the mean precision at the relevant rows, which is what all tasks here call so,
+    whose replicates vary smoothly and whose value at chance is known; or, with ``average_precision=11-point``,
+    ``mAP_11pt``, the official measure of PASCAL VOC2007. Both are reported. Labels that are not counted for a row
+    (VOC's "difficult") are left out of training and of scoring for that label alone. A method that takes no sets of
+    labels is fitted once per label. ``ranking`` adds the mAP where rows have one class.
     Protocol: Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", section 4.
     """
 
     name = "coding"
-    summary = "classification by codes: accuracy on held-out samples, repeated splits by sample"
+    summary = "classification by codes: accuracy on held-out samples, or mAP over labels; splits by sample"
     citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
     kind = "coding"
     primary = Metric("accuracy")
@@ -65,9 +69,14 @@ class Coding(Task):
         "train_per_class": Parameter(
             "rows of every class that train; none takes train_share", Optional(Integer(1)), default=None
         ),
-        "split": Parameter("which of the drawn splits", Integer(1), default=1),
-        "splits": Parameter("number of drawn splits that the test problem holds, from split on", Integer(1), default=1),
+        "split": Parameter("which of the drawn splits, or which of the data set's own folds", Integer(1), default=1),
+        "splits": Parameter("number of splits that the test problem holds, from split on", Integer(1), default=1),
         "ranking": Parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False),
+        "average_precision": Parameter(
+            "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
+            Choice(("area", "11-point")),
+            default="area",
+        ),
     }
     folds: int
     train_share: float
@@ -75,6 +84,16 @@ class Coding(Task):
     split: int
     splits: int
     ranking: bool
+    average_precision: str
+
+    def suited(self, data: Dataset | Problem) -> Coding:
+        """Return the task with mAP for its primary metric where rows have several labels."""
+        several = data.y.ndim == 2 if isinstance(data, Dataset) else data.meta.get("labels") == SeveralLabels.name
+        if not several:
+            return self
+        found = copy.copy(self)
+        found.primary = self._ranked
+        return found
 
     def preprocessing_groups(self, role: str) -> tuple[tuple[str, ...], ...]:
         """Return one group of arrays for every split, each with its own training rows."""
@@ -83,27 +102,37 @@ class Coding(Task):
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per stratified fold of the training rows; the seed draws splits, folds and row order."""
         rows, _ = self._rows(dataset, self.split, seed)
-        groups = None if dataset.groups is None else dataset.groups[rows]
-        problems = []
-        for number, (stay, held) in enumerate(stratified_folds(dataset.y[rows], groups, self.folds, seed), start=1):
-            arrays = _arrays(dataset, rows[stay], rows[held], np.unique(dataset.y[rows]), seed)
-            problems.append(_problem(f"fold-{number}", dataset, dataset.y[rows], {"": arrays}))
-        return problems
+        classes = _classes(dataset, rows)
+        pairs = validation_splits(dataset, rows, self.split, self.folds, seed)
+        return [
+            _problem(f"fold-{number}", dataset, classes, {"": _arrays(dataset, stay, held, classes, seed)})
+            for number, (stay, held) in enumerate(pairs, start=1)
+        ]
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
         """Build the test problem: all training rows against the test rows, of every split that is asked for."""
         parts = {}
-        labels = np.zeros(0, dtype=np.int64)
+        classes = np.zeros(0, dtype=np.int64)
+        if self.splits > 1 and own_folds(dataset):
+            warnings.warn(
+                f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows of "
+                f"fold {self.split}, which hold the test rows of the others; `zslplat cross-validate` tunes each fold "
+                "inside its own training rows",
+                OutcomeWarning,
+                stacklevel=2,
+            )
         for offset, suffix in enumerate(suffixes_of(self.splits)):
             train, test = self._rows(dataset, self.split + offset, seed)
-            labels = dataset.y[train]
-            parts[suffix] = _arrays(dataset, train, test, np.unique(labels), seed)
-        return _problem("test", dataset, labels, parts)
+            classes = _classes(dataset, train)
+            parts[suffix] = _arrays(dataset, train, test, classes, seed)
+        return _problem("test", dataset, classes, parts)
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Return ``fit/...`` and ``score/...`` for every split."""
         require_kind(type(method), self.kind, self.name)
         prepared: Arrays = {}
+        if _fitted_by_label(method, problem):
+            return prepared
         for suffix in suffixes_of(problem.meta["splits"]):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             own = copy.deepcopy(method)
@@ -125,76 +154,61 @@ class Coding(Task):
             inputs = {name: problem.inputs[name + suffix] for name in ("X", "y", "X_pool")}
             # Rows that are scored in one split have their labels in another.
             own = copy.deepcopy(method) if suffix else method
+            if _fitted_by_label(method, problem):
+                outputs[f"scores{suffix}"] = _scores_by_label(own, inputs)
+                continue
             CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"])
-            expected = (len(inputs["X_pool"]), len(problem.meta["classes"]))
-            if scores.shape != expected or not np.isfinite(scores).all():
-                raise MethodError(
-                    f"{known_as(type(method))} returned scores of shape {scores.shape}, finite: "
-                    f"{bool(np.isfinite(scores).all())}; expected finite scores of shape {expected}"
-                )
-            outputs[f"scores{suffix}"] = scores
+            found = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"]
+            outputs[f"scores{suffix}"] = _usable(method, found, len(inputs["X_pool"]), len(problem.meta["classes"]))
         yield 1, outputs
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return accuracy, mean per-class accuracy and, on request, mAP; their spread over several splits, too."""
-        names = problem.meta["classes"]
+        """Return the metrics of the form of labels; their spread over several splits, too."""
+        names, form = problem.meta["classes"], self._form(problem)
         suffixes = suffixes_of(problem.meta["splits"])
         for s in suffixes:
-            look_at_scores(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"])
-        by_split = [self._metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
+            form.look(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"], names)
+        by_split = [form.metrics(outputs[f"scores{s}"], problem.truth[f"y_pool{s}"]) for s in suffixes]
         metrics = {name: float(np.mean([m[name] for m in by_split])) for name in by_split[0]}
         if len(by_split) > 1:
             metrics |= {f"{name}_std": float(np.std([m[name] for m in by_split], ddof=1)) for name in by_split[0]}
         outcome = Outcome(metrics)
         if not full:
             return outcome
-        y = _joined(problem.truth, "y_pool", suffixes)
-        predicted, score, split = _predicted(problem, outputs, suffixes)
-        accuracies, counts = class_accuracies(y, predicted, len(names))
-        outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
-        rows = _joined(problem.truth, "row_pool", suffixes)
-        more = {"split": split} if len(suffixes) > 1 else {}
-        outcome.tables["predictions"] = predictions_table(names, rows, y, predicted, score, **more)
+        row, y, split = _truth(problem)
+        shown = split if len(suffixes) > 1 else None
+        title = f"{problem.meta['dataset']}, {problem.name}"
+        form.fill(outcome, _joined(outputs, "scores", suffixes), y, row, shown, names, title)
         if len(by_split) > 1:
             numbers = [self.split + i for i in range(len(suffixes))]
             columns = {name: [m[name] for m in by_split] for name in by_split[0]}
             outcome.tables["splits"] = Table({"split": numbers, **columns})
-        title = f"{problem.meta['dataset']}, {problem.name}"
-        outcome.tables["confusion"], outcome.figures["confusion"] = confusion(y, predicted, names, title)
         return outcome
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the data set's rows and their classes, apart for every split."""
-        suffixes, classes = suffixes_of(problem.meta["splits"]), len(problem.meta["classes"])
-        strata = [problem.truth[f"y_pool{s}"] + i * classes for i, s in enumerate(suffixes)]
-        return {"id": _joined(problem.truth, "row_pool", suffixes), "stratum": np.concatenate(strata)}
+        """Return the data set's rows and their classes or labels, apart for every split."""
+        row, y, split = _truth(problem)
+        return self._form(problem).scored_rows(y, row, split, len(problem.meta["classes"]))
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return the common columns and ``split`` (int32, from 1 on), split by split: at most 28 bytes a row."""
-        suffixes, truth = suffixes_of(problem.meta["splits"]), problem.truth
-        predicted, score, split = _predicted(problem, outputs, suffixes)
-        row, true = (_joined(truth, name, suffixes) for name in ("row_pool", "y_pool"))
-        group = _joined(truth, "group_pool", suffixes) if "group_pool" in truth else None
-        columns = common_columns(row, true, predicted, score, group)
-        meta = {"classes": list(problem.meta["classes"]), "splits": len(suffixes)}
-        return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
+        """Return what the form of labels keeps, split by split: 28 bytes a row, or 5 c + 16 where rows have several."""
+        row, y, split = _truth(problem)
+        suffixes = suffixes_of(problem.meta["splits"])
+        group = _joined(problem.truth, "group_pool", suffixes) if "group_pool" in problem.truth else None
+        scores = _joined(outputs, "scores", suffixes)
+        return self._form(problem).outcomes(scores, y, row, split, group, problem.meta["classes"])
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the data set's rows and their classes, apart for every split."""
-        row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
-        return row, true + (split - 1) * len(outcomes.meta["classes"])
+        """Return the data set's rows; classes keep their sizes, apart for every split."""
+        return self._form(outcomes).units(outcomes)
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return accuracy and mean per-class accuracy (b,) of each draw, as means over the splits."""
-        true, split = outcomes.columns["true"], outcomes.columns["split"]
-        correct = outcomes.columns["predicted"] == true
-        metrics: dict[str, list[np.ndarray]] = {"accuracy": [], "per_class_accuracy": []}
-        for number in range(1, outcomes.meta["splits"] + 1):
-            own = split == number
-            metrics["accuracy"].append(resampled_means(counts[:, own], correct[own]))
-            metrics["per_class_accuracy"].append(resampled_means(counts[:, own], correct[own], true[own]))
-        return {name: np.mean(values, axis=0) for name, values in metrics.items()}
+        """Return the metrics (b,) of each draw, as means over the splits."""
+        form, split = self._form(outcomes), outcomes.columns["split"]
+        by_split = [
+            form.resampled(outcomes, counts, split == number) for number in range(1, outcomes.meta["splits"] + 1)
+        ]
+        return {name: np.mean([found[name] for found in by_split], axis=0) for name in by_split[0]}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
@@ -207,21 +221,59 @@ class Coding(Task):
         np.savez_compressed(folder / "scored_codes.npz", codes=codes, row=rows[order])
 
     def chance(self, problem: Problem) -> float:
-        """Return 1 / number of classes."""
-        return 1.0 / len(problem.meta["classes"])
+        """Return 1 / number of classes; for several labels what random rankings reach, near the mean prevalence."""
+        form, names, primary = self._form(problem), problem.meta["classes"], self.suited(problem).primary
+        truths = [problem.truth[f"y_pool{s}"] for s in suffixes_of(problem.meta["splits"])]
+        return float(np.mean([form.chance(truth, names, primary) for truth in truths]))
 
-    def _metrics(self, scores: np.ndarray, y: np.ndarray) -> dict[str, float]:
-        predicted = scores.argmax(axis=1)
-        metrics = {
-            "accuracy": sample_accuracy(y, predicted),
-            "per_class_accuracy": per_class_accuracy(y, predicted),
-        }
-        if self.ranking:
-            metrics["mAP"] = mean_average_precision(class_rankings(scores, y))
-        return metrics
+    @property
+    def _ranked(self) -> Metric:
+        return Metric(AREA if self.average_precision == "area" else ELEVEN_POINT)
+
+    def _form(self, judged: Problem | RowOutcomes) -> LabelForm:
+        several = judged.meta.get("labels") == SeveralLabels.name
+        return SeveralLabels() if several else OneClass(self.ranking)
 
     def _rows(self, dataset: Dataset, number: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
         return split_by_sample(dataset, number, share=self.train_share, per_class=self.train_per_class, seed=seed)
+
+
+def _fitted_by_label(method: Any, problem: Problem) -> bool:
+    """Tell whether rows have several labels and the method takes one class per row."""
+    return problem.meta.get("labels") == SeveralLabels.name and not getattr(method, "label_sets", False)
+
+
+def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
+    """Fit each label against the rest, on the rows for which it counts, and return scores (m, c).
+
+    The last fit is that of the first label, so that its matrices are the ones that are logged.
+    """
+    X, y, pool = (inputs[name] for name in ("X", "y", "X_pool"))
+    scores = np.empty((len(pool), y.shape[1]))
+    for label in reversed(range(y.shape[1])):
+        own = copy.deepcopy(method) if label else method
+        rows = np.flatnonzero(y[:, label] >= 0)
+        part = {"X": X if len(rows) == len(y) else taken(X, rows), "y": y[rows, label], "X_pool": pool}
+        CALLS.fit(own, part, None)
+        found = _usable(method, CALLS.score(own, part, None)["scores"], len(pool), 2)
+        scores[:, label] = found[:, 1] - found[:, 0]
+    return scores
+
+
+def _usable(method: Any, scores: Any, rows: int, classes: int) -> np.ndarray:
+    """Return scores (rows, classes); raises :class:`MethodError` for another shape, NaN or infinity."""
+    found = np.asarray(scores)
+    if found.shape != (rows, classes) or not np.isfinite(found).all():
+        raise MethodError(
+            f"{known_as(type(method))} returned scores of shape {found.shape}, finite: "
+            f"{bool(np.isfinite(found).all())}; expected finite scores of shape {(rows, classes)}"
+        )
+    return found
+
+
+def _classes(dataset: Dataset, rows: np.ndarray) -> np.ndarray:
+    """Return the classes of some rows, in ascending order; all labels where rows have several."""
+    return np.unique(dataset.y[rows]) if dataset.y.ndim == 1 else np.arange(dataset.y.shape[1])
 
 
 def _arrays(
@@ -229,31 +281,33 @@ def _arrays(
 ) -> tuple[Arrays, Arrays]:
     """Return the inputs and the truth of one split; rows of a data set in memory are copied."""
     pool = np.random.default_rng([seed, 3]).permutation(pool)
-    inputs = {
-        "X": taken(dataset.X, train),
-        "y": np.searchsorted(classes, dataset.y[train]),
-        "X_pool": taken(dataset.X, pool),
-    }
-    truth = {"y_pool": np.searchsorted(classes, dataset.y[pool]), "row_pool": pool}
-    return inputs, truth | groups_of(dataset, pool, "group_pool")
+
+    def labels(rows: np.ndarray) -> np.ndarray:
+        found = dataset.y[rows]
+        return np.asarray(found if found.ndim == 2 else np.searchsorted(classes, found))
+
+    inputs: dict[str, Any] = {"X": taken(dataset.X, train), "y": labels(train), "X_pool": taken(dataset.X, pool)}
+    return inputs, {"y_pool": labels(pool), "row_pool": pool} | groups_of(dataset, pool, "group_pool")
 
 
-def _problem(name: str, dataset: Dataset, labels: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
+def _problem(name: str, dataset: Dataset, classes: np.ndarray, parts: Mapping[str, tuple[Arrays, Arrays]]) -> Problem:
     inputs = {key + suffix: array for suffix, (arrays, _) in parts.items() for key, array in arrays.items()}
     truth = {key + suffix: array for suffix, (_, arrays) in parts.items() for key, array in arrays.items()}
-    names = [dataset.class_names[i] for i in np.unique(labels)]
-    if len(names) < 2:
+    names = [dataset.class_names[i] for i in classes]
+    several = {"labels": SeveralLabels.name} if dataset.y.ndim == 2 else {}
+    if len(names) < 2 and not several:
         raise DataError(f"{dataset.name}: the training rows hold {len(names)} class; at least two are needed")
-    return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts)})
+    return Problem(name, inputs, truth, {"dataset": dataset.name, "classes": names, "splits": len(parts), **several})
 
 
-def _joined(truth: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
-    """Return an array of the truth for the rows of all splits, split by split."""
-    return np.concatenate([truth[name + suffix] for suffix in suffixes])
+def _joined(arrays: Mapping[str, np.ndarray], name: str, suffixes: list[str]) -> np.ndarray:
+    """Return an array for the rows of all splits, split by split."""
+    return np.concatenate([arrays[name + suffix] for suffix in suffixes])
 
 
-def _predicted(problem: Problem, outputs: Arrays, suffixes: list[str]) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return the predicted class, its score and the number of the split of every row, split by split."""
-    scores = [outputs[f"scores{s}"] for s in suffixes]
-    predicted, best = (np.concatenate([of(s, axis=1) for s in scores]) for of in (np.argmax, np.max))
-    return predicted, best, np.repeat(np.arange(1, len(suffixes) + 1), [len(s) for s in scores])
+def _truth(problem: Problem) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return rows, classes or labels, and the number of the split (from 1 on) of all scored rows, split by split."""
+    suffixes = suffixes_of(problem.meta["splits"])
+    row, y = (_joined(problem.truth, name, suffixes) for name in ("row_pool", "y_pool"))
+    split = np.repeat(np.arange(1, len(suffixes) + 1), [len(problem.truth[f"row_pool{s}"]) for s in suffixes])
+    return row, y, split

@@ -1,13 +1,21 @@
-"""Splits by sample for classification: every class on both sides, groups kept together, a pure function of the seed."""
+"""Splits by sample for classification: every class on both sides, groups kept together, a pure function of the seed.
+
+Where the data set says which rows are for what, that is what is used: ``train`` and ``test``, with validation rows
+(``val``) between them or without; or folds of its own, the splits ``fold-1``, ``fold-2``, ..., of which split i tests
+fold i and trains on all others. Otherwise splits are drawn.
+"""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.model_selection import StratifiedGroupKFold
 
-from zslplat.data.dataset import Dataset
-from zslplat.errors import DataError
+from zslplat.data.dataset import Dataset, own_folds
+from zslplat.errors import DataError, UsageError
+from zslplat.tasks.label_set_splits import dealt
 from zslplat.tasks.splits import hold_out_rows
+
+Pairs = list[tuple[np.ndarray, np.ndarray]]
 
 
 def split_by_sample(
@@ -15,32 +23,41 @@ def split_by_sample(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the training and test rows of split ``number``, from 1 on.
 
-    A data set's own ``train`` and ``test`` are split 1. Others are drawn: ``per_class`` training rows of every class,
-    or ``share`` of them (rounded, at least one on each side). Raises :class:`DataError` for several labels per row,
-    for a class without a row to train or to score on, and for a further split of data that has its own.
+    A data set's own ``train`` and ``test`` are split 1, with its validation rows among the training ones; of its own
+    folds split i holds out fold i. Others are drawn: ``per_class`` training rows of every class, or ``share`` of them
+    (rounded, at least one on each side). Raises :class:`DataError` for a class without a row to train or to score on,
+    and for a further split of data that has its own.
     """
-    if dataset.y.ndim != 1:
-        raise DataError(f"{dataset.name}: task coding takes one class per row, got labels of shape {dataset.y.shape}")
+    folds = own_folds(dataset)
+    if folds:
+        if number > len(folds):
+            raise UsageError(f"{dataset.name} has {len(folds)} folds of its own; split={number} is none of them")
+        held = folds[number - 1]
+        return _checked(dataset, np.concatenate([rows for rows in folds if rows is not held]), held)
     if {"train", "test"} <= set(dataset.splits):
         if number > 1:
             raise DataError(f"{dataset.name} has its own training and test rows; split={number} has no meaning there")
-        train, test = dataset.rows("train"), dataset.rows("test")
-        unknown = np.setdiff1d(dataset.y[test], dataset.y[train])
-        if len(unknown):
-            name = dataset.class_names[unknown[0]]
-            raise DataError(f"{dataset.name}: {len(unknown)} classes are in 'test' but not in 'train', first {name!r}")
-        return np.sort(train), np.sort(test)
+        train = [dataset.rows(name) for name in ("train", "val") if name in dataset.splits]
+        return _checked(dataset, np.concatenate(train), dataset.rows("test"))
     if dataset.splits:
         raise DataError(
             f"{dataset.name}: task coding needs splits 'train' and 'test', or none at all to draw its own; it has "
             f"{', '.join(dataset.splits)}"
         )
-    if dataset.groups is not None:
+    if dataset.groups is not None and per_class is not None:
+        raise DataError(f"{dataset.name} has groups, which cannot be cut to {per_class} rows; use train_share")
+    if dataset.y.ndim == 2:
         if per_class is not None:
-            raise DataError(f"{dataset.name} has groups, which cannot be cut to {per_class} rows; use train_share")
+            raise DataError(
+                f"{dataset.name} has several labels per row: no number of rows per class can be drawn; use train_share"
+            )
+        generator = np.random.default_rng([seed, 23, number])
+        part = dealt(dataset.y, dataset.groups, np.array([share, 1 - share]), generator)
+        return _checked(dataset, np.flatnonzero(part < 1), np.flatnonzero(part == 1))
+    if dataset.groups is not None:
         return hold_out_rows(dataset, np.arange(len(dataset.y)), 1 - share, seed=1000 * seed + number)
     generator = np.random.default_rng([seed, 21, number])
-    train = np.zeros(len(dataset.y), dtype=bool)
+    train_mask = np.zeros(len(dataset.y), dtype=bool)
     for label in np.unique(dataset.y):
         rows = np.flatnonzero(dataset.y == label)
         wanted = max(1, round(share * len(rows))) if per_class is None else per_class
@@ -50,20 +67,47 @@ def split_by_sample(
                 f"{dataset.name}: class {dataset.class_names[label]!r} has {len(rows)} rows, but needs {need} to be on "
                 "both sides of a split; drop the class or train on fewer"
             )
-        train[generator.permutation(rows)[: min(wanted, len(rows) - 1)]] = True
-    return np.flatnonzero(train), np.flatnonzero(~train)
+        train_mask[generator.permutation(rows)[: min(wanted, len(rows) - 1)]] = True
+    return np.flatnonzero(train_mask), np.flatnonzero(~train_mask)
 
 
-def stratified_folds(
-    y: np.ndarray, groups: np.ndarray | None, count: int, seed: int
-) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Return ``count`` pairs (rows that stay, rows held out) of indices into y (n,); no row is held out twice.
+def validation_splits(dataset: Dataset, train: np.ndarray, number: int, count: int, seed: int) -> Pairs:
+    """Return pairs (rows that stay, rows held out) of data set rows, out of the training rows of split ``number``.
+
+    A data set's own validation rows are the one pair there is. Its own folds, but for the one that is tested, stay
+    whole: they are dealt to ``count`` validation folds (as many as there are, where they are fewer). Otherwise
+    ``count`` folds are drawn. Raises :class:`DataError` where a fold cannot hold out anything, or would leave a class
+    without a training row.
+    """
+    folds = own_folds(dataset)
+    if "val" in dataset.splits:
+        pairs = [(np.sort(dataset.rows("train")), np.sort(dataset.rows("val")))]
+    elif len(folds) > 2:
+        others = [rows for i, rows in enumerate(folds, start=1) if i != number]
+        number_of_folds = min(count, len(others))
+        held_out = [np.sort(np.concatenate(others[k::number_of_folds])) for k in range(number_of_folds)]
+        pairs = [(np.setdiff1d(train, held), held) for held in held_out]
+    else:
+        groups = None if dataset.groups is None else dataset.groups[train]
+        drawn = stratified_folds(dataset.y[train], groups, count, seed)
+        pairs = [(train[stay], train[held]) for stay, held in drawn]
+    for stay, held in pairs:
+        _checked(dataset, stay, held)
+    return pairs
+
+
+def stratified_folds(y: np.ndarray, groups: np.ndarray | None, count: int, seed: int) -> Pairs:
+    """Return ``count`` pairs (rows that stay, rows held out) of indices into y (n,) or (n, c); none is held out twice.
 
     The rows of a class are dealt to the folds in random order, starting where the class before stopped; a class with
-    a single row is always trained on. Groups stay together, spread over the folds as evenly as they allow. Raises
-    :class:`DataError` where a fold cannot hold out anything, or would leave a class without a training row.
+    a single row is always trained on. Rows with several labels are dealt label by label, the rarest first. Groups stay
+    together, spread over the folds as evenly as they allow. Raises :class:`DataError` where a fold cannot hold out
+    anything, or would leave a class without a training row.
     """
-    if groups is not None:
+    if y.ndim == 2:
+        fold = dealt(y, groups, np.full(count, 1 / count), np.random.default_rng([seed, 24]))
+        folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
+    elif groups is not None:
         splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
         folds = [(stay, held) for stay, held in splitter.split(np.zeros(len(y)), y, groups)]
     else:
@@ -77,9 +121,41 @@ def stratified_folds(
                 position += len(rows)
         folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
     for number, (stay, held) in enumerate(folds, start=1):
-        if not len(held) or len(np.unique(y[stay])) < len(np.unique(y)):
+        if not len(held) or not _same_classes(y[stay], y):
             raise DataError(
                 f"fold {number} of {count} has no row to score, or takes all rows of a class; ask for fewer folds, or "
                 "give more training rows per class"
             )
     return folds
+
+
+def _same_classes(part: np.ndarray, whole: np.ndarray) -> bool:
+    if whole.ndim == 2:
+        return bool(np.array_equal((part == 1).any(axis=0), (whole == 1).any(axis=0)))
+    return len(np.unique(part)) == len(np.unique(whole))
+
+
+def _checked(dataset: Dataset, train: np.ndarray, test: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Return both in ascending order; raises :class:`DataError` where one cannot be learned from or scored."""
+    y = dataset.y
+    if not len(train) or not len(test):
+        raise DataError(f"{dataset.name}: {len(train)} rows to train on and {len(test)} to score; both are needed")
+    if y.ndim == 1:
+        unknown = np.setdiff1d(y[test], y[train])
+        if len(unknown):
+            name = dataset.class_names[unknown[0]]
+            raise DataError(
+                f"{dataset.name}: {len(unknown)} classes are in 'test' but not in 'train', first {name!r}: rows that "
+                "are scored need training rows of their class"
+            )
+    else:
+        for value, what in ((1, "has it"), (0, "has it not")):
+            lost = np.flatnonzero(~(y[train] == value).any(axis=0))
+            if len(lost):
+                raise DataError(
+                    f"{dataset.name}: label {dataset.class_names[lost[0]]!r}: no training row {what}, so that nothing "
+                    "can be learned of it; leave the label out, or give more rows"
+                )
+        if not (y[test] == 1).any():
+            raise DataError(f"{dataset.name}: none of the {len(test)} rows that are scored has a label")
+    return np.sort(train), np.sort(test)

@@ -19,6 +19,7 @@ from zslplat.testing.exemplars import EXEMPLAR_CHECKS
 from zslplat.testing.exercise import exercise_of
 from zslplat.testing.isolation import ISOLATION_CHECKS
 from zslplat.testing.kernels import KERNEL_CHECKS
+from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.method_checks import (
     COMMON_CHECKS,
     another_seed_gives_another_result,
@@ -72,7 +73,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
     (Kernel, "a kernel", kernel_checks),
     (Method, "a method", method_checks),
     (DataSource, "a data source", lambda source: (*DATASET_CHECKS, loading_leaves_no_traces)),
-    (Task, "a task", lambda task: (*TASK_CHECKS, protocol_leaves_no_traces)),
+    (Task, "a task", lambda task: (*TASK_CHECKS, rows_with_several_labels_are_judged_alike, protocol_leaves_no_traces)),
 )
 
 

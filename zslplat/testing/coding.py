@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from zslplat.methods.base import Method
+from zslplat.metrics.label_ranking import average_precisions, chance_precisions, mean_of_labels
 from zslplat.testing import exercise
 from zslplat.testing.method_checks import SAME, assert_close, assert_data_refused
 from zslplat.testing.problems import ClassProblem, classification_problem
@@ -69,6 +70,37 @@ def better_than_guessing(method: Method) -> None:
     assert accuracy >= needed, f"accuracy {accuracy:.2f}; guessing {chance:.2f}, needed {needed:.2f}"
 
 
+def sets_of_labels_are_ranked(method: Method) -> None:
+    """Where rows may have several labels: every label ranks rows above chance, whatever its number; -1 is taken."""
+    if not getattr(method, "label_sets", False):
+        return  # tasks fit it label by label
+    _, p = _fitted(method)
+    # Every class is a label, and so is every pair of neighbouring classes.
+    count = len(p.S)
+    y, y_pool = (np.hstack([np.eye(count, dtype=int), _neighbours(count)])[labels] for labels in (p.y, p.y_pool))
+    y[np.random.default_rng(9).random(y.shape) < 0.02] = -1
+    found, order = clone(method).fit(p.X, y), np.random.default_rng(8).permutation(y.shape[1])
+    scores = found.decision_function(p.X_pool)
+    assert scores.shape == y_pool.shape, f"scores have shape {scores.shape}, expected {y_pool.shape}"
+    assert np.isfinite(scores).all(), "scores are not finite"
+    value, chance = (
+        mean_of_labels(f(scores, y_pool)) for f in (average_precisions, lambda _, of: chance_precisions(of))
+    )
+    assert value >= 1.2 * chance, f"mAP {value:.3f}, random rankings {chance:.3f}"
+    other = clone(method).fit(p.X, y[:, order]).decision_function(p.X_pool)
+    assert_close(method, {"scores": other}, {"scores": scores[:, order]}, "with labels in another order", at_least=SAME)
+    assert_data_refused(
+        {
+            "a label that no row has": partial(clone(method).fit, p.X, np.where(np.arange(y.shape[1]) == 1, 0, y)),
+            "an entry of 2": partial(clone(method).fit, p.X, np.where(y == 1, 2, y)),
+        }
+    )
+
+
+def _neighbours(count: int) -> np.ndarray:
+    return np.eye(count, dtype=int) + np.roll(np.eye(count, dtype=int), 1, axis=0)
+
+
 def unusable_data_are_refused(method: Method) -> None:
     """A class number without row, NaN, no row, and lengths that differ raise DataError in fit."""
     _, p = _fitted(method)
@@ -99,5 +131,6 @@ CODING_CHECKS: tuple[Check, ...] = (
     order_of_classes_does_not_matter,
     score_of_a_row_does_not_depend_on_other_rows,
     better_than_guessing,
+    sets_of_labels_are_ranked,
     unusable_data_are_refused,
 )

@@ -176,7 +176,8 @@ def labels_are_classes(source: DataSource) -> None:
         assert y.max() < c, f"label {y.max()} but {c} classes"
     else:
         assert y.shape[1] == c, f"labels of shape {y.shape} for {c} classes"
-        assert np.isin(y, (0, 1)).all(), "several labels per row must be 0 or 1"
+        assert np.isin(y, (-1, 0, 1)).all(), "several labels per row must be 1, 0, or -1 (not counted)"
+        assert (y == 1).any(axis=0).all(), f"no row has label {(y == 1).any(axis=0).argmin()}"
 
 
 def splits_are_disjoint_rows(source: DataSource) -> None:

@@ -53,6 +53,22 @@ def data_sets() -> list[Dataset]:
     return [generalised, conventional, samples, replace(generalised, splits={})]
 
 
+def label_sets() -> Dataset:
+    """Return samples with several labels per row, of the usual form otherwise; some entries are not counted."""
+    rng = np.random.default_rng(35)
+    samples = data_sets()[2]
+    told = samples.signatures["attributes"].values[:, :4] > 0.5
+    y = told[samples.y].astype(np.int64)
+    return replace(
+        samples,
+        name="kit-label-sets",
+        y=np.where(rng.random(y.shape) < 0.03, -1, y),
+        class_names=tuple(f"label {chr(97 + j)}" for j in range(4)),
+        signatures={},
+        default_signatures="",
+    )
+
+
 def data_for(task: Task) -> Dataset:
     """Return the first of the data sets that the task takes; a task may offer its own as ``example_dataset()``.
 
@@ -80,6 +96,7 @@ def reordered(dataset: Dataset) -> Dataset:
     """Return the same data with rows and classes in another order."""
     rng = np.random.default_rng(32)
     rows, classes = rng.permutation(len(dataset.X)), rng.permutation(len(dataset.class_names))
+    y = dataset.y[rows][:, classes] if dataset.y.ndim == 2 else np.argsort(classes)[dataset.y[rows]]
     place = np.argsort(rows)
     signatures = {
         name: replace(signature, values=signature.values[rows if signature.per_row else classes])
@@ -88,7 +105,7 @@ def reordered(dataset: Dataset) -> Dataset:
     return replace(
         dataset,
         X=dataset.X[rows],
-        y=np.argsort(classes)[dataset.y[rows]],
+        y=y,
         class_names=tuple(dataset.class_names[c] for c in classes),
         signatures=signatures,
         splits={name: np.sort(place[index]) for name, index in dataset.splits.items()},
@@ -113,7 +130,7 @@ def more_noise(dataset: Dataset, times: int = 16) -> Dataset:
     return replace(
         dataset,
         X=np.random.default_rng(33).normal(size=shape).astype(dataset.X.dtype),
-        y=np.tile(dataset.y, times),
+        y=np.concatenate([dataset.y] * times),
         groups=None if dataset.groups is None else np.tile(dataset.groups, times),
         signatures=sets,
         splits={name: np.concatenate([rows + i * n for i in range(times)]) for name, rows in dataset.splits.items()},

@@ -358,14 +358,14 @@ def information(problem: Problem, found: Sequence[np.ndarray]) -> float:
     for name, values in problem.truth.items():
         if not name.startswith("y"):
             continue
-        y = np.asarray(values)
-        seen = problem.inputs.get("seen")
-        truths = [y] if seen is None or seen.all() or not seen.any() else [y, seen[y]]
-        # The selector is shown no unseen row, so their order tells it nothing.
-        order = [] if name == "y_unseen" else [np.arange(len(y)) * len(np.unique(y)) // len(y)]
-        for labels in [*found, *order]:
-            if len(labels) == len(y):
-                largest = max(largest, *(float(adjusted_mutual_info_score(truth, labels)) for truth in truths))
+        for y in np.atleast_2d(np.asarray(values).T):  # several labels per row are as many columns
+            seen = problem.inputs.get("seen")
+            truths = [y] if seen is None or seen.all() or not seen.any() else [y, seen[y]]
+            # The selector is shown no unseen row, so their order tells it nothing.
+            order = [] if name == "y_unseen" else [np.arange(len(y)) * len(np.unique(y)) // len(y)]
+            for labels in [*found, *order]:
+                if len(labels) == len(y):
+                    largest = max(largest, *(float(adjusted_mutual_info_score(truth, labels)) for truth in truths))
     return largest
 
 

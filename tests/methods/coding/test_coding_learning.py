@@ -14,20 +14,27 @@ from zslplat.kernels import parse_kernel
 from zslplat.methods.coding import dictionary as atoms
 from zslplat.methods.coding.alternation import Learned, Plan, alternate, objective
 from zslplat.methods.coding.bag_codes import soft_codes
-from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
+from zslplat.methods.coding.bandwidth import (
+    NARROW,
+    WIDE,
+    gaussian_family,
+    learn_bandwidth,
+    ratio_and_slope,
+    soft_ratio_and_slope,
+)
 from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
     bilinear_loss,
     bilinear_scores,
     fit_bilinear,
     fit_linear,
-    indicators,
     linear_extra,
     linear_loss,
 )
 from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
 from zslplat.methods.coding.kernel_rows import PairValues
 from zslplat.methods.coding.kernel_weights import project_to_simplex, single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.label_sets import indicators
 from zslplat.methods.coding.schemes import BagScheme, LocalScheme, SparseScheme
 from zslplat.methods.coding.sparse_codes import sparse_codes
 
@@ -191,7 +198,7 @@ def test_bandwidth_slopes_are_derivatives(coded, data):
     X, _ = data
     _, rows, Y = coded
     kernel = parse_kernel("gaussian")
-    distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
+    distances = gaussian_family(((X[:, None] - X[None]) ** 2).sum(axis=2))
     A = atoms.selection(rows, len(X))
     B, C = loss_weights(A, Y), spread_weights(A)
     # A dictionary of means of samples, whose norms change with the bandwidth.
@@ -219,8 +226,10 @@ def test_the_soft_ratio_is_that_of_codes_made_anew(data, learned):
     state = Learned(kernel, np.exp(-beta * distances), A, None if learned else rows)
     Y = BagScheme(sigma).encode(state.K_D, state.k, state.kappa)
     B, C = loss_weights(A, Y), spread_weights(A)
-    expected = ratio_and_slope(beta, distances, B, C)[0]
-    assert soft_ratio_and_slope(beta, distances, state.projected, sigma, C)[0] == pytest.approx(expected, rel=1e-9)
+    expected = ratio_and_slope(beta, gaussian_family(distances), B, C)[0]
+    assert soft_ratio_and_slope(beta, gaussian_family(distances), state.projected, sigma, C)[0] == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
 def test_bandwidth_search_ends_at_the_minimum_or_says_that_it_was_held(coded, data):
@@ -228,6 +237,7 @@ def test_bandwidth_search_ends_at_the_minimum_or_says_that_it_was_held(coded, da
     _, rows, Y = coded
     distances = ((X[:, None] - X[None]) ** 2).sum(axis=2)
     median = float(np.median(distances))
+    distances = gaussian_family(distances)
     A = atoms.selection(rows, len(X))
     B, C = loss_weights(A, Y), spread_weights(A)
     found = [learn_bandwidth(b, median, lambda b: ratio_and_slope(b, distances, B, C), box=WIDE) for b in (0.1, 1, 9)]

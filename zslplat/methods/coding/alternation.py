@@ -27,20 +27,30 @@ from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
 from zslplat.kernels.composition import Sum
 from zslplat.kernels.inner_product import declared_form
+from zslplat.kernels.polynomial import Polynomial
 from zslplat.methods.coding import dictionary as atoms
-from zslplat.methods.coding.bandwidth import NARROW, WIDE, learn_bandwidth, ratio_and_slope, soft_ratio_and_slope
+from zslplat.methods.coding.bandwidth import (
+    NARROW,
+    WIDE,
+    gaussian_family,
+    learn_bandwidth,
+    polynomial_family,
+    ratio_and_slope,
+    soft_ratio_and_slope,
+)
 from zslplat.methods.coding.code_classifiers import (
     BilinearTerm,
+    LinearTerm,
     bilinear_loss,
     fit_bilinear,
     fit_linear,
-    indicators,
     linear_extra,
     linear_loss,
 )
 from zslplat.methods.coding.discrepancy import loss_weights, spread_weights
-from zslplat.methods.coding.kernel_rows import PairValues, rows_kernel, with_bandwidth
+from zslplat.methods.coding.kernel_rows import PairValues, mean_diagonal, rows_kernel, with_bandwidth, with_bias
 from zslplat.methods.coding.kernel_weights import single_kernel_weights, spread_weights_of_kernels
+from zslplat.methods.coding.label_sets import counted, indicators
 from zslplat.methods.coding.schemes import BagScheme, Scheme
 
 
@@ -84,13 +94,15 @@ class Learned:
 
     ``history`` names each step and the objective after it, ``rounds`` holds the objective at the start and after each
     round that was kept; ``numbers`` are diagnostics. ``fitted`` (M, N) are the
-    codes that a bilinear classifier was fitted with; they are part of it.
+    codes that a bilinear classifier was fitted with; they are part of it. ``known`` (M, c) masks the indicators that
+    count, None where all do.
     """
 
     def __init__(self, kernel: Kernel, K_X: np.ndarray, A: np.ndarray, rows: np.ndarray | None) -> None:
         self.codes = np.zeros(A.shape)
         self.classifier: np.ndarray | None = None
         self.fitted: np.ndarray | None = None
+        self.known: np.ndarray | None = None
         self.history: list[tuple[str, float]] = []
         self.rounds: list[float] = []
         self.numbers: dict[str, float] = {}
@@ -161,7 +173,7 @@ def alternate(
     """
     learned = plan.learning != "fixed"
     state = Learned(kernel, values.gram(kernel), atoms.selection(rows, len(y)), None if learned else rows)
-    L = indicators(y, c)
+    L, state.known = indicators(y, c), counted(y)
     learns = learned or plan.kernel_learning != "fixed" or plan.supervision != "none"
     if not learns and not needs_codes:
         return state
@@ -196,8 +208,10 @@ def objective(plan: Plan, state: Learned, L: np.ndarray) -> float:
     if state.classifier is None:
         return value
     if state.fitted is None:
-        return value + linear_loss(state.classifier, state.codes, L, plan.eta, plan.rho)
-    return value + bilinear_loss(state.K_X, state.codes, state.fitted, state.classifier, L, plan.eta, plan.rho)
+        return value + linear_loss(state.classifier, state.codes, L, plan.eta, plan.rho, state.known)
+    return value + bilinear_loss(
+        state.K_X, state.codes, state.fitted, state.classifier, L, plan.eta, plan.rho, state.known
+    )
 
 
 def plain_codes(plan: Plan, state: Learned) -> np.ndarray:
@@ -213,20 +227,23 @@ def _code(plan: Plan, state: Learned, L: np.ndarray) -> None:
     own, encode = state.own_atoms(), plan.scheme.encode
     if state.classifier is None or not state.classifier.any():
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own)
+    elif state.fitted is None and state.known is not None:
+        each = LinearTerm(state.classifier, L, state.known, plan.eta)
+        state.codes = plan.scheme.encode_each(state.K_D, state.k, state.kappa, each, start=state.codes, own=own)
     elif state.fitted is None:
         extra = linear_extra(state.classifier, L, plan.eta)
         state.codes = encode(state.K_D, state.k, state.kappa, start=state.codes, own=own, extra=extra)
     else:
-        term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta)
+        term = BilinearTerm(state.K_X, L, state.fitted, state.classifier, plan.eta, state.known)
         state.codes = plan.scheme.encode_each(state.K_D, state.k, state.kappa, term, start=state.codes, own=own)
     _note(plan, state, L, "codes")
 
 
 def _classify(plan: Plan, state: Learned, L: np.ndarray) -> None:
     if plan.supervision == "linear":
-        state.classifier = fit_linear(state.codes, L, plan.eta, plan.rho)
+        state.classifier = fit_linear(state.codes, L, plan.eta, plan.rho, state.known)
     else:
-        state.classifier = fit_bilinear(state.K_X, state.codes, L, plan.eta, plan.rho)
+        state.classifier = fit_bilinear(state.K_X, state.codes, L, plan.eta, plan.rho, state.known)
         state.fitted = state.codes
     _note(plan, state, L, "classifier")
 
@@ -275,35 +292,38 @@ def _update_kernel(plan: Plan, state: Learned, values: PairValues) -> None:
 
 
 def _update_bandwidth(plan: Plan, state: Learned, values: PairValues) -> None:
-    form = declared_form(rows_kernel(state.kernel))
-    if form is None or form.name != "exponential":
+    on_rows = rows_kernel(state.kernel)
+    form = declared_form(on_rows)
+    if isinstance(on_rows, Polynomial):
+        inner = values.inner_products(state.kernel)
+        family = polynomial_family(inner, on_rows.r, relative=values.relative)
+        beta, unit = 1 / max(on_rows.c, np.finfo(np.float64).tiny), mean_diagonal(np.diagonal(inner))
+    elif form is not None and form.name == "exponential":
+        distances = values.distances(state.kernel)
+        family = gaussian_family(distances)
+        beta, unit = form.rate, float(np.median(distances[np.triu_indices_from(distances, 1)]))
+    else:
         raise UsageError(
             "learn_kernel=bandwidth works with gaussian, log-euclidean and other kernels that declare an exponential "
-            f"form, not with {state.kernel}"
+            f"form, and with polynomial, not with {state.kernel}"
         )
-    distances = values.distances(state.kernel)
-    median = float(np.median(distances[np.triu_indices_from(distances, 1)]))
     C = spread_weights(state.A)
     scheme = plan.scheme
     if isinstance(scheme, BagScheme) and scheme.sigma is not None:
         sigma = scheme.sigma
-        found = learn_bandwidth(
-            form.rate,
-            median,
-            lambda beta: soft_ratio_and_slope(beta, distances, state.projected, sigma, C),
-        )
+        found = learn_bandwidth(beta, unit, lambda b: soft_ratio_and_slope(b, family, state.projected, sigma, C))
     else:
         B = loss_weights(state.A, state.codes)
         prior = 0.0
         if plan.include_prior:
             prior = float(scheme.prior(state.K_D, state.k, state.kappa, state.codes).mean())
-        found = learn_bandwidth(
-            form.rate,
-            median,
-            lambda beta: ratio_and_slope(beta, distances, B, C, prior),
-            box=NARROW if scheme.affine else WIDE,
-        )
-    state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
+        box = NARROW if scheme.affine else WIDE
+        found = learn_bandwidth(beta, unit, lambda b: ratio_and_slope(b, family, B, C, prior), box=box)
+    if isinstance(on_rows, Polynomial):
+        state.kernel = with_bias(state.kernel, 1 / found.beta)
+        values.take_unit_of(state.kernel)
+    else:
+        state.kernel = with_bandwidth(state.kernel, float(np.sqrt(0.5 / found.beta)))
     state.numbers |= {
         "bandwidth beta": found.beta,
         "bandwidth criterion": found.criterion,

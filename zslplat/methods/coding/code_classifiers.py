@@ -3,6 +3,7 @@
 | paper | here    | shape  | meaning                                                              |
 |-------|---------|--------|----------------------------------------------------------------------|
 | l_i   | L       | (M, c) | 0/1 class indicators, one row per training sample                    |
+|       | known   | (M, c) | mask of the indicators that count; None where all do                 |
 | Y     | Y       | (M, N) | training codes, one per row (the paper's are columns)                |
 | W     | W       | (c, N) | linear classifier, l = W y                                           |
 | A_j   | C       | (M, c) | A_j = diag(c_j) Y: one column of C per class                         |
@@ -13,7 +14,9 @@
 
 Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (23) to (26). The bilinear problem over
 matrices A_j (M, N) has its minimum at A_j = diag(c_j) Y, and is kernel ridge regression with the product kernel
-K_X o (Y Y'): one M x M factorisation for all classes.
+K_X o (Y Y'): one M x M factorisation for all classes. Where some indicators do not count (several labels per row, of
+which some are marked so), their squares are left out of the sums; classes for which the same rows count share a
+factorisation.
 """
 
 from __future__ import annotations
@@ -22,21 +25,20 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 
+from zslplat.methods.coding.label_sets import alike
 from zslplat.methods.coding.schemes import Extra
 
 # Above this share of non-zeros a dense product is faster.
 DENSE = 0.1
 
 
-def indicators(y: np.ndarray, c: int) -> np.ndarray:
-    """Return L (M, c) with 1 at the class of each row."""
-    L = np.zeros((len(y), c))
-    L[np.arange(len(y)), y] = 1.0
-    return L
-
-
-def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None) -> np.ndarray:
     """Return W = eta L'Y (eta Y'Y + M rho I)^-1 (c, N), the minimum of (23) over W."""
+    if known is not None:
+        W = np.empty((L.shape[1], Y.shape[1]))
+        for rows, labels in alike(known):
+            W[labels] = fit_linear(Y[rows], L[np.ix_(rows, labels)], eta, rho * len(Y) / len(rows))
+        return W
     G = eta * (Y.T @ Y)
     G[np.diag_indices_from(G)] += len(Y) * rho
     return np.asarray(cho_solve(cho_factor(G, lower=True), eta * (Y.T @ L)).T)
@@ -47,9 +49,28 @@ def linear_extra(W: np.ndarray, L: np.ndarray, eta: float) -> Extra:
     return eta * (W.T @ W), eta * (L @ W)
 
 
-def linear_loss(W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> float:
+def linear_loss(
+    W: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None
+) -> float:
     """Return eta / M sum_i |l_i - W y_i|^2 + rho |W|_F^2, the second and third term of (23)."""
-    return float(eta / len(Y) * ((L - Y @ W.T) ** 2).sum() + rho * (W**2).sum())
+    error = _counted(L - Y @ W.T, known)
+    return float(eta / len(Y) * (error**2).sum() + rho * (W**2).sum())
+
+
+class LinearTerm:
+    """eta |l_i - W y|^2 over the labels that count for sample i, for every training sample by itself."""
+
+    def __init__(self, W: np.ndarray, L: np.ndarray, known: np.ndarray, eta: float) -> None:
+        self.W, self.L, self.known, self.eta = W, L, known, eta
+
+    def block(self, i: int, atoms: np.ndarray) -> Extra:
+        """Return the quadratic on some atoms B (N_B,) as (T, t): eta W_B'W_B (N_B, N_B) and eta W_B'l_i (N_B,)."""
+        W_B = self.W[np.ix_(self.known[i], atoms)]
+        return self.eta * (W_B.T @ W_B), self.eta * (self.L[i, self.known[i]] @ W_B)
+
+    def slope(self, i: int, y: np.ndarray) -> np.ndarray:
+        """Return eta W'(l_i - W y) (N,), minus half the gradient at code y (N,)."""
+        return np.asarray(self.eta * (((self.L[i] - self.W @ y) * self.known[i]) @ self.W))
 
 
 def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
@@ -59,11 +80,19 @@ def code_products(codes: np.ndarray, Y: np.ndarray) -> np.ndarray:
     return np.asarray(csr_array(codes) @ np.ascontiguousarray(Y.T))
 
 
-def fit_bilinear(K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float) -> np.ndarray:
+def fit_bilinear(
+    K_X: np.ndarray, Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.ndarray | None = None
+) -> np.ndarray:
     """Return C (M, c): (K_X o YY' + M rho / (eta c) I) C = L, the minimum of (24) over the A_j."""
     G = K_X * code_products(Y, Y)
     G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
-    return np.asarray(cho_solve(cho_factor(G, lower=True), L))
+    if known is None:
+        return np.asarray(cho_solve(cho_factor(G, lower=True), L))
+    C = np.zeros(L.shape)
+    for rows, labels in alike(known):
+        factor = cho_factor(G[np.ix_(rows, rows)], lower=True)
+        C[np.ix_(rows, labels)] = cho_solve(factor, L[np.ix_(rows, labels)])
+    return C
 
 
 def bilinear_scores(K_XT: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray) -> np.ndarray:
@@ -77,29 +106,54 @@ class BilinearTerm:
     No Q_i is made as a whole, let alone Q_i'Q_i (N, N): codes use few atoms, and Y is nearly empty.
     """
 
-    def __init__(self, K_X: np.ndarray, L: np.ndarray, Y: np.ndarray, C: np.ndarray, eta: float) -> None:
-        self.K_X, self.L, self.C, self.eta = K_X, L, C, eta
+    def __init__(
+        self,
+        K_X: np.ndarray,
+        L: np.ndarray,
+        Y: np.ndarray,
+        C: np.ndarray,
+        eta: float,
+        known: np.ndarray | None = None,
+    ) -> None:
+        self.K_X, self.L, self.C, self.eta, self.known = K_X, L, C, eta, known
         self.Y = csc_array(Y)
 
     def block(self, i: int, atoms: np.ndarray) -> Extra:
         """Return the quadratic on some atoms B (N_B,) as (T, t): eta Q_B'Q_B (N_B, N_B) and eta Q_B'l_i (N_B,)."""
-        Q_B = self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None])
+        Q_B = _counted(
+            self.Y[:, atoms].T @ (self.C * self.K_X[i][:, None]), None if self.known is None else self.known[i]
+        )
         return self.eta * (Q_B @ Q_B.T), self.eta * (Q_B @ self.L[i])
 
     def slope(self, i: int, y: np.ndarray) -> np.ndarray:
         """Return eta Q_i'(l_i - Q_i y) (N,), minus half the gradient at code y (N,)."""
-        error = self.L[i] - (self.K_X[i] * (self.Y @ y)) @ self.C
+        error = self._counted(i, self.L[i] - (self.K_X[i] * (self.Y @ y)) @ self.C)
         return np.asarray(self.eta * (self.Y.T @ (self.K_X[i] * (self.C @ error))))
+
+    def _counted(self, i: int, values: np.ndarray) -> np.ndarray:
+        return values if self.known is None else _counted(values, self.known[i])
 
 
 def bilinear_loss(
-    K_X: np.ndarray, codes: np.ndarray, Y: np.ndarray, C: np.ndarray, L: np.ndarray, eta: float, rho: float
+    K_X: np.ndarray,
+    codes: np.ndarray,
+    Y: np.ndarray,
+    C: np.ndarray,
+    L: np.ndarray,
+    eta: float,
+    rho: float,
+    known: np.ndarray | None = None,
 ) -> float:
     """Return eta / M sum_ij ([l_i]_j - l_j(x_i))^2 + rho / c sum_j |W_j|_F^2, the second and third term of (24).
 
     ``codes`` (M, N) are those that are classified, ``Y`` (M, N) those that the classifier was fitted with.
     """
     scores = bilinear_scores(K_X, codes, Y, C)
-    error = L - scores
+    error = _counted(L - scores, known)
     norm = np.einsum("ij,ij->", C, scores if codes is Y else bilinear_scores(K_X, Y, Y, C))
     return float(eta / len(Y) * (error**2).sum() + rho / L.shape[1] * norm)
+
+
+def _counted(values: np.ndarray, known: np.ndarray | None) -> np.ndarray:
+    """Return the values with 0 where they do not count."""
+    return values if known is None else np.where(known, values, 0.0)

@@ -25,7 +25,7 @@ from zslplat.kernels.on_view import has_views
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.coding.alternation import Atoms, Learned, Plan, alternate, plain_codes
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
-from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear, indicators
+from zslplat.methods.coding.code_classifiers import bilinear_scores, fit_bilinear, fit_linear
 from zslplat.methods.coding.dictionary import choose_rows, is_drawn
 from zslplat.methods.coding.indefinite import clipped, positive_projection
 from zslplat.methods.coding.kernel_rows import (
@@ -33,10 +33,10 @@ from zslplat.methods.coding.kernel_rows import (
     Statistics,
     equivalent_kernel,
     equivalent_rows,
-    mean_diagonal,
     prepare_term_values,
     prepare_values,
 )
+from zslplat.methods.coding.label_sets import counted, indicators, label_count, strata
 from zslplat.methods.coding.local_codes import EPSILON as RIDGE
 from zslplat.methods.coding.rules import nearest_scores, residual_scores
 from zslplat.methods.coding.schemes import Scheme, SparseScheme
@@ -84,7 +84,8 @@ COMMON: dict[str, Parameter] = {
         "rounds of the alternation over codes, classifier, dictionary and kernel", Integer(1), default=8
     ),
     "learn_kernel": Parameter(
-        "learn the Gaussian bandwidth, the weights of a sum of kernels, or these as printed (one kernel wins)",
+        "learn a Gaussian's bandwidth or a polynomial's bias, the weights of a sum of kernels, or these as printed "
+        "(one kernel wins)",
         Choice(("fixed", "bandwidth", "weights", "weights-paper")),
         default="fixed",
     ),
@@ -144,6 +145,7 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
 
     citation = CITATION
     kernel_psd = False  # decided by ``indefinite``
+    label_sets = True
     supervision: ClassVar[str] = "none"
     objective_may_rise: ClassVar[str] = (
         "where the kernel is learned, each round measures in another kernel, whose step lowers reconstruction relative "
@@ -206,21 +208,21 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
         return self._prepared(X, train, space)
 
     def fit(self, X: np.ndarray, y: np.ndarray, *, statistics: Statistics = None) -> Self:
-        """Fit on rows X (M, d) or (M, p, p) and labels y (M,) in 0..c-1, each class with at least one row.
+        """Fit on rows X (M, d) or (M, p, p) and labels y (M,) in 0..c-1, or y (M, c) of 1, 0 and -1.
 
-        Without ``statistics`` the method prepares for itself, with the same result.
+        Each class needs at least one row, each label one with it and one without. Without ``statistics`` the method
+        prepares for itself, with the same result.
         """
         self.check_parameters()
-        check_coding_inputs(X, y)
+        check_coding_inputs(X, y, label_sets=True)
         self.train_, self.y_ = X, np.asarray(y)
-        self.n_classes_ = int(y.max()) + 1
+        self.n_classes_ = label_count(self.y_)
         values = _TrainingValues(self.parsed_kernel(), X, None, statistics)
         kernel = equivalent_kernel(self.parsed_kernel())
         if not kernel.is_resolved:
             kernel = values.resolved(kernel)
-        if self.scale == "mean":
-            values.unit = mean_diagonal(values.diagonal(kernel))
-        self.unit_ = values.unit
+        values.relative = self.scale == "mean"
+        values.take_unit_of(kernel)
         scheme = self.scheme()
         self.rule_ = self._chosen_rule()
         K_X = values.gram(kernel)
@@ -228,11 +230,11 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
             raise MethodError(
                 f"gamma={scheme.gamma:g}: every code is zero from gamma={vanishing_gamma(K_X):.3g} on; choose less"
             )
-        rows = choose_rows(self.dictionary, K_X, self.y_, self._atoms(len(y)), self.seed)
+        rows = choose_rows(self.dictionary, K_X, strata(self.y_), self._atoms(len(y)), self.seed)
         plan = self._plan(scheme)
         needs_codes = self.rule_ != "residual"
         state = alternate(plan, kernel, values, rows, self.y_, self.n_classes_, needs_codes=needs_codes)
-        self.kernel_, self.atoms_ = state.kernel, state.atoms()
+        self.kernel_, self.atoms_, self.unit_ = state.kernel, state.atoms(), values.unit
         indefinite = not state.kernel.psd
         self.projection_ = positive_projection(PairValues.gram(values, state.kernel)) if indefinite else None
         self._fit_rule(plan, state)
@@ -319,11 +321,11 @@ class KernelCodingMethod(KernelMethod, CodingMethod):
             self.classifier_ = state.classifier
             return
         self.codes_ = self._scaled(state.codes if self.supervision == "none" else plain_codes(plan, state))
-        L = indicators(self.y_, self.n_classes_)
+        L, known = indicators(self.y_, self.n_classes_), counted(self.y_)
         if self.rule_ == "linear":
-            self.classifier_ = fit_linear(self.codes_, L, plan.eta, plan.rho)
+            self.classifier_ = fit_linear(self.codes_, L, plan.eta, plan.rho, known)
         elif self.rule_ == "bilinear":
-            self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho)
+            self.classifier_ = fit_bilinear(state.K_X, self.codes_, L, plan.eta, plan.rho, known)
 
     def _scaled(self, codes: np.ndarray) -> np.ndarray:
         if self.code_scaling == "raw":

@@ -70,6 +70,11 @@ def with_bandwidth(kernel: Kernel, sigma: float) -> Kernel:
     return kernel.over(found)
 
 
+def with_bias(kernel: Kernel, c: float) -> Kernel:
+    """Return a polynomial kernel, on a view or not, with another bias."""
+    return kernel.over(with_bias(kernel.part, c)) if isinstance(kernel, OnView) else kernel.replaced({"c": c})
+
+
 def prepare_values(kernel: Kernel, A: np.ndarray, B: np.ndarray | None, *, searched: bool) -> Arrays:
     """Return the arrays to keep for equivalent rows A (n, ...) against training rows B (default: A itself).
 
@@ -163,8 +168,10 @@ class PairValues:
     """Kernel values between rows X (n, ...) and the training rows (X itself where ``train`` is None).
 
     ``statistics`` are the arrays of :func:`prepare_values`; without them they are made here, once. All values are
-    divided by ``unit``.
+    divided by ``unit``, which is the mean of k(x, x) where they are ``relative``.
     """
+
+    relative = False
 
     def __init__(
         self, kernel: Kernel, X: np.ndarray, train: np.ndarray | None, statistics: Statistics, unit: float = 1.0
@@ -175,6 +182,11 @@ class PairValues:
         self.statistics = statistics or {}
         self._views = has_views(kernel)
         self._of_terms: dict[str, PairValues] = {}
+
+    def take_unit_of(self, kernel: Kernel) -> None:
+        """Divide by the mean of k(x, x) from now on, where values are relative; raises DataError where it is 0."""
+        if self.relative:
+            self.unit = mean_diagonal(self._diagonal(kernel))
 
     def kept(self) -> Arrays:
         """Return what the values of the given kernel follow from, as a term of an expression over views."""
@@ -221,6 +233,12 @@ class PairValues:
             return self._term(kernel).distances(_on_rows(kernel))
         found = self._found(Gaussian(sigma=1.0))
         return squared_distances(found["inner"], found["left"][:, None], found["right"][None, :])
+
+    def inner_products(self, kernel: Kernel) -> np.ndarray:
+        """Return <x, x_i> (n, M) between the equivalent rows, those of its view for a kernel on one."""
+        if self._views:
+            return self._term(kernel).inner_products(_on_rows(kernel))
+        return np.asarray(self._found(kernel)["inner"])
 
     def _gram(self, kernel: Kernel) -> np.ndarray:
         if self._views:

@@ -26,8 +26,9 @@ from zslplat.errors import DataError
 from zslplat.kernels.scales import mean_square
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.coding.base import CodingMethod, check_coding_inputs
-from zslplat.methods.coding.code_classifiers import fit_linear, indicators
+from zslplat.methods.coding.code_classifiers import fit_linear
 from zslplat.methods.coding.dictionary import choose_rows
+from zslplat.methods.coding.label_sets import indicators
 from zslplat.methods.coding.pursuit_codes import pursuit_codes
 from zslplat.metrics.degenerate import look_at_codes
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real

@@ -4,10 +4,12 @@
 |---------|---------|--------|------------------------------------------------------|
 | y_(s)   |         |        | the code with all atoms but those of class s at zero |
 | eps_s   | -scores | (n, c) | residual of a query for class s, without k(x, x)     |
-| gamma_j | classes | (N,)   | class of atom j                                      |
+| gamma_j | classes | (N,)   | class of atom j, or (N, c) labels: 1, 0, -1          |
 
 Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", (27), after Wright et al., "Robust face
-recognition via sparse representation". Scores are higher for likelier classes. The linear and bilinear rules are in
+recognition via sparse representation". Scores are higher for likelier classes. Where samples have several labels, each
+label is told from the rest: the residual (or distance) for the atoms (or samples) that have it not, minus that for
+those that have it; those whose entry is not counted (-1) have no part. The linear and bilinear rules are in
 ``code_classifiers.py``.
 """
 
@@ -24,8 +26,11 @@ NEAREST_ELEMENTS = 1 << 24
 def residual_scores(K: np.ndarray, k: np.ndarray, codes: np.ndarray, classes: np.ndarray, c: int) -> np.ndarray:
     """Return 2 y_s'k - y_s'K y_s (n, c), minus the residual (27); a class without an atom scores 0.
 
-    Raises :class:`UsageError` where atoms have no class of their own (``classes`` of -1).
+    ``classes`` (N, c) instead of (N,): labels, each against the rest. Raises :class:`UsageError` where atoms have no
+    class of their own (``classes`` (N,) of -1).
     """
+    if classes.ndim == 2:
+        return _label_residuals(K, k, codes, classes)
     if (classes < 0).any():
         raise UsageError("rule=residual needs atoms that are samples; take rule=nearest for learned dictionaries")
     order = np.argsort(classes, kind="stable")
@@ -60,8 +65,26 @@ def _residuals(
             scores[i, s] = total
 
 
+def _label_residuals(K: np.ndarray, k: np.ndarray, codes: np.ndarray, labels: np.ndarray) -> np.ndarray:
+    """Return the residual without the atoms of a label minus that with them alone (n, c)."""
+    scores = np.zeros((len(codes), labels.shape[1]))
+    for i, y in enumerate(codes):
+        used = np.flatnonzero(y)
+        images = K[np.ix_(used, used)] * np.outer(y[used], y[used])
+        towards = 2 * k[i, used] * y[used]
+        for value, sign in ((1, 1.0), (0, -1.0)):
+            part = (labels[used] == value).astype(np.float64)
+            scores[i] += sign * (towards @ part - np.einsum("ij,ij->j", part, images @ part))
+    return scores
+
+
 def nearest_scores(codes: np.ndarray, train_codes: np.ndarray, y: np.ndarray, c: int) -> np.ndarray:
-    """Return minus the Euclidean distance (n, c) to the nearest training code of each class."""
+    """Return minus the Euclidean distance (n, c) to the nearest training code of each class.
+
+    With labels y (M, c): the distance to the nearest code without a label minus that to the nearest with it.
+    """
+    if y.ndim == 2:
+        return _label_distances(codes, train_codes, y)
     order = np.argsort(y, kind="stable")
     starts = np.searchsorted(y[order], np.arange(c))
     sorted_codes = train_codes[order]
@@ -72,4 +95,19 @@ def nearest_scores(codes: np.ndarray, train_codes: np.ndarray, y: np.ndarray, c:
         part = codes[begin : begin + step]
         squared = np.einsum("ij,ij->i", part, part)[:, None] + norms[None, :] - 2 * part @ sorted_codes.T
         scores[begin : begin + step] = -np.sqrt(np.maximum(np.minimum.reduceat(squared, starts, axis=1), 0))
+    return scores
+
+
+def _label_distances(codes: np.ndarray, train_codes: np.ndarray, y: np.ndarray) -> np.ndarray:
+    norms = np.einsum("ij,ij->i", train_codes, train_codes)
+    members = [(np.flatnonzero(y[:, j] == 0), np.flatnonzero(y[:, j] == 1)) for j in range(y.shape[1])]
+    scores = np.empty((len(codes), y.shape[1]))
+    step = max(1, NEAREST_ELEMENTS // len(train_codes))
+    for begin in range(0, len(codes), step):
+        part = codes[begin : begin + step]
+        squared = np.einsum("ij,ij->i", part, part)[:, None] + norms[None, :] - 2 * part @ train_codes.T
+        distances = np.sqrt(np.maximum(squared, 0))
+        for j, (without, having) in enumerate(members):
+            nearest = distances[:, without].min(axis=1) - distances[:, having].min(axis=1)
+            scores[begin : begin + step, j] = nearest
     return scores

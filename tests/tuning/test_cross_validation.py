@@ -1,0 +1,80 @@
+"""Cross-validation with a search for every fold, and studies of rows with several labels, from the command line."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+PLAIN = ("--method", "llc(neighbours=10)", "--workers", 1)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory):
+    return ("--store", tmp_path_factory.mktemp("cross") / "mlruns")
+
+
+@pytest.fixture(scope="module")
+def three_folds(tmp_path_factory):
+    """A spec of a file of 90 rows with three labels, in three folds."""
+    rng = np.random.default_rng(0)
+    y = (rng.random((90, 3)) < 0.4).astype(int)
+    X = y @ rng.normal(size=(3, 6)) + 0.3 * rng.normal(size=(90, 6))
+    file = tmp_path_factory.mktemp("data") / "three.npz"
+    np.savez(file, X=X, y=y, folds=np.arange(90) % 3 + 1)
+    return f'npz(file="{file}")'
+
+
+def test_every_fold_has_a_study_of_its_own_and_the_mean_is_over_folds(call, places, three_folds, tmp_path):
+    command = ("cross-validate", *PLAIN, "--dataset", three_folds, *places)
+    done = call(*command, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [study["fold"] for study in found["studies"]] == [1, 2, 3]
+    assert len({study["name"] for study in found["studies"]}) == 3
+    values = [study["test"][0]["mAP"] for study in found["studies"]]
+    assert found["primary"] == "mAP"
+    assert found["mean"]["mAP"] == pytest.approx(np.mean(values))
+    assert found["spread"]["mAP"] == pytest.approx(np.std(values, ddof=1))
+    # What is finished is not computed again; the table says the same.
+    shown = call(*command, "--out", tmp_path / "folds.csv")
+    assert shown.returncode == 0, shown.stderr
+    assert f"{np.mean(values):.4f} ± {np.std(values, ddof=1):.4f}" in shown.stdout
+    assert "every fold tuned in its own training rows" in shown.stdout
+    lines = (tmp_path / "folds.csv").read_text().splitlines()
+    assert lines[0].startswith("fold,study,mAP,mAP_11pt")
+    assert len(lines) == 4
+    one = call("tune", *PLAIN, "--dataset", three_folds, "--task", "coding(split=3)", *places, "--json")
+    assert json.loads(one.stdout)["name"] == found["studies"][2]["name"]
+    assert json.loads(one.stdout)["test"][0]["mAP"] == values[2]
+
+
+def test_what_cross_validation_cannot_do_is_said(call, places, three_folds):
+    cases = {
+        "no option split": ("--dataset", "digit-pairs", "--task", "zsl"),
+        "sets split itself": ("--dataset", three_folds, "--task", "coding(split=2)"),
+        "3 folds of its own; leave": ("--dataset", three_folds, "--splits", 3),
+        "say how many splits to draw": ("--dataset", "digits"),
+    }
+    for message, options in cases.items():
+        done = call("cross-validate", *PLAIN, *options, *places)
+        assert done.returncode == 2, message
+        assert message in done.stderr
+
+
+def test_several_labels_are_tuned_by_map_and_compared_with_intervals(call, places):
+    data = ("--dataset", "digit-sets(rows=200)", "--task", "coding")
+    for method in ("llc(neighbours=10)", "lc-ksvd(atoms=30,nonzeros=5,iterations=1)"):
+        done = call("tune", "--method", method, *data, "--trials", 1, "--workers", 1, *places, "--json")
+        assert done.returncode == 0, done.stderr
+        found = json.loads(done.stdout)
+        assert found["primary"] == "mAP"
+        assert found["test"][0]["mAP"] > found["test_chance"] > 0.1
+    again = call("rerun", found["final_run_ids"][0], "--check", "--workers", 1, *places)
+    assert again.returncode == 0, again.stderr
+    compared = call("compare", *data, "--metric", "mAP", *places, "--json")
+    assert compared.returncode == 0, compared.stderr
+    rows = json.loads(compared.stdout)["rows"]
+    assert len(rows) == 2
+    assert all(row["low"] < row["test"] < row["high"] for row in rows)

@@ -1,0 +1,272 @@
+"""What the coding task does with the labels of its rows: one class per row, or several labels per row.
+
+A form knows how scores (m, c) become metrics, tables, outcomes per row and resampled metrics. ``truth`` (m,) classes,
+or (m, c) of 1, 0 and -1 (not counted); splits follow one another, ``split`` (m,) numbers them from 1 on.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
+from zslplat.metrics.degenerate import look_at_label_scores, look_at_scores
+from zslplat.metrics.label_ranking import (
+    average_precisions,
+    chance_precisions,
+    eleven_point_precisions,
+    mean_of_labels,
+    places,
+    resampled_precisions,
+)
+from zslplat.metrics.ranking import class_rankings, mean_average_precision
+from zslplat.metrics.resampling import resampled_means
+from zslplat.tables import Table
+from zslplat.tasks.base import Metric, Outcome
+from zslplat.tasks.predictions import confusion, predictions_table
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
+
+AREA, ELEVEN_POINT = "mAP", "mAP_11pt"
+
+
+class LabelForm(ABC):
+    """One form of labels; ``name`` is kept in a problem's meta."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    def look(self, scores: np.ndarray, truth: np.ndarray, names: Sequence[str]) -> None:
+        """Warn of scores (m, c) that say nothing."""
+
+    @abstractmethod
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Return the metrics of one split."""
+
+    @abstractmethod
+    def chance(self, truth: np.ndarray, names: Sequence[str], primary: Metric) -> float:
+        """Return the value of the primary metric that guessing reaches on one split."""
+
+    @abstractmethod
+    def fill(
+        self,
+        outcome: Outcome,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray | None,
+        names: list[str],
+        title: str,
+    ) -> None:
+        """Add tables and figures of all splits; ``split`` is None where there is one."""
+
+    @abstractmethod
+    def outcomes(
+        self,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray,
+        group: np.ndarray | None,
+        names: list[str],
+    ) -> RowOutcomes:
+        """Return what is kept of every scored row."""
+
+    @abstractmethod
+    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
+        """Return arrays that tell what is scored, an entry per row."""
+
+    @abstractmethod
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
+        """Return ids and strata (m,) of what a bootstrap draws."""
+
+    @abstractmethod
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+        """Return the metrics (b,) of the drawn rows of one split, whose rows the mask ``own`` (m,) tells."""
+
+
+class OneClass(LabelForm):
+    """One class per row: the best class counts. ``ranking``: also the mAP, one class against the rest."""
+
+    name = "one"
+
+    def __init__(self, ranking: bool) -> None:
+        self.ranking = ranking
+
+    def look(self, scores: np.ndarray, truth: np.ndarray, names: Sequence[str]) -> None:
+        """Warn where no row prefers any class, or all prefer one."""
+        look_at_scores(scores, truth)
+
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Return accuracy, mean per-class accuracy and, where wanted, mAP."""
+        predicted = scores.argmax(axis=1)
+        metrics = {
+            "accuracy": sample_accuracy(truth, predicted),
+            "per_class_accuracy": per_class_accuracy(truth, predicted),
+        }
+        if self.ranking:
+            metrics[AREA] = mean_average_precision(class_rankings(scores, truth))
+        return metrics
+
+    def chance(self, truth: np.ndarray, names: Sequence[str], primary: Metric) -> float:
+        """Return 1 / number of classes."""
+        return 1.0 / len(names)
+
+    def fill(
+        self,
+        outcome: Outcome,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray | None,
+        names: list[str],
+        title: str,
+    ) -> None:
+        """Add accuracies by class, predictions and the confusion of the classes."""
+        predicted, best = scores.argmax(axis=1), scores.max(axis=1)
+        accuracies, counts = class_accuracies(truth, predicted, len(names))
+        outcome.tables["per_class"] = Table({"class": names, "rows": counts.tolist(), "accuracy": accuracies.tolist()})
+        more = {} if split is None else {"split": split}
+        outcome.tables["predictions"] = predictions_table(names, row, truth, predicted, best, **more)
+        outcome.tables["confusion"], outcome.figures["confusion"] = confusion(truth, predicted, names, title)
+
+    def outcomes(
+        self,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray,
+        group: np.ndarray | None,
+        names: list[str],
+    ) -> RowOutcomes:
+        """Return the common columns and ``split`` (int32, from 1 on): at most 28 bytes a row."""
+        columns = common_columns(row, truth, scores.argmax(axis=1), scores.max(axis=1), group)
+        meta = {"classes": list(names), "splits": int(split.max())}
+        return RowOutcomes({**columns, "split": split.astype(np.int32)}, meta)
+
+    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
+        """Return the data set's rows and their classes, apart for every split."""
+        return {"id": row, "stratum": truth + (split - 1) * c}
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the data set's rows and their classes, apart for every split."""
+        row, true, split = (outcomes.columns[name] for name in ("row", "true", "split"))
+        return row, true + (split - 1) * len(outcomes.meta["classes"])
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+        """Return accuracy and mean per-class accuracy."""
+        true = outcomes.columns["true"]
+        correct = outcomes.columns["predicted"] == true
+        return {
+            "accuracy": resampled_means(counts[:, own], correct[own]),
+            "per_class_accuracy": resampled_means(counts[:, own], correct[own], true[own]),
+        }
+
+
+class SeveralLabels(LabelForm):
+    """Several labels per row: every label ranks the rows by itself. Metrics are means over the labels."""
+
+    name = "several"
+
+    def look(self, scores: np.ndarray, truth: np.ndarray, names: Sequence[str]) -> None:
+        """Warn where a label ranks no row before another."""
+        look_at_label_scores(scores, names)
+
+    def metrics(self, scores: np.ndarray, truth: np.ndarray) -> dict[str, float]:
+        """Return ``mAP`` and ``mAP_11pt``, means over the labels that a scored row has."""
+        return {
+            AREA: float(mean_of_labels(average_precisions(scores, truth))),
+            ELEVEN_POINT: float(mean_of_labels(eleven_point_precisions(scores, truth))),
+        }
+
+    def chance(self, truth: np.ndarray, names: Sequence[str], primary: Metric) -> float:
+        """Return the mean over the labels of what a random ranking reaches: near the mean prevalence."""
+        return float(mean_of_labels(chance_precisions(truth, eleven_point=primary.name == ELEVEN_POINT)))
+
+    def fill(
+        self,
+        outcome: Outcome,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray | None,
+        names: list[str],
+        title: str,
+    ) -> None:
+        """Add both forms of average precision by label (means over splits), labels of rows, and all scores.
+
+        In ``predictions`` a row's labels are joined by ``+``, and the predicted one is that of the highest score.
+        """
+        number = np.ones(len(row), dtype=np.int64) if split is None else split
+        each = [number == i for i in np.unique(number)]
+        area, eleven, chance = (
+            np.array([measure(scores[own], truth[own]) for own in each])
+            for measure in (average_precisions, eleven_point_precisions, lambda _, own: chance_precisions(own))
+        )
+        outcome.tables["per_class"] = Table(
+            {
+                "class": names,
+                "rows": (truth >= 0).sum(axis=0).tolist(),
+                "positives": (truth == 1).sum(axis=0).tolist(),
+                "average_precision": mean_of_labels(area.T).tolist(),
+                "average_precision_11pt": mean_of_labels(eleven.T).tolist(),
+                "chance": mean_of_labels(chance.T).tolist(),
+            }
+        )
+        order = np.lexsort((row, number))
+        told = {} if split is None else {"split": split[order].tolist()}
+        rows = row[order].tolist()
+        outcome.tables["predictions"] = Table(
+            {
+                "row": rows,
+                "true": ["+".join(names[j] for j in np.flatnonzero(own == 1)) for own in truth[order]],
+                "predicted": [names[j] for j in scores[order].argmax(axis=1)],
+                "score": scores[order].max(axis=1).tolist(),
+                **told,
+            }
+        )
+        columns = {f"score of {name}": scores[order, j].tolist() for j, name in enumerate(names)}
+        outcome.tables["label_scores"] = Table({"row": rows, **told, **columns})
+
+    def outcomes(
+        self,
+        scores: np.ndarray,
+        truth: np.ndarray,
+        row: np.ndarray,
+        split: np.ndarray,
+        group: np.ndarray | None,
+        names: list[str],
+    ) -> RowOutcomes:
+        """Return ``row`` (int64), ``split`` and, where there are groups, ``group`` (int32), ``labels`` and ``place``.
+
+        ``labels`` (m, c) int8, ``place`` (m, c) int32: the place of the row in the ranking of each label, equal for
+        equal scores. In all 5 c + 16 bytes a row: 116 with 20 labels.
+        """
+        ranked = np.empty(scores.shape, dtype=np.int32)
+        for i in np.unique(split):
+            ranked[split == i] = places(scores[split == i])
+        columns: dict[str, np.ndarray] = {
+            "row": np.asarray(row, dtype=np.int64),
+            "split": split.astype(np.int32),
+            "labels": truth.astype(np.int8),
+            "place": ranked,
+        }
+        if group is not None:
+            columns["group"] = np.asarray(group, dtype=np.int32)
+        return RowOutcomes(columns, {"classes": list(names), "splits": int(split.max()), "labels": self.name})
+
+    def scored_rows(self, truth: np.ndarray, row: np.ndarray, split: np.ndarray, c: int) -> Mapping[str, np.ndarray]:
+        """Return the data set's rows, their labels and the splits."""
+        return {"id": row, "stratum": split, "labels": truth}
+
+    def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray]:
+        """Return the data set's rows, and the splits for strata: with several labels a row is in no one class."""
+        return outcomes.columns["row"], outcomes.columns["split"]
+
+    def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
+        """Return both forms of mAP; a label of which no row is drawn has no part in the mean of that draw."""
+        ranked, labels = outcomes.columns["place"][own], outcomes.columns["labels"][own]
+        area, eleven = resampled_precisions(counts[:, own], ranked, labels)
+        return {AREA: mean_of_labels(area), ELEVEN_POINT: mean_of_labels(eleven)}

@@ -1,0 +1,89 @@
+"""Cross-validation by rows with a search of its own for every fold: what is reported has no leak.
+
+Fold i is tested by a study whose task is told ``split=i``: its search sees the training rows of that fold only, by
+validation folds inside them. One search for all folds would choose hyperparameters on rows that are test rows of other
+folds. So it costs as many studies as there are folds, each recorded like any other: a call that was stopped continues
+with the same call, and folds that are finished are not computed again. The mean over folds and its spread are over the
+studies; the spread says how much the folds differ, and is no standard error, since folds share training rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import own_folds
+from zslplat.errors import UsageError
+from zslplat.evaluation.components import build_component, open_dataset
+from zslplat.evaluation.reporter import Reporter, SilentReporter
+from zslplat.evaluation.setting import Setting
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.results import StudyResult
+from zslplat.tuning.study import run_study
+
+
+@dataclass
+class CrossValidation:
+    """What the studies of all folds give, in order: test metrics by fold are means over the repeats of a study.
+
+    ``mean`` and ``spread`` (sample standard deviation over the folds) are by metric, for those that all folds have.
+    """
+
+    folds: list[int]
+    studies: list[StudyResult]
+    test: list[dict[str, float]]
+    mean: dict[str, float]
+    spread: dict[str, float]
+    primary: str
+
+
+def cross_validate(
+    setting: Setting,
+    options: StudyOptions,
+    settings: Settings,
+    reporter: Reporter | None = None,
+    *,
+    splits: int | None = None,
+) -> CrossValidation:
+    """Tune and test every fold of the data set, or ``splits`` drawn splits where it has no folds of its own.
+
+    Raises :class:`UsageError` for a task without numbered splits, for one whose ``split`` or ``splits`` is fixed, and
+    where neither the data set nor the caller says how many splits there are.
+    """
+    reporter = reporter or SilentReporter()
+    given = dict(setting.task.parameters)
+    if "split" not in build_component("tasks", setting.task).parameters:
+        raise UsageError(f"task {setting.task.name} has no option split; cross-validation by rows works with coding")
+    for name in ("split", "splits"):
+        if name in given:
+            raise UsageError(f"task {setting.task}: cross-validation sets {name} itself; leave it out")
+    own = len(own_folds(open_dataset(setting.dataset, settings)))
+    if own and splits is not None:
+        raise UsageError(f"{setting.dataset} has {own} folds of its own; leave the number of splits out")
+    if not own and splits is None:
+        raise UsageError(f"{setting.dataset} has no folds of its own; say how many splits to draw with --splits")
+    folds = list(range(1, (own or splits or 1) + 1))
+    if len(folds) < 2:
+        raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
+    studies = []
+    for fold in folds:
+        named = None if options.name is None else f"{options.name}, split {fold}"
+        task = Spec(setting.task.name, {**given, "split": fold})
+        studies.append(run_study(replace(setting, task=task), replace(options, name=named), settings, reporter))
+    return summary(folds, studies)
+
+
+def summary(folds: list[int], studies: list[StudyResult]) -> CrossValidation:
+    """Return the means over the folds; the metrics of a fold are means over the repeats of its study."""
+    test = [
+        {name: float(np.mean([m[name] for m in s.test])) for name in (s.test[0] if s.test else {})} for s in studies
+    ]
+    names = [name for name in test[0] if all(name in fold for fold in test)]
+    columns: dict[str, Any] = {name: [fold[name] for fold in test] for name in names}
+    mean = {name: float(np.mean(values)) for name, values in columns.items()}
+    spread = {name: float(np.std(values, ddof=1)) for name, values in columns.items()}
+    return CrossValidation(folds, studies, test, mean, spread, studies[0].primary)
