@@ -73,6 +73,7 @@ def zslplat_kernels() -> dict[str, str]:
         "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
         "polynomial": "zslplat.kernels.polynomial:Polynomial",
         "sigmoid": "zslplat.kernels.sigmoid:Sigmoid",
+        "spatial-pyramid": "zslplat.kernels.spatial_pyramid:SpatialPyramid",
     }
 
 
