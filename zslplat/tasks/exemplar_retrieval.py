@@ -27,6 +27,7 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import ExemplarProtocol
@@ -305,22 +306,26 @@ class ExemplarRetrieval(Task):
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.methods.exemplars.index).
 
-        Of several draws it is the gallery of the first.
+        Of several draws it is the gallery of the first; designated queries that are not searched are left out.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows: the arrays of :class:`~zslplat.data.frozen.FrozenFeatures`, and its facts as JSON.
         """
         from zslplat.methods.exemplars.index import write_index
 
-        truth, names = problem.truth, problem.meta["classes"]
+        truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
+        rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
+        if "searched" in truth and not np.all(truth["searched"]):
+            searched = np.flatnonzero(truth["searched"])
+            gallery, rows, y = taken(gallery, searched), rows[searched], y[searched]
         kept = selected(FROZEN, problem.inputs) or {}
         facts = json.loads(str(kept.pop("facts"))) if kept else []
         write_index(
             folder / "index",
             method,
-            problem.inputs["gallery"],
-            rows=np.asarray(truth["row"]),
-            labels=[names[c] for c in truth["y"]],
+            gallery,
+            rows=rows,
+            labels=[names[c] for c in y],
             steps=FrozenFeatures.thawed(facts, kept),
         )
 
