@@ -94,6 +94,7 @@ def zslplat_kernels() -> dict[str, str]:
         "log-euclidean": "zslplat.kernels.log_euclidean:LogEuclidean",
         "polynomial": "zslplat.kernels.polynomial:Polynomial",
         "sigmoid": "zslplat.kernels.sigmoid:Sigmoid",
+        "spatial-pyramid": "zslplat.kernels.spatial_pyramid:SpatialPyramid",
     }
 
 
@@ -108,7 +109,10 @@ def zslplat_datasets() -> dict[str, str]:
         "voc07": "zslplat.data.voc07:Voc07",
         "xlsa17": "zslplat.data.xlsa17:Xlsa17",
         "npz": "zslplat.data.arrays:NpzSource",
+        "digit-retrieval": "zslplat.data.digit_retrieval:DigitRetrieval",
         "digits": "zslplat.data.digits:Digits",
+        "holidays": "zslplat.data.holidays:Holidays",
+        "oxford": "zslplat.data.oxford:Oxford",
         "csv": "zslplat.data.arrays:CsvSource",
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",

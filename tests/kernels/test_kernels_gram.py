@@ -24,6 +24,7 @@ EXPRESSIONS = [
     "l1-laplacian*gaussian",
     "normalised(histogram-intersection)",
     "2*chi-squared + linear",
+    "spatial-pyramid(levels=2, base=chi-squared) + linear",
 ]
 ALL = [*names("kernels"), *EXPRESSIONS]
 
@@ -33,7 +34,8 @@ def inputs(kernel, rows=ROWS, seed=0):
     if kernel.input == "spd":
         A = random.standard_normal((rows, 4, 7))
         return A @ A.transpose(0, 2, 1)
-    X = random.standard_normal((rows, COLUMNS))
+    columns = -(-COLUMNS // kernel.width_multiple) * kernel.width_multiple
+    X = random.standard_normal((rows, columns))
     return np.abs(X) if kernel.non_negative else X
 
 
@@ -113,7 +115,7 @@ def test_inputs_are_not_changed(kernel):
 
 def test_integer_rows_are_taken(kernel):
     if kernel.input == "vectors":
-        X = np.random.default_rng(0).integers(0, 5, (6, COLUMNS))
+        X = np.random.default_rng(0).integers(0, 5, (6, inputs(kernel).shape[1]))
         np.testing.assert_allclose(kernel(X), kernel(X.astype(float)))
 
 
@@ -140,10 +142,10 @@ def test_wrong_shapes_are_refused(kernel):
         kernel(bad)
     if kernel.input == "vectors":
         with pytest.raises(DataError, match="do not fit together"):
-            kernel(np.ones((3, 2)), np.ones((3, 4)))
+            kernel(np.ones((3, 2 * kernel.width_multiple)), np.ones((3, 4 * kernel.width_multiple)))
     if kernel.non_negative:
         with pytest.raises(DataError, match="non-negative"):
-            kernel(-np.ones((3, 2)))
+            kernel(-np.ones((3, 2 * kernel.width_multiple)))
 
 
 REFERENCE = {

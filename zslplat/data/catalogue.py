@@ -154,6 +154,10 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         ],
         "signatures": {},
         "default_signatures": dataset.default_signatures,
+        "queries": {
+            split: {"queries": len(asked.rows), "database": len(asked.database), "junk": len(asked.junk)}
+            for split, asked in dataset.queries.items()
+        },
         "groups": 0 if dataset.groups is None else len(np.unique(dataset.groups)),
         "features": _extent(dataset.X),
         "fingerprint": dataset.fingerprint,

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.queries import Queries, check_queries
 from zslplat.data.rows import Rows, RowStream, Source, View
 from zslplat.errors import DataError, UnknownNameError
 
@@ -48,7 +49,8 @@ class Dataset:
     nothing is said; ``splits`` named arrays of row indices: ``train``, ``test_seen``, ``test_unseen`` for zero-shot
     data, ``train`` and ``test`` for classification, with ``val`` or without, or the data set's own folds ``fold-1``,
     ``fold-2``, ... of cross-validation by rows, none where the task draws its own; ``folds`` the files' own
-    class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``row_ids`` (n,) optional names.
+    class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``queries`` designated queries of
+    the split ``test``, and of ``validation`` where some are set apart, over negatives in ``train``.
 
     Raises :class:`DataError` when arrays do not fit together, hold NaN, or splits overlap or leave the rows.
     """
@@ -62,6 +64,7 @@ class Dataset:
     splits: Mapping[str, np.ndarray] = field(default_factory=dict)
     folds: tuple[ClassFold, ...] = ()
     groups: np.ndarray | None = None
+    queries: Mapping[str, Queries] = field(default_factory=dict)
     description: str = ""
     licence: str = ""
     citation: str = ""
@@ -91,6 +94,7 @@ class Dataset:
             self._check_signatures(key, signature)
         self._check_splits()
         self._check_folds()
+        check_queries(self.name, self.queries, self.splits, self.y.ndim > 1)
 
     @cached_property
     def fingerprint(self) -> str:
@@ -119,6 +123,9 @@ class Dataset:
         digest.update(repr(self.folds).encode())
         if self.groups is not None:
             _update(digest, "groups", self.groups)
+        for key in sorted(self.queries):
+            for name, array in self.queries[key].arrays():
+                _update(digest, f"queries:{key}:{name}", array)
         return str(digest.hexdigest())
 
     def features(self) -> Mapping[str, Source]:
@@ -248,6 +255,8 @@ def _in_order(rows: Rows) -> Iterator[np.ndarray]:
 
 def _update(digest: Any, label: str, array: np.ndarray) -> None:
     digest.update(f"{label}|{array.dtype.str}|{array.shape}".encode())
+    if not array.size:
+        return
     flat = array.reshape(len(array), -1) if array.ndim else array.reshape(1, 1)
     for start in range(0, len(flat), 8192):
         digest.update(np.ascontiguousarray(flat[start : start + 8192]).tobytes())

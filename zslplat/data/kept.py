@@ -18,6 +18,7 @@ import numpy as np
 
 from zslplat.data.array_store import EntryWriter, place_of, read_entry, write_entry
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet, begin_digest, check_finite
+from zslplat.data.queries import Queries
 from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View, float_type
 from zslplat.keys import key_of
 
@@ -115,6 +116,8 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         signatures.append({"name": name, "per_row": signature.per_row, "names": list(signature.names)})
     for name, index in dataset.splits.items():
         arrays[f"split:{name}"] = index
+    for split, asked in dataset.queries.items():
+        arrays |= {f"queries:{split}:{name}": array for name, array in asked.arrays()}
     for name, array in arrays.items():
         writer.add(name, np.asarray(array))
     return {
@@ -123,6 +126,7 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         "class_names": list(dataset.class_names),
         "signatures": signatures,
         "splits": list(dataset.splits),
+        "queries": list(dataset.queries),
         "folds": [[fold.name, fold.train, fold.validation] for fold in dataset.folds],
         "source": dict(dataset.source),
         "fingerprint": dataset.fingerprint if shared or dataset.known_fingerprint else dataset.fingerprinted(digest),
@@ -192,10 +196,16 @@ def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
         splits={name: arrays[f"split:{name}"] for name in meta["splits"]},
         folds=tuple(ClassFold(name, tuple(train), tuple(held_out)) for name, train, held_out in meta["folds"]),
         groups=arrays.get("groups"),
+        queries={split: _queries(split, arrays) for split in meta.get("queries", ())},
         source=meta["source"],
         known_fingerprint=meta["fingerprint"],
         **{text: meta[text] for text in _TEXTS},
     )
+
+
+def _queries(split: str, arrays: Mapping[str, np.ndarray]) -> Queries:
+    prefix = f"queries:{split}:"
+    return Queries(**{name.removeprefix(prefix): a for name, a in arrays.items() if name.startswith(prefix)})
 
 
 def in_files(dataset: Dataset, cache: Path) -> Dataset:

@@ -49,7 +49,7 @@ class Setting:
     def dataset_title(self) -> str:
         """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
         given = self.dataset.parameters
-        if "file" in given or Path(str(given.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5"):
+        if "file" in given or Path(str(given.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
             return Path(str(given.get("file", given.get("path")))).stem
         if "path" in given:
             return Path(str(given["path"])).name

@@ -54,6 +54,7 @@ class Kernel(Parameterised, ABC):
     input: str = "vectors"
     non_negative: bool = False
     psd: bool = True
+    width_multiple: int = 1  # rows of another width are refused; above 1 for kernels whose rows have a layout
     fixed: frozenset[str] = frozenset()  # parameters that keep their values: left out of the search space
     operators: ClassVar[Operators]
 

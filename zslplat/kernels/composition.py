@@ -9,8 +9,7 @@ with partial derivatives by the rules of calculus:
     power          f = f_1^p
     normalisation  f = f_1(t, u, v) / sqrt(h(u) h(v)),  h(u) = f_1(u, u, u),  h' = (f_1t + f_1u + f_1v)(u, u, u)
 
-The functions :func:`weighted_sum`, :func:`product`, :func:`power` and :func:`normalised` choose between them, and are
-what ``+``, ``*`` and ``**`` between kernels do.
+:func:`weighted_sum`, :func:`product`, :func:`power` and :func:`normalised` choose between them; ``+ * **`` call these.
 """
 
 from __future__ import annotations
@@ -51,6 +50,7 @@ class Composite(Kernel):
                 "its own, as in gaussian@pixels + log-euclidean@covariances"
             )
         self.input = kinds.pop()
+        self.width_multiple = int(np.lcm.reduce([part.width_multiple for part in parts]))
         self.non_negative = any(part.non_negative for part in parts)
         self.psd = all(part.psd for part in parts) and self._keeps_psd()
 

@@ -161,7 +161,10 @@ class KernelMethod(Method):
 
     @classmethod
     def fitting_kernels(cls) -> dict[str, Kernel]:
-        """Return the registered kernels that this method can take with their default parameters, by name."""
+        """Return the registered kernels that this method can take with their default parameters, by name.
+
+        Kernels whose rows have a layout fit only data that have it, and are asked for by name.
+        """
         found: dict[str, Kernel] = {}
         for name in names("kernels"):
             try:
@@ -171,7 +174,7 @@ class KernelMethod(Method):
                 raise
             except BaseException:
                 continue  # a broken plugin, or a kernel without defaults, is no candidate and hides no other
-            if not misfit:
+            if not misfit and kernel.width_multiple == 1:
                 found[name] = kernel
         return found
 

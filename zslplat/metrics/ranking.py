@@ -15,10 +15,12 @@ Without ties these are the usual definitions, with constant scores the value of 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+
+from zslplat.metrics.judgements import Judgements, OwnClass
 
 
 @dataclass(frozen=True)
@@ -59,6 +61,22 @@ class Ranking:
         hits_so_far = self.relevant_size / self.size * (self.relevant_before + 1 + others)
         return float(np.sum(hits_so_far / (self.before + self.place)) / relevant)
 
+    def trapezoid_average_precision(self) -> float:
+        """Return the expected area under the precision-recall curve by trapezoids; NaN where nothing is relevant.
+
+        Between two relevant items recall rises by one step, over which precision is taken for the mean of its values
+        before and after the second: that of the first b items (1 for none of them) and that of the first b + 1. So do
+        ``compute_ap.cpp`` of the Oxford buildings and ``holidays_map.py`` of INRIA Holidays, which agree.
+        """
+        relevant = self.relevant_before[-1] + self.relevant_size[-1]
+        if relevant == 0:
+            return float("nan")
+        others = (self.place - 1) * (self.relevant_size - 1) / np.maximum(self.size - 1, 1)
+        hits, seen = self.relevant_before + others, self.before + self.place - 1
+        before = np.where(seen > 0, hits / np.maximum(seen, 1), 1.0)
+        mean = (before + (hits + 1) / (seen + 1)) / 2
+        return float(np.sum(self.relevant_size / self.size * mean) / relevant)
+
     def precision_by_rank(self) -> np.ndarray:
         """Return the expected precision (m,) among the first 1, 2, ..., m items."""
         return np.asarray(np.cumsum(self.relevant_size / self.size) / np.arange(1, len(self.size) + 1))
@@ -93,29 +111,47 @@ class Answers:
 
 
 def rank_all(scores: np.ndarray, y: np.ndarray, queries: np.ndarray, k: int) -> Answers:
-    """Rank the gallery for every query (q, g), the query itself left out, and measure one ranking at a time."""
-    q, others = len(queries), len(y) - 1
-    k = min(k, others)
-    ranks = np.unique(np.geomspace(1, others, 30).astype(np.int64))
+    """Rank the gallery for every query (q, g), the query itself left out; rows of its class are relevant."""
+    return rank_judged(scores, OwnClass(y, queries), k)
+
+
+def rank_judged(scores: np.ndarray, judgements: Judgements, k: int) -> Answers:
+    """Rank for every query (q, g) the rows that count, and measure one ranking at a time."""
+    q, least = len(judgements), judgements.least
+    average_precision = _measure(judgements)
+    k = min(k, least)
+    ranks = np.unique(np.geomspace(1, least, 30).astype(np.int64))
     precision, recall_at_k, precision_at_k, best = np.empty((4, q))
-    nearest = np.empty(q, dtype=np.int64)
+    nearest, right = np.empty(q, dtype=np.int64), np.empty(q, dtype=bool)
     recall_by_rank = np.zeros(len(ranks))
     ties = 0
-    for i, query in enumerate(queries):
-        values, relevant = _without(scores[i], query), _without(y, query) == y[query]
+    for i in range(q):
+        kept, relevant = judgements.of(i)
+        values = scores[i][kept]
         ranking = Ranking.of(values, relevant)
         by_rank = ranking.precision_by_rank()
-        precision[i] = ranking.average_precision()
+        precision[i] = average_precision(ranking)
         precision_at_k[i] = by_rank[k - 1]
         recall_at_k[i] = by_rank[k - 1] * k / relevant.sum()
         recall_by_rank += by_rank[ranks - 1] * ranks / relevant.sum()
         place = int(np.argmax(values))
         ties += bool(values.max() == values.min())
-        best[i], nearest[i] = values[place], place + (place >= query)
-    right = y[nearest] == y[queries]
+        best[i], nearest[i], right[i] = values[place], kept[place], relevant[place]
     return Answers(precision, recall_at_k, precision_at_k, nearest, best, right, ranks, recall_by_rank / q, ties)
 
 
-def _without(values: np.ndarray, place: int) -> np.ndarray:
-    """Return the vector with one entry left out."""
-    return np.concatenate([values[:place], values[place + 1 :]])
+def random_precision(judgements: Judgements) -> float:
+    """Return the mean average precision of random rankings."""
+    expected: dict[tuple[int, int], float] = {}
+    values = []
+    for number in range(len(judgements)):
+        kept, relevant = judgements.of(number)
+        size = len(kept), int(relevant.sum())
+        if size not in expected:
+            expected[size] = _measure(judgements)(Ranking.of(np.zeros(size[0]), np.arange(size[0]) < size[1]))
+        values.append(expected[size])
+    return float(np.mean(values))
+
+
+def _measure(judgements: Judgements) -> Callable[[Ranking], float]:
+    return Ranking.trapezoid_average_precision if judgements.trapezoids else Ranking.average_precision

@@ -1,4 +1,4 @@
-"""Exemplar retrieval: rows of classes that no negative comes from, each a query for the others of its class.
+"""Exemplar retrieval: queries among rows that no negative comes from, each ranking all others by similarity.
 
 | symbol | here | shape | meaning |
 |---|---|---|---|
@@ -8,6 +8,8 @@
 | | ``row`` | (g,) | truth: data set row of each gallery row |
 | | ``group`` | (g,) | truth: group of each gallery row, where the data set has groups |
 | | ``queries`` | (q,) | truth: the gallery rows that are queries; a query is left out of its own ranking |
+| | ``searched`` | (g,) | truth, of designated queries: mask of the rows that are searched |
+| | ``positive``, ``junk`` | (p, 2), (j, 2) | truth, of designated queries: pairs (query, gallery row) |
 
 Where the test is repeated on several draws of the classes, the arrays of draw r > 1 have the suffix ``:r``.
 """
@@ -27,19 +29,26 @@ from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
-from zslplat.figures import Curve
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import ExemplarProtocol
 from zslplat.metrics.degenerate import look_at_similarities
-from zslplat.metrics.ranking import Answers, Ranking, rank_all
+from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
-from zslplat.tasks.predictions import confusion, predictions_table
-from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
-from zslplat.tasks.splits import class_folds, fold_rows, split_rows
+from zslplat.tasks.exemplar_report import described, metrics_of_queries
+from zslplat.tasks.exemplar_sides import (
+    Side,
+    class_sides,
+    designated_side,
+    judgements_of,
+    problem_of,
+    question_digests,
+)
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
+from zslplat.tasks.splits import class_folds, fold_rows
 
 CALLS = ExemplarProtocol()
 
@@ -48,18 +57,28 @@ SCORES = "similarity"
 
 
 class ExemplarRetrieval(Task):
-    """Mean average precision over queries, each ranking all other rows of the gallery by similarity.
+    """Mean average precision over queries, each ranking the gallery by similarity.
 
-    Negatives and gallery share no class. On zero-shot data the negatives are the ``train`` rows and the gallery those
-    of ``test_unseen``. On other data a share of the classes gives the negatives and the rest the gallery; they are
-    drawn by name with ``split_seed``, not with the seed of a study, so that all studies share them whatever the order
-    of the data. An order that matters belongs into the data, as splits of these names. Validation does the same once
-    more inside the classes of the negatives: by the data set's own folds, or by drawn ones. Equal similarities count
-    with the expectation over their orders.
+    **Every row asks.** Where a data set designates no queries, each row ranks all others of the gallery, and those of
+    its class are right. Negatives and gallery share no class. On zero-shot data the negatives are the ``train`` rows
+    and the gallery those of ``test_unseen``. On other data a share of the classes gives the negatives and the rest the
+    gallery; they are drawn by name with ``split_seed``, not with the seed of a study, so that all studies share them
+    whatever the order of the data. An order that matters belongs into the data, as splits of these names. Validation
+    does the same once more inside the classes of the negatives: by the data set's own folds, or by drawn ones. Equal
+    similarities count with the expectation over their orders.
 
     ``draws`` repeats the test on so many draws, and its metrics are the means over them. A study tunes inside the
     negatives of the first draw: then classes of its validation may be in the gallery of a later one, as in the usual
     protocol of repeated splits. Studies with one draw each (``split_seed=0``, ``1`` ...) are free of that.
+
+    **Designated queries** (:class:`~zslplat.data.queries.Queries`: Holidays, Oxford). The data set names who asks, what
+    is searched, and for each query what is right and what is junk; junk is taken out of the ranking before that is
+    measured. Average precision is then the area under the precision-recall curve by trapezoids, as the official
+    programs of both sets compute it (:meth:`~zslplat.metrics.ranking.Ranking.trapezoid_average_precision`). The
+    negatives are the rows of ``train``, which may come from another data set altogether; they alone give the statistics
+    of preprocessing. Validation asks the queries that the data set sets apart for it, with the same negatives, and
+    where it has none holds out classes among the negatives, where these are labelled. All queries are asked whatever
+    ``queries`` says, and ``negative_share``, ``draws`` and ``split_seed`` have no part in it.
     """
 
     name = "exemplar-retrieval"
@@ -104,16 +123,31 @@ class ExemplarRetrieval(Task):
 
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per fold inside the classes of the first draw's negatives; the seed draws the folds."""
-        negatives = self._sides(dataset)[0][0]
+        if "validation" in dataset.queries:
+            if self.folds is not None and self.folds > 1:
+                raise DataError(
+                    f"{dataset.name} sets queries apart for validation, which are one fold; folds={self.folds} asks "
+                    "for more"
+                )
+            sides = [designated_side(dataset, "validation")]
+            return [self._problem("fold-1", dataset, sides, seed, "validation")]
+        negatives = self._sides(dataset)[0].negatives
+        if dataset.queries and len(np.unique(dataset.y[negatives])) < 4:
+            raise DataError(
+                f"{dataset.name} has designated queries, none of them set apart for validation, and negatives without "
+                "classes that could be held out: nothing can be tuned on. Set queries apart (validation=0.2, where its "
+                "loader has that option), name negatives with four classes or more, or evaluate a single setting on "
+                "the test with run --test"
+            )
         folds = class_folds(dataset, negatives, self.folds, self.validation_classes, seed)
         problems = []
         for number, fold in enumerate(folds, start=1):
-            sides = [fold_rows(dataset, negatives, fold)]
+            sides = [Side(*fold_rows(dataset, negatives, fold))]
             problems.append(self._problem(f"fold-{number}", dataset, sides, seed, fold.name))
         return problems
 
     def test(self, dataset: Dataset, *, seed: int = 0) -> Problem:
-        """Build the test problem: all negatives against the gallery of new classes, of every draw."""
+        """Build the test problem: all negatives against the gallery, of every draw."""
         return self._problem("test", dataset, self._sides(dataset), seed, "test")
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
@@ -160,13 +194,13 @@ class ExemplarRetrieval(Task):
         """
         answers = self._answers(problem, outputs)
         look_at_similarities(sum(a.ties for a in answers), sum(len(a.precision) for a in answers))
-        by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._by_query(answers).items()}
+        by_draw = {name: [float(a.mean()) for a in arrays] for name, arrays in self._metrics(answers).items()}
         metrics = {name: float(np.mean(values)) for name, values in by_draw.items()}
         if len(answers) > 1:
             metrics |= {f"{name}_std": float(np.std(values, ddof=1)) for name, values in by_draw.items()}
         outcome = Outcome(metrics)
         if full:
-            self._describe(outcome, problem, answers)
+            described(outcome, problem, answers, self._metrics(answers))
             if len(answers) > 1:
                 outcome.tables["draws"] = Table({"draw": list(range(1, len(answers) + 1)), **by_draw})
         return outcome
@@ -176,6 +210,8 @@ class ExemplarRetrieval(Task):
 
         ``predicted`` is the class of the nearest row and ``score`` its similarity, ``draw`` (int32) counts from 1;
         ``average_precision``, ``recall_at_k`` and ``precision_at_k`` (float64) stand for the query's whole ranking.
+        Designated queries have two more, 5 bytes: their number (``query``, int32), and whether the nearest row is
+        ``right``, which classes do not tell there.
         """
         answers, truth = self._answers(problem, outputs), problem.truth
         kept: dict[str, list[np.ndarray]] = {name: [] for name in ("row", "true", "predicted", "group")}
@@ -196,17 +232,27 @@ class ExemplarRetrieval(Task):
             "precision_at_k": np.concatenate([a.precision_at_k for a in answers]),
         }
         meta = {"classes": list(problem.meta["classes"]), "draws": len(answers), "k": self.k}
+        if problem.meta.get("designated"):
+            right = np.concatenate([a.right for a in answers])
+            columns |= {"query": np.arange(len(row), dtype=np.int32), "right": right}
         return RowOutcomes(columns, meta)
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
-        """Return the queries of every draw, each class apart, and after them the draws themselves."""
+        """Return the queries of every draw, each class apart, and after them the draws themselves.
+
+        Designated queries are drawn from all of them: where each asks for a class of its own, classes apart would be
+        drawn once each and nothing would vary.
+        """
+        if "query" in outcomes.columns:
+            number = outcomes.columns["query"].astype(np.int64)
+            return np.r_[number, 0], np.r_[np.zeros(len(number), dtype=np.int64), 1]
         row, true, draw = (outcomes.columns[name] for name in ("row", "true", "draw"))
         draws, classes = outcomes.meta["draws"], len(outcomes.meta["classes"])
         strata = true + (draw - 1) * classes
         return np.r_[row, np.arange(draws)], np.r_[strata, np.full(draws, draws * classes)]
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return the metrics (b,) of each draw of queries, of every class as many as there are, and of draws.
+        """Return the metrics (b,) of each draw of queries, within :meth:`units`' strata, and of draws.
 
         The gallery stays as it is: what is drawn anew are the questions, not the answers.
         """
@@ -215,7 +261,7 @@ class ExemplarRetrieval(Task):
             "mAP": columns["average_precision"],
             f"recall_at_{k}": columns["recall_at_k"],
             f"precision_at_{k}": columns["precision_at_k"],
-            "nearest_accuracy": columns["predicted"] == columns["true"],
+            "nearest_accuracy": columns["right"] if "right" in columns else columns["predicted"] == columns["true"],
         }
         sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
         ends = np.cumsum(sizes)
@@ -231,15 +277,8 @@ class ExemplarRetrieval(Task):
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings."""
-        found = []
-        for suffix in suffixes_of(problem.meta["draws"]):
-            y, queries = np.asarray(problem.truth[f"y{suffix}"]), np.asarray(problem.truth[f"queries{suffix}"])
-            expected = {}
-            for c in np.unique(y[queries]):
-                relevant = np.arange(len(y) - 1) < (y == c).sum() - 1
-                expected[int(c)] = Ranking.of(np.zeros(len(y) - 1), relevant).average_precision()
-            found.append(np.mean([expected[int(c)] for c in y[queries]]))
-        return float(np.mean(found))
+        suffixes = suffixes_of(problem.meta["draws"])
+        return float(np.mean([random_precision(judgements_of(problem.truth, suffix)) for suffix in suffixes]))
 
     def kept_preprocessing(self, inputs: Mapping[str, Any], steps: Mapping[str, Sequence[Any]]) -> Arrays:
         """Return the preprocessing of the features, so that the index can treat new rows."""
@@ -248,7 +287,10 @@ class ExemplarRetrieval(Task):
         return prefixed(FROZEN, {**frozen.arrays(), "facts": np.array(json.dumps(frozen.facts()))})
 
     def scored_rows(self, problem: Problem) -> Mapping[str, np.ndarray]:
-        """Return the galleries' rows and classes, which of them are queries, and in which draw."""
+        """Return the galleries' rows and classes, which of them are queries, and in which draw.
+
+        Of designated queries also what is searched, and a number that tells what is right.
+        """
         parts: dict[str, list[np.ndarray]] = {"row": [], "y": [], "query": [], "draw": []}
         for number, suffix in enumerate(suffixes_of(problem.meta["draws"])):
             rows, queries = problem.truth[f"row{suffix}"], problem.truth[f"queries{suffix}"]
@@ -256,140 +298,60 @@ class ExemplarRetrieval(Task):
             parts["y"].append(problem.truth[f"y{suffix}"])
             parts["query"].append(np.isin(np.arange(len(rows)), queries))
             parts["draw"].append(np.full(len(rows), number))
+            if f"searched{suffix}" in problem.truth:
+                parts.setdefault("searched", []).append(problem.truth[f"searched{suffix}"])
+                parts.setdefault("asked", []).append(question_digests(problem.truth, suffix))
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.methods.exemplars.index).
 
-        Of several draws it is the gallery of the first.
+        Of several draws it is the gallery of the first; designated queries that are not searched are left out.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows: the arrays of :class:`~zslplat.data.frozen.FrozenFeatures`, and its facts as JSON.
         """
         from zslplat.methods.exemplars.index import write_index
 
-        truth, names = problem.truth, problem.meta["classes"]
+        truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
+        rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
+        if "searched" in truth and not np.all(truth["searched"]):
+            searched = np.flatnonzero(truth["searched"])
+            gallery, rows, y = taken(gallery, searched), rows[searched], y[searched]
         kept = selected(FROZEN, problem.inputs) or {}
         facts = json.loads(str(kept.pop("facts"))) if kept else []
         write_index(
             folder / "index",
             method,
-            problem.inputs["gallery"],
-            rows=np.asarray(truth["row"]),
-            labels=[names[c] for c in truth["y"]],
+            gallery,
+            rows=rows,
+            labels=[names[c] for c in y],
             steps=FrozenFeatures.thawed(facts, kept),
         )
 
-    def _sides(self, dataset: Dataset) -> list[tuple[np.ndarray, np.ndarray]]:
+    def _sides(self, dataset: Dataset) -> list[Side]:
         """Return the rows of the negatives and of the test gallery, of every draw."""
-        if {"train", "test_unseen"} <= set(dataset.splits):
-            if self.draws > 1:
-                raise DataError(
-                    f"{dataset.name} has its own negatives ('train') and gallery ('test_unseen'); "
-                    f"draws={self.draws} has no meaning there"
-                )
-            return [(split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery"))]
-        if dataset.y.ndim != 1:
-            raise DataError(f"{dataset.name}: {self.name} needs one class per row, got labels {dataset.y.shape}")
-        count = len(np.unique(dataset.y))
-        size = round(self.negative_share * count)
-        if size < 4 or count - size < 2:
+        if not dataset.queries:
+            return class_sides(dataset, self.negative_share, self.draws, self.split_seed, self.name)
+        if self.draws > 1:
             raise DataError(
-                f"{dataset.name}: {size} of {count} classes for the negatives; at least 4 are needed there, "
-                "so that validation can hold out 2, and 2 for the gallery; change negative_share"
+                f"{dataset.name} has its own negatives and designated queries; draws={self.draws} has no meaning there"
             )
-        sides = []
-        for number in range(self.draws):
-            chosen = np.isin(dataset.y, drawn_classes(dataset, size, (self.split_seed, 4, number)))
-            sides.append((np.flatnonzero(chosen), np.flatnonzero(~chosen)))
-        return sides
+        return [designated_side(dataset, "test")]
 
-    def _problem(
-        self, name: str, dataset: Dataset, sides: list[tuple[np.ndarray, np.ndarray]], seed: int, fold: str
-    ) -> Problem:
-        """Return the problem of one or several (negatives, gallery); the seed shuffles the galleries."""
-        ids = np.unique(np.concatenate([dataset.y[gallery] for _, gallery in sides]))
-        inputs: dict[str, Any] = {}
-        truth: Arrays = {}
-        for number, (suffix, (negatives, gallery)) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
-            asked = self._asked(name, dataset, np.sort(gallery), number)
-            gallery = np.random.default_rng([seed, 5]).permutation(gallery)
-            inputs[f"X{suffix}"], inputs[f"gallery{suffix}"] = taken(dataset.X, negatives), taken(dataset.X, gallery)
-            truth[f"queries{suffix}"] = np.flatnonzero(np.isin(gallery, asked))
-            truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
-            truth |= groups_of(dataset, gallery, f"group{suffix}")
-        names = [dataset.class_names[i] for i in ids]
-        return Problem(
-            name, inputs, truth, {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
-        )
-
-    def _asked(self, name: str, dataset: Dataset, gallery: np.ndarray, number: int) -> np.ndarray:
-        """Return the rows that are queries: those that can find another of their class, as many as are wanted."""
-        _, y, counts = np.unique(dataset.y[gallery], return_inverse=True, return_counts=True)
-        rows = gallery[counts[y] > 1]
-        if not len(rows):
-            raise DataError(f"{dataset.name}, {name}: no class has two rows in the gallery, so nothing can be found")
-        if self.queries is None or len(rows) <= self.queries:
-            return np.asarray(rows)
-        return np.asarray(np.random.default_rng([self.split_seed, 5, number]).permutation(rows)[: self.queries])
+    def _problem(self, name: str, dataset: Dataset, sides: list[Side], seed: int, fold: str) -> Problem:
+        """Return the problem of one or several draws; the seed shuffles the galleries."""
+        return problem_of(name, dataset, sides, seed, fold, most=self.queries, split_seed=self.split_seed)
 
     def _answers(self, problem: Problem, outputs: Arrays) -> list[Answers]:
         """Return what the rankings of every draw show; the last outputs' are kept for all who ask."""
         if self._ranked is None or self._ranked[0] is not outputs:
             answers = [
-                rank_all(outputs[SCORES + s], np.asarray(problem.truth[f"y{s}"]), problem.truth[f"queries{s}"], self.k)
+                rank_judged(outputs[SCORES + s], judgements_of(problem.truth, s), self.k)
                 for s in suffixes_of(problem.meta["draws"])
             ]
             self._ranked = outputs, answers
         return self._ranked[1]
 
-    def _by_query(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
-        """Return every metric of every query (q,), a list over draws."""
-        return {
-            "mAP": [a.precision for a in answers],
-            f"recall_at_{self.k}": [a.recall_at_k for a in answers],
-            f"precision_at_{self.k}": [a.precision_at_k for a in answers],
-            "nearest_accuracy": [a.right for a in answers],
-        }
-
-    def _describe(self, outcome: Outcome, problem: Problem, answers: list[Answers]) -> None:
-        names, several = problem.meta["classes"], len(answers) > 1
-        suffixes = suffixes_of(len(answers))
-        ys = [np.asarray(problem.truth[f"y{s}"]) for s in suffixes]
-        queries = [np.asarray(problem.truth[f"queries{s}"]) for s in suffixes]
-        rows = [np.asarray(problem.truth[f"row{s}"])[q] for s, q in zip(suffixes, queries, strict=True)]
-        own = np.concatenate([y[q] for y, q in zip(ys, queries, strict=True)])
-        predicted = np.concatenate([y[a.nearest] for y, a in zip(ys, answers, strict=True)])
-        precision, recall = (np.concatenate(v) for v in list(self._by_query(answers).values())[:2])
-        present = np.unique(own)
-        sizes = np.max([np.bincount(y, minlength=len(names)) for y in ys], axis=0)
-        outcome.tables["per_class"] = Table(
-            {
-                "class": [names[c] for c in present],
-                "rows": sizes[present].tolist(),
-                "queries": [int((own == c).sum()) for c in present],
-                "average_precision": [float(precision[own == c].mean()) for c in present],
-                f"recall_at_{self.k}": [float(recall[own == c].mean()) for c in present],
-            }
-        )
-        draw = np.repeat(np.arange(1, len(answers) + 1), [len(q) for q in queries])
-        score = np.concatenate([a.score for a in answers])
-        more = {"average_precision": precision} | ({"draw": draw} if several else {})
-        outcome.tables["predictions"] = predictions_table(names, np.concatenate(rows), own, predicted, score, **more)
-        title = f"{problem.meta['dataset']}, {problem.name}"
-        table, figure = confusion(own, predicted, names, f"{title}: class of the nearest row")
-        outcome.tables["confusion"], outcome.figures["confusion"] = table, figure
-        lines = {
-            f"draw {number}" if several else "mean over queries": (a.ranks.tolist(), a.recall_by_rank.tolist())
-            for number, a in enumerate(answers, start=1)
-        }
-        outcome.figures["recall_by_rank"] = Curve(lines, "rows retrieved", "recall", title, logx=True)
-
-
-def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
-    """Return ``count`` classes (count,) among those that have rows, drawn by name.
-
-    Neither the numbers of the classes nor the order of the rows matters, so that no order of a file gets into a draw.
-    """
-    classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
-    return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
+    def _metrics(self, answers: list[Answers]) -> dict[str, list[np.ndarray]]:
+        return metrics_of_queries(answers, self.k)

@@ -15,6 +15,7 @@ from zslplat.testing.blocks import BLOCK_CHECKS
 from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
+from zslplat.testing.designated_queries import designated_checks
 from zslplat.testing.exemplars import EXEMPLAR_CHECKS
 from zslplat.testing.exercise import exercise_of
 from zslplat.testing.isolation import ISOLATION_CHECKS
@@ -73,7 +74,16 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
     (Kernel, "a kernel", kernel_checks),
     (Method, "a method", method_checks),
     (DataSource, "a data source", lambda source: (*DATASET_CHECKS, loading_leaves_no_traces)),
-    (Task, "a task", lambda task: (*TASK_CHECKS, rows_with_several_labels_are_judged_alike, protocol_leaves_no_traces)),
+    (
+        Task,
+        "a task",
+        lambda task: (
+            *TASK_CHECKS,
+            rows_with_several_labels_are_judged_alike,
+            *designated_checks(task),
+            protocol_leaves_no_traces,
+        ),
+    ),
 )
 
 

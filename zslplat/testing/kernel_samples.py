@@ -24,6 +24,7 @@ def general(kernel: Kernel, rows: int = ROWS, *, seed: int = 0, dimensions: int 
     if kernel.input == "spd":
         factors = rng.normal(size=(rows, 4, 8))
         return np.asarray(factors @ factors.transpose(0, 2, 1) / 8 + 0.1 * np.eye(4))
+    dimensions = -(-dimensions // kernel.width_multiple) * kernel.width_multiple
     centres = rng.normal(size=(4, dimensions)) / np.sqrt(dimensions)
     spread = rng.choice([0.02, 0.2, 1.0], size=(rows, 1))
     X = centres[rng.integers(4, size=rows)] + spread * rng.normal(size=(rows, dimensions)) / np.sqrt(dimensions)

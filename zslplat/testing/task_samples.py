@@ -10,6 +10,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.data.queries import Queries
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.base import Arrays, Method
 from zslplat.methods.exemplars.base import Encoding, ExemplarMethod
@@ -69,6 +70,34 @@ def label_sets() -> Dataset:
     )
 
 
+def designated() -> Dataset:
+    """Return a data set with designated queries, of validation and of the test, over negatives without classes.
+
+    Every class but that of the negatives has two queries, which are not searched; two of its rows are junk to the
+    first, and the second is searched, too, and junk to itself.
+    """
+    plain = data_sets()[3]
+    held, asked = 4, range(4, SEEN + UNSEEN)
+    splits, queries = {"train": np.flatnonzero(plain.y < held)}, {}
+    for split, classes in (("validation", asked[:4]), ("test", asked[4:])):
+        members = [np.flatnonzero(plain.y == c) for c in classes]
+        positive, junk = [], []
+        for number, rows in enumerate(members):
+            first, second = 2 * number, 2 * number + 1
+            positive += [(first, row) for row in rows[[1, 4, 5, 6]]] + [(second, row) for row in rows[2:6]]
+            junk += [(first, row) for row in rows[2:4]] + [(second, rows[1])]
+        splits[split] = np.sort(np.concatenate(members))
+        queries[split] = Queries(
+            rows=np.concatenate([rows[:2] for rows in members]),
+            database=np.concatenate([rows[1:] for rows in members]),
+            positive=np.array(positive),
+            junk=np.array(junk),
+        )
+    y = np.where(plain.y < held, 0, plain.y - held + 1)
+    names = ("unlabelled", *plain.class_names[held:])
+    return replace(plain, name="kit-designated", y=y, class_names=names, signatures={}, splits=splits, queries=queries)
+
+
 def data_for(task: Task) -> Dataset:
     """Return the first of the data sets that the task takes; a task may offer its own as ``example_dataset()``.
 
@@ -109,6 +138,7 @@ def reordered(dataset: Dataset) -> Dataset:
         class_names=tuple(dataset.class_names[c] for c in classes),
         signatures=signatures,
         splits={name: np.sort(place[index]) for name, index in dataset.splits.items()},
+        queries={split: _elsewhere(asked, place) for split, asked in dataset.queries.items()},
         known_fingerprint="",
     )
 
@@ -134,8 +164,26 @@ def more_noise(dataset: Dataset, times: int = 16) -> Dataset:
         groups=None if dataset.groups is None else np.tile(dataset.groups, times),
         signatures=sets,
         splits={name: np.concatenate([rows + i * n for i in range(times)]) for name, rows in dataset.splits.items()},
+        queries={split: _repeated(asked, n, times) for split, asked in dataset.queries.items()},
         known_fingerprint="",
     )
+
+
+def _elsewhere(asked: Queries, place: np.ndarray) -> Queries:
+    """Return the same queries where row i lies at ``place[i]``."""
+    pairs = [np.column_stack([one[:, 0], place[one[:, 1]]]) for one in (asked.positive, asked.junk)]
+    return Queries(place[asked.rows], place[asked.database], *pairs)
+
+
+def _repeated(asked: Queries, n: int, times: int) -> Queries:
+    """Return the queries of so many copies of n rows, each for rows of its own copy."""
+    q = len(asked.rows)
+
+    def copies(array: np.ndarray, step: Any) -> np.ndarray:
+        return np.concatenate([array + i * np.asarray(step) for i in range(times)])
+
+    pairs = [copies(one, [q, n]) for one in (asked.positive, asked.junk)]
+    return Queries(copies(asked.rows, n), copies(asked.database, n), *pairs)
 
 
 class _Player:

@@ -81,7 +81,7 @@ def class_is_importable(task: Task) -> None:
 def validation_is_built_from_training_rows_only(task: Task) -> None:
     """Other features and labels of the test rows leave every array of the validation problems as it is."""
     dataset = data_for(task)
-    tested = [index for name, index in dataset.splits.items() if name != "train"]
+    tested = [index for name, index in dataset.splits.items() if name not in ("train", "validation")]
     if not tested:
         raise Skipped("the data set that the task takes has no test rows of its own")
     rng = np.random.default_rng(34)
@@ -97,16 +97,16 @@ def validation_is_built_from_training_rows_only(task: Task) -> None:
 
 
 def test_problem_holds_all_rows(task: Task) -> None:
-    """The test problem is fitted on all rows that validation knows, and scores all rows of the splits it takes."""
+    """The test problem is fitted on all ``train`` rows of validation, and scores all rows of the splits it takes."""
     dataset, problem = _data_and_test(task)
     trained, scored = _rows(task, dataset, problem)
     known: set[int] = set()
     for fold in _validation(task, dataset):
         known |= set().union(*_rows(task, dataset, fold))
-    missing = sorted(known - trained)
+    missing = sorted(known - trained - set(dataset.splits.get("validation", np.empty(0, dtype=int)).tolist()))
     assert not missing, f"{len(missing)} rows of validation are not trained on for the test, first row {missing[0]}"
     whole = []
-    for name in (name for name in dataset.splits if name != "train"):
+    for name in (name for name in dataset.splits if name not in ("train", "validation")):
         rows = set(dataset.rows(name).tolist())
         assert not rows & trained, f"{len(rows & trained)} rows of {name!r} are trained on"
         assert not rows & scored or rows <= scored, f"only {len(rows & scored)} of {len(rows)} rows of {name!r} scored"

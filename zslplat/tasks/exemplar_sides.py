@@ -1,0 +1,167 @@
+"""Which rows of a data set an exemplar-retrieval problem holds: negatives, gallery, and who asks."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.dataset import Dataset
+from zslplat.data.queries import Queries
+from zslplat.data.rows import taken
+from zslplat.errors import DataError
+from zslplat.metrics.judgements import Designated, Judgements, OwnClass
+from zslplat.tasks.array_names import suffixes_of
+from zslplat.tasks.base import Arrays, Problem
+from zslplat.tasks.row_outcomes import groups_of
+from zslplat.tasks.splits import split_rows
+
+
+@dataclass(frozen=True)
+class Side:
+    """Rows of the negatives, rows that a method is handed as the gallery, and the queries where these are designated.
+
+    The gallery of designated queries holds their rows, too, whether or not these are searched.
+    """
+
+    negatives: np.ndarray
+    gallery: np.ndarray
+    queries: Queries | None = None
+
+
+def designated_side(dataset: Dataset, split: str) -> Side:
+    """Return the negatives, all rows of ``train``, and the designated queries of a split with their database."""
+    asked = dataset.queries[split]
+    return Side(dataset.rows("train"), asked.all_rows, asked)
+
+
+def class_sides(dataset: Dataset, share: float, draws: int, split_seed: int, task: str) -> list[Side]:
+    """Return the sides of every draw where all rows of the gallery ask: by the data set's own classes, or drawn ones.
+
+    Raises :class:`DataError` where there are too few classes, several labels per row, or draws without a meaning.
+    """
+    if {"train", "test_unseen"} <= set(dataset.splits):
+        if draws > 1:
+            raise DataError(
+                f"{dataset.name} has its own negatives ('train') and gallery ('test_unseen'); "
+                f"draws={draws} has no meaning there"
+            )
+        return [Side(split_rows(dataset, "train", "the negatives"), split_rows(dataset, "test_unseen", "the gallery"))]
+    if dataset.y.ndim != 1:
+        raise DataError(f"{dataset.name}: {task} needs one class per row, got labels {dataset.y.shape}")
+    count = len(np.unique(dataset.y))
+    size = round(share * count)
+    if size < 4 or count - size < 2:
+        raise DataError(
+            f"{dataset.name}: {size} of {count} classes for the negatives; at least 4 are needed there, "
+            "so that validation can hold out 2, and 2 for the gallery; change negative_share"
+        )
+    sides = []
+    for number in range(draws):
+        chosen = np.isin(dataset.y, drawn_classes(dataset, size, (split_seed, 4, number)))
+        sides.append(Side(np.flatnonzero(chosen), np.flatnonzero(~chosen)))
+    return sides
+
+
+def drawn_classes(dataset: Dataset, count: int, seed: tuple[int, ...]) -> np.ndarray:
+    """Return ``count`` classes (count,) among those that have rows, drawn by name.
+
+    Neither the numbers of the classes nor the order of the rows matters, so that no order of a file gets into a draw.
+    """
+    classes = sorted((int(i) for i in np.unique(dataset.y)), key=lambda i: dataset.class_names[i])
+    return np.asarray(np.random.default_rng(seed).permutation(classes)[:count])
+
+
+def askers(dataset: Dataset, where: str, gallery: np.ndarray, most: int | None, seed: tuple[int, ...]) -> np.ndarray:
+    """Return the rows that ask: those that can find another of their class, at most so many of them, drawn.
+
+    Raises :class:`DataError` where there is none.
+    """
+    _, y, counts = np.unique(dataset.y[gallery], return_inverse=True, return_counts=True)
+    rows = gallery[counts[y] > 1]
+    if not len(rows):
+        raise DataError(f"{dataset.name}, {where}: no class has two rows in the gallery, so nothing can be found")
+    if most is None or len(rows) <= most:
+        return np.asarray(rows)
+    return np.asarray(np.random.default_rng(seed).permutation(rows)[:most])
+
+
+def problem_of(
+    name: str,
+    dataset: Dataset,
+    sides: Sequence[Side],
+    seed: int,
+    fold: str,
+    *,
+    most: int | None,
+    split_seed: int,
+) -> Problem:
+    """Return the problem of one or several draws; ``seed`` shuffles the galleries.
+
+    Where queries are not designated, at most ``most`` ask, drawn with ``split_seed``.
+    """
+    ids = np.unique(np.concatenate([dataset.y[side.gallery] for side in sides]))
+    inputs: dict[str, Any] = {}
+    truth: Arrays = {}
+    for number, (suffix, side) in enumerate(zip(suffixes_of(len(sides)), sides, strict=True)):
+        asked = np.empty(0, dtype=np.int64)
+        if side.queries is None:
+            asked = askers(dataset, name, np.sort(side.gallery), most, (split_seed, 5, number))
+        gallery = np.random.default_rng([seed, 5]).permutation(side.gallery)
+        inputs[f"X{suffix}"] = taken(dataset.X, side.negatives)
+        inputs[f"gallery{suffix}"] = taken(dataset.X, gallery)
+        truth |= _truth_of(dataset, side, gallery, asked, suffix)
+        truth[f"y{suffix}"], truth[f"row{suffix}"] = np.searchsorted(ids, dataset.y[gallery]), gallery
+    names = [dataset.class_names[i] for i in ids]
+    meta = {"dataset": dataset.name, "fold": fold, "classes": names, "draws": len(sides)}
+    return Problem(name, inputs, truth, meta | ({"designated": True} if sides[0].queries else {}))
+
+
+def _truth_of(dataset: Dataset, side: Side, gallery: np.ndarray, asked: np.ndarray, suffix: str) -> Arrays:
+    """Return who asks, and what is right, as places in the gallery (see the table of the task)."""
+    truth = groups_of(dataset, gallery, f"group{suffix}")
+    if side.queries is None:
+        return {f"queries{suffix}": np.flatnonzero(np.isin(gallery, asked)), **truth}
+    order = np.argsort(gallery)
+
+    def places(rows: np.ndarray) -> np.ndarray:
+        return np.asarray(order[np.searchsorted(gallery, rows, sorter=order)])
+
+    known = {name: np.asarray(array) for name, array in side.queries.arrays()}
+    for name in ("positive", "junk"):
+        pairs = known[name]
+        truth[f"{name}{suffix}"] = np.column_stack([pairs[:, 0], places(pairs[:, 1])])
+    return {
+        f"queries{suffix}": places(known["rows"]),
+        f"searched{suffix}": np.isin(gallery, known["database"]),
+        **truth,
+    }
+
+
+def judgements_of(truth: Mapping[str, np.ndarray], suffix: str) -> Judgements:
+    """Return what the rankings of a problem are measured by."""
+    queries = np.asarray(truth[f"queries{suffix}"])
+    if f"searched{suffix}" not in truth:
+        return OwnClass(np.asarray(truth[f"y{suffix}"]), queries)
+    searched, positive, junk = (np.asarray(truth[f"{name}{suffix}"]) for name in ("searched", "positive", "junk"))
+    return Designated(len(queries), searched, positive, junk)
+
+
+def question_digests(truth: Mapping[str, np.ndarray], suffix: str) -> np.ndarray:
+    """Return a number (g,) for each gallery row that tells what is asked with it; 0 where nothing is.
+
+    It depends on the rows of the data set alone, whatever the order of the gallery: on those that are searched for the
+    query, and on those that are right.
+    """
+    row = np.asarray(truth[f"row{suffix}"], dtype=np.int64)
+    found = np.zeros(len(row), dtype=np.uint64)
+    judgements = judgements_of(truth, suffix)
+    for number, place in enumerate(np.asarray(truth[f"queries{suffix}"]).tolist()):
+        kept, relevant = judgements.of(number)
+        digest = hashlib.sha256(np.sort(row[kept]).tobytes() + b"|" + np.sort(row[kept][relevant]).tobytes())
+        # Several queries may be asked with one row.
+        found[place] += np.frombuffer(digest.digest()[:8], dtype=np.uint64)[0]
+    return found.view(np.int64)
