@@ -1,6 +1,6 @@
 """How new a mapped row is by the density of the seen classes, as in cross-modal transfer's Gaussian form.
 
-Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013, section 5.1.
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013.
 
 | paper   | here       | shape  | meaning                                                          |
 |---------|------------|--------|------------------------------------------------------------------|
@@ -9,8 +9,9 @@ Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer
 | sigma_y | variances  | (c,)   | mean square by dimension of f - w_y over the rows of a class     |
 | P(y)    | log_priors | (c,)   | log share of each class among the rows                           |
 
-The authors' code divides the squares of a class by all rows, takes the number of classes for the dimension, and adds up
-densities that vanish in high dimension. Here each class has its own n_y, the dimension is a, and logarithms are added.
+The authors' code (mganjoo/zslearn) divides the squares of a class by all rows, takes the number of classes for the
+dimension, and adds up densities that vanish in high dimension. Here each class has its own n_y, the dimension is a,
+and the sum is made of logarithms.
 """
 
 from __future__ import annotations

@@ -1,13 +1,13 @@
 """Cross-modal transfer with a gate: rows that look new are given an unseen class, the others a seen one.
 
-Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013, sections 4 and 5. With V
-whether the class of x is seen,
+Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. With the class
+of x either seen or unseen,
 
     P(y | x) = P(seen | x) P(y | x, seen) + P(unseen | x) P(y | x, unseen),
 
 where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is proportional to N(f; w_y, sigma^2 I) over
-the unseen candidates, f the mapped row, w_y their signatures. Of the variance the paper says nothing; sigma^2 is the
-mean square by dimension of f - w_y over the training rows.
+the unseen candidates, f the mapped row, w_y their signatures. sigma^2 is taken to be the mean square by dimension of
+f - w_y over the training rows.
 
 Scores are 2 sigma^2 log P(y | x), whose largest is that of P itself. Differences between unseen classes are then those
 of minus squared distances, as without a gate, and calibrated stacking moves the odds of seen against unseen. Without a
@@ -144,10 +144,10 @@ class CMTGaussian(GatedCMT):
 
     The density is a mixture of isotropic Gaussians around the seen signatures
     (:mod:`zslplat.methods.zero_shot.cmt.densities`); its threshold is a quantile of the densities of training rows.
-    With a hard gate, the paper's, a row below it is new. With a soft one unseen classes are taken to have the density
-    of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate says so. Learned
-    beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density), and the
-    classifier of seen classes. Not tagged ``stationary``: see ``cmt``.
+    With a hard gate, that of the authors' code, a row below it is new. With a soft one unseen classes are taken to
+    have the density of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate says
+    so. Learned beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density), and
+    the classifier of seen classes. Not tagged ``stationary``: see ``cmt``.
     """
 
     summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
@@ -188,7 +188,7 @@ class CMTLoop(GatedCMT):
     summary = "cross-modal transfer; rows that are outliers in all seen classes are given unseen ones"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **GATED,
-        "neighbours": Parameter("neighbours of a row (20 in the paper)", Integer(1), default=20),
+        "neighbours": Parameter("neighbours of a row (20 in the authors' code)", Integer(1), default=20),
         "significance": Parameter(
             "lambda: standard deviations beyond which a row is an outlier (1 to 13 in the authors' code)",
             POSITIVE,

@@ -3,8 +3,8 @@
 Socher, Ganjoo, Manning and Ng, "Zero-Shot Learning Through Cross-Modal Transfer", NIPS 2013. Symbols, the objective and
 its units in :mod:`zslplat.methods.zero_shot.cmt.network`. Where the paper leaves something open this is done:
 
-* Penalty of the biases, divergence of activations and start are those of the authors' code; the divergence (sparsity 5,
-  rho 0.035 there) is off by default, since the paper's objective does not have it.
+* Penalty of the biases, divergence of activations and start are those of the authors' code (mganjoo/zslearn); the
+  divergence (sparsity 5, rho 0.035 there) is off by default.
 * All classes have the same isotropic variance, so that the likeliest class is the nearest signature.
 * Rows are sorted by their product with one fixed vector first, so that their order does not matter.
 """
@@ -48,7 +48,7 @@ class CMT(ZeroShotMethod):
     tolerance_reason = "hundreds of iterations of an objective that is not convex amplify rounding in single precision"
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "hidden": Parameter(
-            "hidden units (100 in the paper, 200 in its code)", Integer(1), Integer(25, 400, log=True), default=100
+            "hidden units (200 in the authors' code)", Integer(1), Integer(25, 400, log=True), default=100
         ),
         "lam": Parameter(
             "penalty of squared weights, for features and signatures of unit variance (1e-4 in the authors' code)",
