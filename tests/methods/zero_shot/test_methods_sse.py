@@ -12,7 +12,7 @@ from zslplat.methods.zero_shot.simplex import simplex_codes
 from zslplat.methods.zero_shot.sse.estimator import SemanticSimilarityEmbedding, SSEIntersection, SSERectified
 from zslplat.methods.zero_shot.sse.intersections import intersections, slope_by_references, slope_by_weights
 from zslplat.methods.zero_shot.sse.objective import ROUNDED, Objective
-from zslplat.methods.zero_shot.sse.training import fit_references, fit_weights
+from zslplat.methods.zero_shot.sse.training import descend, fit_references, fit_weights
 from zslplat.testing.problems import class_problem
 
 
@@ -114,6 +114,20 @@ def test_references_go_down_and_stay_where_nothing_is_lower() -> None:
     flat, V, w = _objective(align=0, shrink=0)
     same, _ = fit_references(flat, w * 0, V, 5)
     np.testing.assert_allclose(same, V, rtol=1e-15)
+
+
+def test_descent_ends_at_the_lowest_point_it_saw_even_at_corners() -> None:
+    seen, steepness = [], np.array([1.0, 10.0, 100.0])
+
+    def corners(q: np.ndarray) -> tuple[float, np.ndarray]:
+        seen.append(float(np.abs(q) @ steepness))
+        return seen[-1], np.sign(q) * steepness
+
+    start = np.random.default_rng(2).normal(size=3)
+    q, value, slope = descend(corners, start, 40, lambda value, slope: False)
+    assert value == min(seen) == float(np.abs(q) @ steepness)
+    assert max(seen[1:]) > value
+    np.testing.assert_array_equal(slope, np.sign(q) * steepness)
 
 
 @pytest.mark.parametrize("kind", [SSEIntersection, SSERectified])

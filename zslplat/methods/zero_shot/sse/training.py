@@ -36,7 +36,7 @@ def fit_weights(objective: Objective, w: np.ndarray, V: np.ndarray, gap: float) 
     def bound(slope: np.ndarray) -> float:
         return float(slope @ slope) / 2
 
-    found, value, slope = _down(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
+    found, value, slope = descend(in_units, w / unit, _WEIGHT_STEPS, lambda value, slope: bound(slope) <= gap * value)
     return found * unit, value, bound(slope)
 
 
@@ -49,11 +49,11 @@ def fit_references(objective: Objective, w: np.ndarray, V: np.ndarray, steps: in
         value, slope = objective.by_references(q.reshape(V.shape) * unit, w)
         return value, slope.ravel() * unit
 
-    found, value, _ = _down(in_units, V.ravel() / unit, steps, lambda value, slope: False)
+    found, value, _ = descend(in_units, V.ravel() / unit, steps, lambda value, slope: False)
     return found.reshape(V.shape) * unit, value
 
 
-def _down(
+def descend(
     function: Differentiable, start: np.ndarray, steps: int, done: Callable[[float, np.ndarray], bool]
 ) -> tuple[np.ndarray, float, np.ndarray]:
     """Return the lowest point of L-BFGS from ``start``, the value and the slope there; ``done`` looks at both."""
