@@ -111,6 +111,14 @@ def test_structured_hinge_with_margins_of_one_is_crammer_singer():
     assert np.abs(uneven.W_ - other.W_).max() > 0.01 * np.abs(other.W_).max()
 
 
+def test_structured_margins_are_distances_of_scaled_signatures():
+    X, y, S = problem()
+    fitted = SynCStructured().fit(X, y, S)
+    margins = fitted.margins(fitted.phantoms_)
+    assert margins[1, 3] == pytest.approx(np.linalg.norm(S[1] - S[3]) / median_signature_distance(S))
+    assert np.median(margins[np.triu_indices(5, 1)]) == pytest.approx(1)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_rows_of_any_length_have_the_same_scores(method):
     X, y, S = problem()

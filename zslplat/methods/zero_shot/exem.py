@@ -190,7 +190,7 @@ class Exem1NN(ZeroShotMethod):
         exemplars = self.exemplars(S)
         Z = statistics["Z"][:, : self.dimensions] if statistics else projected(X, self.mean_, self.directions_)
         unit = self.deviation_ if self.standardised else 1.0
-        return -cdist(np.asarray(Z, dtype=np.float64) / unit, exemplars / unit)
+        return np.asarray(-cdist(np.asarray(Z, dtype=np.float64) / unit, exemplars / unit))
 
     def matrices(self) -> Arrays:
         """Return A (c, k) and the principal directions (d, k)."""
