@@ -64,8 +64,8 @@ class TMVHLP(ZeroShotMethod):
         "shrinkage": Parameter(
             "shrinkage of each view's covariance in canonical correlation analysis, in units of its mean eigenvalue",
             POSITIVE,
-            Real(1e-3, 1e1, log=True, steps=5),
-            default=0.1,
+            Real(0.03, 3, log=True, steps=5),
+            default=0.3,
         ),
         "power": Parameter("power of the eigenvalues by which directions are weighted", NON_NEGATIVE, default=4.0),
         "dimensions": Parameter("largest number of directions of the common space", Integer(1), default=256),
