@@ -14,6 +14,8 @@ from zslplat.data.retrieval_sets import assemble_retrieval
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
+from zslplat.testing import run_checks
+from zslplat.testing.running import PASSED
 
 # Three groups of Holidays, in an order of no meaning.
 HOLIDAYS = ["100001.jpg", "100000.jpg", "100101.jpg", "100100.jpg", "100103.jpg", "120700.jpg", "120701.jpg"]
@@ -132,6 +134,14 @@ def test_what_is_kept_of_a_load_is_what_was_loaded(root, tmp_path, load):
         for split, queries in plain.queries.items():
             for name, array in queries.arrays():
                 assert np.array_equal(array, getattr(other.queries[split], name))
+
+
+@pytest.mark.parametrize(("loader", "path"), [(Holidays, "holidays.npz"), (Holidays, "folder"), (Oxford, "oxford.npz")])
+def test_sources_of_files_keep_what_every_source_promises(root, loader, path):
+    negatives = f'npz(file="{root / "labelled.npz"}")'
+    results = run_checks(loader(path=str(root / path), negatives=negatives))
+    assert not [f"{result.check}: {result.message}" for result in results if result.is_failure]
+    assert sum(result.state == PASSED for result in results) > 10
 
 
 def test_negatives_are_part_of_what_a_data_set_is_and_keep_their_classes(root):
