@@ -72,13 +72,14 @@ class Ledger:
         )
         if trials:
             result = run_study(experiment, options, settings)
-            name, found, test = result.name, result.parameters, result.test
+            name, found, test, primary = result.name, result.parameters, result.test, result.primary
             steps = read_config(result.config).get("carried", {}).get("best_step") if result.config else None
             done = sum(result.trials.values())
         else:
             run = run_setting(experiment, settings, test=True, repeats=options.repeats, workers=options.workers)
-            name, found, test, steps, done = run.run_ids[0], {}, run.metrics, None, 0
-        value = float(np.mean([metrics[component("tasks", experiment.task.name).primary.name] for metrics in test]))
+            name, found, test, primary = run.run_ids[0], {}, run.metrics, run.primary
+            steps, done = None, 0
+        value = float(np.mean([metrics[primary] for metrics in test]))
         self.entries[key] = {"study": name, "parameters": found, "value": value, "trials": done, "steps": steps}
         self.path.write_text(json.dumps(self.entries, indent=1))
         return self.entries[key], True

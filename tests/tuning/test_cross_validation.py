@@ -73,7 +73,7 @@ def test_several_labels_are_tuned_by_map_and_compared_with_intervals(call, place
         assert found["test"][0]["mAP"] > found["test_chance"] > 0.1
     again = call("rerun", found["final_run_ids"][0], "--check", "--workers", 1, *places)
     assert again.returncode == 0, again.stderr
-    compared = call("compare", *data, "--metric", "mAP", *places, "--json")
+    compared = call("compare", *data, *places, "--json")
     assert compared.returncode == 0, compared.stderr
     rows = json.loads(compared.stdout)["rows"]
     assert len(rows) == 2

@@ -16,7 +16,7 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
     from zslplat.evaluation.components import knowledge
     from zslplat.tuning.code_changes import MEANING
 
-    knows = knowledge(setting.method.with_parameters(result.parameters))
+    knows = knowledge(setting.method.with_parameters(result.parameters), setting.signatures)
     fixed = dict(setting.method.parameters)
     if as_json:
         print_json(

@@ -17,6 +17,8 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from zslplat.tasks.base import Metric
+
 LEVEL = 0.95
 
 
@@ -29,7 +31,7 @@ class Scored:
     :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
     (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
     beside label, study and method, its run ids among them; ``from_memory`` says that its method was written down
-    without its source at hand.
+    without its source at hand; ``primary`` is the metric that tuning optimised, None in older records.
     """
 
     label: str
@@ -43,6 +45,7 @@ class Scored:
     code: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
     from_memory: bool = False
+    primary: Metric | None = None
 
     @property
     def bare(self) -> str:

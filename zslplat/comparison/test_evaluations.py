@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +23,7 @@ from zslplat.evaluation.setting import TEST, Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
-from zslplat.tasks.base import Task
+from zslplat.tasks.base import Metric, Task
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.stores import existing_records
 
@@ -40,6 +40,7 @@ class _Group:
     tested: Sequence[Mapping[str, Any]]
     code: str = ""
     names: frozenset[str] = frozenset()
+    about: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def data(self) -> str:
@@ -93,7 +94,8 @@ def _studies(records: Records, dataset: str, task: str, warn: Callable[[str], No
             continue
         study = records.study(name)
         try:
-            finished, trials = study.values().get("finished"), study.finished()
+            values, trials = study.values(), study.finished()
+            finished = values.get("finished")
         except StoreError as error:
             warn(f"{error}; study {name!r} is left out")
             continue
@@ -106,7 +108,8 @@ def _studies(records: Records, dataset: str, task: str, warn: Callable[[str], No
             trial = trials[finished["winner"]][1]
             runs = frozenset({study.run("study"), *(record["run"] for record in tested)})
             code = str(finished.get("code", ""))
-            found.append(_Group(name, str(identity["method"]), trial["metrics"], _ordered(tested), code, runs))
+            about = values.get("about", {})
+            found.append(_Group(name, str(identity["method"]), trial["metrics"], _ordered(tested), code, runs, about))
     return found
 
 
@@ -122,7 +125,8 @@ def _single_runs(records: Records, dataset: str, task: str) -> list[_Group]:
     for found in by_owner.values():
         name = f"run {found[0]['run'][:8]}"
         runs = frozenset(record["run"] for record in found)
-        groups.append(_Group(name, str(found[0]["setting"]["method"]), {}, _ordered(found), "", runs))
+        about = found[0].get("about", {})
+        groups.append(_Group(name, str(found[0]["setting"]["method"]), {}, _ordered(found), "", runs, about))
     return groups
 
 
@@ -169,6 +173,7 @@ def _entry(group: _Group, several: Mapping[str, int]) -> Scored:
         names=frozenset({f"{group.method} [{group.name}]", *group.names}),
         code=group.code,
         from_memory=_from_memory(group.method),
+        primary=Metric(**group.about["primary"]) if "primary" in group.about else None,
     )
 
 
@@ -181,7 +186,8 @@ def _values(record: Mapping[str, Any]) -> dict[str, float]:
 
 def _knowledge(setting: Mapping[str, Any]) -> str | None:
     with suppress(ZslplatError):
-        return knowledge(Setting.from_json(setting).method)
+        asked = Setting.from_json(setting)
+        return knowledge(asked.method, asked.signatures)
     return None
 
 

@@ -65,7 +65,7 @@ class TMVHLP(ZeroShotMethod):
             "shrinkage of each view's covariance in canonical correlation analysis, in units of its mean eigenvalue",
             POSITIVE,
             Real(0.03, 3, log=True, steps=5),
-            default=0.3,
+            default=0.1,
         ),
         "power": Parameter("power of the eigenvalues by which directions are weighted", NON_NEGATIVE, default=4.0),
         "dimensions": Parameter("largest number of directions of the common space", Integer(1), default=256),
