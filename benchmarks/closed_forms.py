@@ -15,9 +15,8 @@ What "direct" forms anew for every point:
 - ``eszsl (solve)``: X'X and two solutions of linear systems.
 - ``eszsl (..., X'X kept)``: the two inverses or solutions alone.
 - ``sae``: ``scipy.linalg.solve_sylvester``, X'X kept; per lambda, without and with preparation and scores.
-- ``ridge-prototypes``: the ridge regression from signatures to rows, and the cosines; X'X and its inverse kept.
-- ``gfzsl``: class means, variances and two kernel ridge regressions; log-densities one class after the other.
-- ``exem-1nn``: principal components kept; kernel ridge regression of the class means, distances class by class.
+- ``gfzsl``: class means, variances and two kernel ridge regressions (as printed); log-densities class by class.
+- ``exem-1nn``: principal directions kept; projections, kernel ridge regression of the class means, distances by class.
 """
 
 from __future__ import annotations
@@ -34,6 +33,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 from scipy import linalg
+from scipy.spatial.distance import pdist
+from sklearn.kernel_ridge import KernelRidge
 
 from zslplat.data.source import DataPlaces
 from zslplat.registry import component
@@ -133,6 +134,49 @@ def sae_direct(data: Data) -> Callable[[Mapping[str, Any]], np.ndarray]:
     return score
 
 
+def gfzsl_direct(data: Data) -> Callable[[Mapping[str, Any]], np.ndarray]:
+    """Return GFZSL as printed: moments of the classes, two kernel ridge regressions, densities class by class."""
+    X, U = data.doubled
+    classes = range(len(data.S))
+
+    def score(point: Mapping[str, Any]) -> np.ndarray:
+        rows = [X[data.y == label] for label in classes]
+        M, V = np.array([own.mean(axis=0) for own in rows]), np.array([own.var(axis=0, ddof=1) for own in rows])
+        K, k = (1 + data.S @ data.S.T) ** 2, (1 + data.T @ data.S.T) ** 2
+        means = k @ linalg.solve(K + point["mean_ridge"] * np.eye(len(K)), M)
+        logs = k @ linalg.solve(K + point["variance_ridge"] * np.eye(len(K)), np.log(V + GFZSL_FIXED["floor"]))
+        variances = np.exp(logs) + GFZSL_FIXED["reg"]
+        pairs = zip(means, variances, strict=True)
+        return -0.5 * np.stack([((U - m) ** 2 / v).sum(axis=1) + np.log(v).sum() for m, v in pairs], axis=1)
+
+    return score
+
+
+def exem_direct(data: Data) -> Callable[[Mapping[str, Any]], np.ndarray]:
+    """Return EXEM with kernel ridge regression, with the principal directions kept."""
+    X, U = data.doubled
+    mean = X.mean(axis=0)
+    values, Q = linalg.eigh((X - mean).T @ (X - mean))
+    Q = Q[:, np.argsort(-values)[:500]]
+    S, T = (m / np.median(pdist(data.S)) for m in (data.S, data.T))
+
+    def score(point: Mapping[str, Any]) -> np.ndarray:
+        projected = (X - mean) @ Q
+        means = np.array([projected[data.y == label].mean(axis=0) for label in range(len(S))])
+        machine = KernelRidge(alpha=point["alpha"], kernel="rbf", gamma=point["gamma"])
+        exemplars = machine.fit(S, means - means.mean(axis=0)).predict(T) + means.mean(axis=0)
+        rows = (U - mean) @ Q
+        return -np.stack([np.sqrt(((rows - one) ** 2).sum(axis=1)) for one in exemplars], axis=1)
+
+    return score
+
+
+GFZSL_FIXED = {"variant": "paper", "kernel": "polynomial(r=2, c=1)", "reg": 0.05, "floor": 1e-3}
+GFZSL_GRID = [
+    {**GFZSL_FIXED, **point}
+    for point in grid(mean_ridge=list(10.0 ** np.arange(-3, 4)), variance_ridge=list(10.0 ** np.arange(-1, 6)))
+]
+EXEM_GRID = grid(gamma=list(2.0 ** np.arange(-3, 4)), alpha=list(10.0 ** np.arange(-3, 4)))
 ESZSL_GRID = grid(alpha=list(10.0 ** np.arange(-3, 4)), gamma=list(10.0 ** np.arange(-3, 4)))
 SAE_GRID = grid(lam=list(10.0 ** np.linspace(-3, 6, 20)))
 
@@ -142,6 +186,8 @@ FORMS = [
     Form("eszsl (solve)", "eszsl", ESZSL_GRID, eszsl_direct("solve", keep=False)),
     Form("eszsl (solve, X'X kept)", "eszsl", ESZSL_GRID, eszsl_direct("solve", keep=True)),
     Form("sae", "sae", SAE_GRID, sae_direct),
+    Form("gfzsl", "gfzsl", GFZSL_GRID, gfzsl_direct),
+    Form("exem-1nn", "exem-1nn", EXEM_GRID, exem_direct),
 ]
 
 
@@ -158,10 +204,11 @@ def measure(form: Form, data: Data, directly: int) -> Times:
     """Time one grid both ways; raises :class:`AssertionError` where the scores differ."""
     method = component("methods", form.method)
     names = form.grid[0].keys()
-    space = {name: dimension for name, dimension in method().space.items() if name in names}
+    template = method.build({name: v for name, v in form.grid[0].items() if isinstance(v, str)})
+    space = {name: dimension for name, dimension in template.space.items() if name in names}
     start = time.process_time()
-    statistics = method().prepare_fit(data.X, data.y, data.S, space=space)
-    batch = method().prepare_score(data.U, data.T, space=space, statistics=statistics)
+    statistics = template.prepare_fit(data.X, data.y, data.S, space=space)
+    batch = template.prepare_score(data.U, data.T, space=space, statistics=statistics)
     prepared = time.process_time()
     found = []
     for point in form.grid:

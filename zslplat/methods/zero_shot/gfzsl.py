@@ -50,6 +50,8 @@ from zslplat.space import POSITIVE, Choice, Parameter, Real, Space, Text
 # Absolute ridges of ``variant="paper"``, around those of the authors' scripts.
 _PAPER_RANGES: Space = {"mean_ridge": Real(1e-3, 1e1, log=True), "variance_ridge": Real(1e-1, 1e9, log=True)}
 
+_CHUNK = 64
+
 
 def class_moments(X: Features, y: np.ndarray, classes: int) -> tuple[np.ndarray, np.ndarray]:
     """Return means M (c, d) and unbiased variances V (c, d) of the rows of each class, in float64, from two passes.
@@ -78,10 +80,19 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
     """Return log N(x; m, diag(v)) (n, c) for rows X (n, d), means and variances (c, d), in float64."""
     # Distances are free of what all means have in common, which would cost digits of the squares.
     middle = means.mean(axis=0)
-    X, means = X.astype(np.float64) - middle, means - middle
+    means = means - middle
     weighted = means / variances
     constants = (means * weighted).sum(axis=1) + np.log(variances).sum(axis=1) + X.shape[1] * math.log(2 * math.pi)
-    return np.asarray(X @ weighted.T - 0.5 * ((X * X) @ (1 / variances).T + constants))
+    factors = np.concatenate([weighted.T, -0.5 / variances.T])
+    found, d = np.empty((len(X), len(means))), X.shape[1]
+    both = np.empty((_CHUNK, 2 * d))  # rows and their squares, of as many rows as a processor's cache holds
+    for start in range(0, len(X), _CHUNK):
+        rows = X[start : start + _CHUNK]
+        part = both[: len(rows)]
+        np.subtract(rows, middle, out=part[:, :d])
+        np.multiply(part[:, :d], part[:, :d], out=part[:, d:])
+        found[start : start + len(rows)] = part @ factors
+    return found - 0.5 * constants
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
