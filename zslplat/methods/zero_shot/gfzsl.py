@@ -92,7 +92,7 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
         np.subtract(rows, middle, out=part[:, :d])
         np.multiply(part[:, :d], part[:, :d], out=part[:, d:])
         found[start : start + len(rows)] = part @ factors
-    return found - 0.5 * constants
+    return np.asarray(found - 0.5 * constants)
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
