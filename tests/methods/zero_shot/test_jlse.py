@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from zslplat.errors import UsageError
 from zslplat.methods.zero_shot.jlse import DELTA, JLSE, Alternation, Terms, rounded_hinge, rounded_hinge_slope
 from zslplat.methods.zero_shot.simplex import simplex_codes
 
@@ -131,3 +132,11 @@ def test_latent_codes_longer_than_the_features_are_as_long_as_those():
     learned = JLSE(latent=50, rounds=2).fit(X, y, S)
     assert learned.D_.shape == (8, 8)
     assert np.isfinite(learned.decision_function(X, S)).all()
+
+
+def test_a_dictionary_without_penalty_is_refused_because_directions_without_rows_leave_it_open():
+    X, y, S = problem()
+    twice = np.hstack([X, X])  # half of the directions have no row
+    assert np.isfinite(JLSE(latent=16, dictionary=1e-9, rounds=2).fit(twice, y, S).D_).all()
+    with pytest.raises(UsageError, match="dictionary"):
+        JLSE.build({"dictionary": 0.0})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -168,6 +168,15 @@ def test_classifiers_do_not_depend_on_the_units_of_the_features():
         np.testing.assert_array_equal(scores[1], scores[0])
 
 
+def test_support_vector_machines_do_not_depend_on_random_numbers_of_others():
+    X, y, S, unseen = problem(n=40, d=80)  # fewer rows than columns: the dual is solved, by draws
+    found = []
+    for seed in (0, 1):
+        np.random.seed(seed)  # noqa: NPY002
+        found.append(DAP(classifier="svm").fit(X, y, S).decision_function(X, unseen))
+    np.testing.assert_array_equal(found[1], found[0])
+
+
 @pytest.mark.parametrize("method", [IAP, ConSE])
 def test_one_seen_class_is_refused(method):
     X, y, S, _ = problem()
@@ -198,6 +207,18 @@ def test_linear_iap_is_the_sum_over_classes_and_attributes_and_guards_empty_ones
     method = IAP(score="linear").fit(X, y, S)
     P = softmax(X @ method.W_ + method.offset_, axis=1)
     np.testing.assert_allclose(method.decision_function(X, unseen), linear_scores(P, S, unseen))
+
+
+@pytest.mark.parametrize("score", ["product", "linear"])
+def test_iap_says_whether_other_candidates_change_how_two_classes_compare(score):
+    X, y, S, unseen = problem()
+    method = IAP(score=score).fit(X, y, S)
+    beside_all = method.decision_function(X, unseen)
+    changed = False
+    for i, j in combinations(range(len(unseen)), 2):
+        alone = method.decision_function(X, unseen[[i, j]])
+        changed |= bool(((alone[:, 0] > alone[:, 1]) != (beside_all[:, i] > beside_all[:, j])).any())
+    assert changed == ("unseen signatures" in method.knows_of_batch) == (score == "linear")
 
 
 def test_conse_with_one_class_is_the_signature_of_the_likeliest_and_with_all_the_mean():

@@ -40,7 +40,7 @@ from scipy.spatial.distance import cdist
 from sklearn.svm import NuSVR
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import Where, blocks_of, rowwise
+from zslplat.data.rows import Where, blocks_of, float_type, rowwise
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.neighbours import largest_k
 from zslplat.methods.row_sums import add_by_class
@@ -210,13 +210,14 @@ class Exem1NNs(Exem1NN):
 
 def projected(X: Features, mean: np.ndarray, directions: np.ndarray) -> np.ndarray:
     """Return the rows about the mean in the directions (n, k), in the precision of X."""
-    Q, m = directions.astype(X.dtype), mean.astype(X.dtype)
+    own = float_type(X.dtype)
+    Q, m = directions.astype(own), mean.astype(own)
     return rowwise(X, lambda rows: np.asarray((rows - m) @ Q))
 
 
 def _principal(X: Features, mean: np.ndarray, most: int | None) -> tuple[np.ndarray, float]:
     """Return at most ``most`` directions (d, k) of largest variance, and the sum of all squares about the mean."""
-    m = mean.astype(X.dtype)
+    m = mean.astype(float_type(X.dtype))
 
     def centred(where: Where, block: np.ndarray) -> np.ndarray:
         return np.asarray(block - m)
@@ -231,7 +232,8 @@ def _mean_deviation(
     X: Features, y: np.ndarray, mean: np.ndarray, directions: np.ndarray, means: np.ndarray, counts: np.ndarray
 ) -> np.ndarray:
     """Return the standard deviation (k,) inside a class, the mean over the classes with more than one row."""
-    Q, m = directions.astype(X.dtype), mean.astype(X.dtype)
+    own = float_type(X.dtype)
+    Q, m = directions.astype(own), mean.astype(own)
     squares = np.zeros_like(means)
     for where, block in blocks_of(X):
         add_by_class(squares, ((block - m) @ Q - means[y[where]]) ** 2, y[where])

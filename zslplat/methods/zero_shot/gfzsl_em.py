@@ -17,7 +17,8 @@ it (``Transductive_setting.m`` of vkverma01/Zero-Shot, which calls ``vl_gmm``). 
 Afterwards the score is log N(x; m_c, diag(v_c + reg)); the shares are left out, as there. The code adds its 0.05 to all
 entries of the covariance where it means the diagonal; here it is the diagonal. It has a bound of 0.4 and up to 1000
 iterations; here the bound is in units of the mean variance, unless ``variant="paper"``, and the number of iterations is
-chosen on validation. A class that no row is likely to be of keeps its Gaussian.
+chosen on validation. A class that no row is likely to be of keeps its Gaussian. Variances
+at the start are those of :mod:`.gfzsl` with reg, so that such a class has reg twice in the end.
 """
 
 from __future__ import annotations

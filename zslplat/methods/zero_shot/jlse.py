@@ -50,7 +50,7 @@ from zslplat.methods.quasi_newton import minimise
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.simplex import simplex_codes
-from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
+from zslplat.space import POSITIVE, Choice, Integer, Parameter, Real, Space
 
 DELTA = 0.5
 # Steps of each kind in a round.
@@ -191,7 +191,8 @@ class JLSE(ZeroShotMethod):
             "penalty of W in units of the weight of a match", POSITIVE, Real(1e-4, 1.0, log=True), default=1e-2
         ),
         "noise": Parameter("variance about the reconstruction, for features of unit variance", POSITIVE, default=1.0),
-        "dictionary": Parameter("penalty of the dictionary", NON_NEGATIVE, default=1e-3),
+        # Without it directions that no row has would leave D open.
+        "dictionary": Parameter("penalty of the dictionary", POSITIVE, default=1e-3),
         "score": Parameter(
             "code of a new row: by reconstruction alone, or moved so that it matches each class",
             Choice(("reconstruction", "match")),

@@ -35,7 +35,7 @@ from zslplat.methods.zero_shot.cmt.outliers import References
 from zslplat.methods.zero_shot.cmt.transfer import CMT, minus_squared_distances
 from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real, Space, with_defaults
 
-# What is left to a side that a gate closes: scores stay finite, and below those of any class of the other side.
+# What is left to a side that a gate closes: scores stay finite, and below that of the other side's likeliest class.
 CLOSED = float(np.log(1e-12))
 
 Gate = tuple[np.ndarray, np.ndarray]

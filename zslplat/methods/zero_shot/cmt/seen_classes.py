@@ -9,6 +9,7 @@ from scipy.special import log_softmax
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.linear_model import LogisticRegression
 
+from zslplat.data.rows import float_type
 from zslplat.errors import DataError
 from zslplat.methods.row_order import row_keys
 from zslplat.methods.zero_shot.cmt.network import units
@@ -22,6 +23,7 @@ def trained(X: np.ndarray, y: np.ndarray, S: np.ndarray, penalty: float) -> dict
     unit mean square; offsets are free. Of two classes it is the difference of their coefficients that is penalised.
     Rows are sorted first, so that their order does not matter.
     """
+    X = X.astype(float_type(X.dtype), copy=False)
     unit, _ = units(X, y, S)
     d, c = X.shape[1], len(S)
     if c == 1:
@@ -41,7 +43,7 @@ def trained(X: np.ndarray, y: np.ndarray, S: np.ndarray, penalty: float) -> dict
 
 def log_probabilities(X: np.ndarray, coefficients: np.ndarray, offsets: np.ndarray) -> np.ndarray:
     """Return the log probability (n, c) of each seen class for rows X (n, d), in float64."""
-    scores = X @ np.asarray(coefficients).astype(X.dtype)
+    scores = X @ np.asarray(coefficients).astype(float_type(X.dtype))
     return np.asarray(log_softmax(scores.astype(np.float64) + offsets, axis=1))
 
 

@@ -34,8 +34,8 @@ class CMT(ZeroShotMethod):
     ``layers=1`` is the linear map, without tanh. Learned: ``W1_`` (d, h), ``b1_`` (h,), ``W2_`` (h, a), ``b2_`` (a,);
     of one layer ``W1_`` (d, a), ``b1_`` (a,). Scores are minus the squared distance of the mapped row and the
     signature. ``diagnostics_`` lists objective and length of the gradient by iteration; ``converged`` is 1 where the
-    gradient fell below 1e-5 of its first length, else 0. Not tagged ``stationary``: validation stops the rounds before
-    the lowest point.
+    gradient fell below ``stop`` times its first length, else 0. Not tagged ``stationary``: validation stops the rounds
+    before the lowest point.
     """
 
     summary = "cross-modal transfer: two tanh layers from features to signatures, nearest signature"

@@ -67,7 +67,8 @@ def _platt_of_one(X: np.ndarray, labels: np.ndarray, C: float) -> tuple[np.ndarr
             "use classifier=logistic, or more rows"
         )
     folds = StratifiedKFold(min(HELD_OUT, fewest))
-    machine = LinearSVC(C=C, tol=PRECISION, max_iter=ITERATIONS)
+    # Its solver of the dual draws coordinates.
+    machine = LinearSVC(C=C, tol=PRECISION, max_iter=ITERATIONS, random_state=0)
     found = CalibratedClassifierCV(machine, method="sigmoid", cv=folds, ensemble=False).fit(X, labels)
     calibrated = found.calibrated_classifiers_[0]
     (platt,) = calibrated.calibrators  # p = 1 / (1 + exp(a f + b)) of the decision value f

@@ -41,7 +41,8 @@ class DAP(ZeroShotMethod):
 
     ``C`` is the inverse penalty of the classifiers, ``classifier`` their kind; ``threshold`` makes signatures binary
     (:func:`.attributes.thresholds`); without ``prior`` the score is the plain product of probabilities, and ``clip``
-    keeps each this far from 0 and 1. The classifiers are prepared once per value of ``C``. Learned: ``W_`` (d, a),
+    keeps each this far from 0 and 1. The classifiers are prepared once per value of ``C``, and of what else
+    they depend on where that is searched. Learned: ``W_`` (d, a),
     ``offset_`` (a,), ``thresholds_`` (a,), ``priors_`` (a,). In float64.
     """
 
@@ -54,7 +55,7 @@ class DAP(ZeroShotMethod):
     preprocessing = Preprocessing(features=("standardise", "l2"))
     tolerance = 1e-3
     tolerance_reason = "the solver stops at a small gradient, which depends on the order of the rows"
-    costly = ("C",)
+    costly = ("C", "classifier", "threshold")  # what the classifiers depend on
     parameters = {
         "C": PENALTY,
         "classifier": Parameter(
@@ -71,7 +72,7 @@ class DAP(ZeroShotMethod):
     clip: float
 
     def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
-        """Return the classifiers for this C."""
+        """Return the classifiers for these values of what is costly."""
         check_fit_inputs(X, y, S)
         W, offset = solve(X, y, thresholds(S, self.threshold) < S, self.C, self.classifier)
         return {"W": W, "offset": offset}

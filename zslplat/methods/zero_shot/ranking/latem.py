@@ -47,4 +47,4 @@ class LatEm(RankingMethod):
 
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the mean of the hinges of all wrong classes (n,), which is that of the one that is drawn."""
-        return np.asarray(losses.summed_hinge(F, y, self.margin)[0] / (F.shape[1] - 1))
+        return np.asarray(losses.summed_hinge(F, y, self.margin)[0] / max(1, F.shape[1] - 1))

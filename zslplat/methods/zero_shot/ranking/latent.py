@@ -25,6 +25,8 @@ class Latent:
         self, P: np.ndarray, y: np.ndarray, S: np.ndarray, random: np.random.Generator
     ) -> tuple[np.ndarray, list[Move]]:
         """Return the losses (b,) and the move of each map, for P = X_b W_k (K, b, a); a row moves two at most."""
+        if len(S) == 1:  # of one class nothing can be wrong
+            return np.zeros(len(y), dtype=P.dtype), [(slice(0), S[:0])] * len(P)
         rows = np.arange(len(y))
         wrong = random.integers(0, len(S) - 1, size=len(y))
         wrong += wrong >= y

@@ -102,6 +102,8 @@ def sampled_rank(
     """
     over = excess(F, y, margin)
     b, c = over.shape
+    if c == 1:  # nothing to draw from
+        return over[:, 0], np.zeros_like(over)
     drawn = random.integers(0, c - 1, size=(b, c - 1))
     drawn += drawn >= y[:, None]  # numbers the wrong classes 0..c-2
     first = np.argmax(np.take_along_axis(over, drawn, axis=1) > 0, axis=1)

@@ -32,7 +32,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import rowwise
+from zslplat.data.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.sync.similarity import median_signature_distance, nearest_weights, synthesis_weights
@@ -95,7 +95,8 @@ class SynthesisedClassifiers(ZeroShotMethod):
             return {}
         unit = median_signature_distance(S)
         lam = self.lam * mean_squared_length(X)
-        found = self.train(np.ascontiguousarray(X), y, np.asarray(S, dtype=np.float64) / unit, lam)
+        rows = np.ascontiguousarray(X, dtype=float_type(X.dtype))
+        found = self.train(rows, y, np.asarray(S, dtype=np.float64) / unit, lam)
         return {**found, "lam_absolute": np.asarray(lam), "signature_unit": np.asarray(unit)}
 
     def prepare_score(
