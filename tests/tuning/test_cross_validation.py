@@ -56,6 +56,7 @@ def test_what_cross_validation_cannot_do_is_said(call, places, three_folds):
         "sets split itself": ("--dataset", three_folds, "--task", "coding(split=2)"),
         "3 folds of its own; leave": ("--dataset", three_folds, "--splits", 3),
         "say how many splits to draw": ("--dataset", "digits"),
+        "has test rows of its own": ("--dataset", "digit-sets(rows=200)", "--splits", 3),
     }
     for message, options in cases.items():
         done = call("cross-validate", *PLAIN, *options, *places)
