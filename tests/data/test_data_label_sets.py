@@ -128,6 +128,8 @@ def test_what_is_wrong_with_lists_or_features_is_said(tmp_path):
     text = (main / "person_val.txt").read_text()
     (main / "person_val.txt").write_text(text.replace(" -1", " 2", 1))
     refused("person_val.txt, line .*expected an image and 1, 0 or -1")
+    (main / "person_val.txt").write_bytes(b"\xff\xfe0 1\n")
+    refused("person_val.txt: cannot be read as lines of text")
     (main / "person_val.txt").write_text("".join(text.splitlines(keepends=True)[1:]))
     refused("lists other images than aeroplane_val.txt")
     (main / "person_val.txt").unlink()
@@ -137,6 +139,18 @@ def test_what_is_wrong_with_lists_or_features_is_said(tmp_path):
     refused("no lists of the split 'test'")
     with pytest.raises(UsageError, match="features is missing"):
         Voc07(folder="VOC2007").load(DataPlaces())
+
+
+def test_an_image_in_two_splits_is_refused(tmp_path):
+    told = voc_folder(tmp_path)
+    X, ids = features_of(told, np.random.default_rng(1))
+    np.savez(tmp_path / "f.npz", X=X, ids=np.array(ids))
+    trained = told["train"][0][0]
+    for name in CLASSES:
+        with open(tmp_path / "VOC2007" / "ImageSets" / "Main" / f"{name}_test.txt", "a") as file:
+            file.write(f"{trained}  1\n")
+    with pytest.raises(DataError, match=f"image '{trained}' is listed in 'train' and in 'test'"):
+        Voc07(folder=str(tmp_path / "VOC2007"), features=str(tmp_path / "f.npz")).load(DataPlaces())
 
 
 @pytest.mark.parametrize("key", ["fold", "folds"])

@@ -46,6 +46,12 @@ def test_more_validation_folds_than_there_are_take_each_by_itself(dataset):
     assert len(Coding(folds=20).validation(dataset)) == 9
 
 
+def test_a_single_fold_is_refused(dataset):
+    whole = Dataset("whole", dataset.X, dataset.y, dataset.class_names, splits={"fold-1": np.arange(200)})
+    with pytest.raises(DataError, match="one fold of its own"):
+        Coding().validation(whole)
+
+
 def test_all_folds_at_once_are_tested_with_one_setting_and_that_is_said(dataset):
     task = Coding(splits=10)
     with pytest.warns(OutcomeWarning, match="hold the test rows of the others"):

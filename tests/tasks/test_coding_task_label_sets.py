@@ -42,7 +42,7 @@ def test_the_primary_metric_hangs_on_the_labels_and_not_on_the_name(dataset):
     single = Dataset("single", dataset.X, np.arange(200) % 5, dataset.class_names)
     assert Coding().suited(single).primary.name == "accuracy"
     assert Coding().suited(dataset).primary.name == "mAP"
-    task = Coding(average_precision="11-point")
+    task = Coding(average_precision="eleven-point")
     assert task.suited(dataset).primary.name == "mAP_11pt"
     assert task.suited(task.test(dataset)).primary.name == "mAP_11pt"
     assert task.suited(task.test(single)).primary.name == "accuracy"

@@ -7,6 +7,8 @@ import pytest
 from zero_shot_toys import Joint, assert_no_test_value, outcome, same_problems, toy, with_changed_test_data
 
 from zslplat.errors import UsageError
+from zslplat.evaluation.components import build_component
+from zslplat.spec import Spec
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.imbalance import geometric_sizes, imbalanced_rows
 from zslplat.tasks.retrieval import Retrieval
@@ -123,3 +125,8 @@ def test_tuning_reports_the_rows_that_are_left(call, tmp_path):
     for task in ("zsl", "zsl(imbalance=10)"):
         rows = json.loads(call("compare", "-d", DATA, "-t", task, "--json").stdout)["rows"]
         assert [row["method"] for row in rows] == ["eszsl"]
+
+
+def test_tasks_that_score_all_rows_do_not_take_it():
+    with pytest.raises(UsageError, match="imbalance"):
+        build_component("tasks", Spec.parse("feature-selection(imbalance=10)"))

@@ -50,12 +50,21 @@ def test_every_fold_has_a_study_of_its_own_and_the_mean_is_over_folds(call, plac
     assert json.loads(one.stdout)["test"][0]["mAP"] == values[2]
 
 
+def test_what_a_stopped_study_asks_for_can_be_given(call, places, three_folds):
+    # Errors of studies name these options: after a change of code, and after failed trials.
+    further = ("--study", "mine", "--accept-changed-code", "--retry-failed")
+    done = call("cross-validate", *PLAIN, "--dataset", three_folds, *further, *places, "--json")
+    assert done.returncode == 0, done.stderr
+    assert [study["name"] for study in json.loads(done.stdout)["studies"]] == [f"mine, split {k}" for k in (1, 2, 3)]
+
+
 def test_what_cross_validation_cannot_do_is_said(call, places, three_folds):
     cases = {
         "no option split": ("--dataset", "digit-pairs", "--task", "zsl"),
         "sets split itself": ("--dataset", three_folds, "--task", "coding(split=2)"),
         "3 folds of its own; leave": ("--dataset", three_folds, "--splits", 3),
         "say how many splits to draw": ("--dataset", "digits"),
+        "has test rows of its own": ("--dataset", "digit-sets(rows=200)", "--splits", 3),
     }
     for message, options in cases.items():
         done = call("cross-validate", *PLAIN, *options, *places)

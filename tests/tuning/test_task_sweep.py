@@ -3,6 +3,8 @@
 import csv
 import json
 
+import numpy as np
+
 DATA = (
     "synthetic(rows_train=200, rows_test_seen=10, rows_test_unseen=60, dimensions=20, attributes=6, classes_seen=10, "
     "classes_unseen=4, classes_validation=3)"
@@ -55,3 +57,12 @@ def test_what_cannot_be_swept_is_said(call):
         refused = call("sweep", *arguments, *SWEEP)
         assert refused.returncode == 2, (arguments, refused.stdout)
         assert text in refused.stderr.replace("\n", " "), refused.stderr
+
+
+def test_values_that_are_measured_by_different_metrics_make_no_curve(call, tmp_path):
+    y = (np.random.default_rng(0).random((40, 2)) < 0.5).astype(int)
+    np.savez(tmp_path / "sets.npz", X=y + 0.1 * np.random.default_rng(1).normal(size=y.shape), y=y)
+    data = ("-d", f'npz(file="{tmp_path / "sets.npz"}")', "-t", "coding(folds=2)", "--workers", 1)
+    done = call("sweep", "-m", "llc(neighbours=5)", "-p", "average_precision", "--range", "area|eleven-point", *data)
+    assert done.returncode == 2, done.stdout
+    assert "from mAP to mAP_11pt" in done.stderr.replace("\n", " ")

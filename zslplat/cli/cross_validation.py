@@ -35,11 +35,21 @@ def cross_validate(
     ] = None,
     features: o.Features = None,
     signatures: o.Signatures = None,
+    study: Annotated[
+        str | None, typer.Option("--study", help="Beginning of the studies' names; default: made from the request.")
+    ] = None,
     seed: o.Seed = 0,
     workers: o.Workers = None,
     repeats: o.Repeats = 5,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
+    retry_failed: Annotated[
+        bool,
+        typer.Option("--retry-failed", help="Try failed trials again; a higher limit does so, too."),
+    ] = False,
+    accept_changed_code: Annotated[
+        bool, typer.Option("--accept-changed-code", help="Continue although code has changed; the mixture is marked.")
+    ] = False,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets the metrics by fold.")] = None,
     data_root: o.DataRoot = None,
     store: o.Store = None,
@@ -64,11 +74,14 @@ def cross_validate(
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers)
     options = StudyOptions(
+        name=study,
         trials=trials,
         workers=count,
         repeats=repeats,
         trial_timeout=trial_timeout,
         memory_bytes=o.memory_limit(memory, count),
+        accept_changed_code=accept_changed_code,
+        retry_failed=retry_failed,
     )
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         found = cross_validation.cross_validate(setting, options, settings, reporter, splits=splits)
@@ -76,23 +89,23 @@ def cross_validate(
     if out is not None:
         write_table(Table({"fold": found.folds, "study": [s.name for s in found.studies], **columns}), out)
     if as_json:
-        studies = [{"fold": fold, **vars(study)} for fold, study in zip(found.folds, found.studies, strict=True)]
+        studies = [{"fold": fold, **vars(one)} for fold, one in zip(found.folds, found.studies, strict=True)]
         print_json({"primary": found.primary, "mean": found.mean, "spread": found.spread, "studies": studies})
         return
     console = stdout_console()
     title = f"{setting.method.name} on {setting.dataset}, task {setting.task}: {len(found.folds)} folds, a study each"
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     table = Shown("fold", *(f"{'validation and ' if name == found.primary else ''}test {name}" for name in columns))
-    for number, study in enumerate(found.studies):
+    for number, one in enumerate(found.studies):
         cells = [f"{columns[name][number]:.4f}" for name in columns]
         cells[list(columns).index(found.primary)] = (
-            f"{study.validation[found.primary]:.4f} -> {found.test[number][found.primary]:.4f}"
+            f"{one.validation[found.primary]:.4f} -> {found.test[number][found.primary]:.4f}"
         )
         table.add_row(str(found.folds[number]), *cells)
     table.add_section()
     table.add_row("mean", *(f"{found.mean[name]:.4f} ± {found.spread[name]:.4f}" for name in columns))
     console.print(table, markup=False)
-    chance = sum(study.test_chance for study in found.studies) / len(found.studies)
+    chance = sum(one.test_chance for one in found.studies) / len(found.studies)
     note = f"± is the standard deviation over the folds; chance {chance:.4f}; every fold tuned in its own training rows"
     console.print(note, highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, list(dict.fromkeys(line for study in found.studies for line in study.warnings)))
+    print_warnings(console, list(dict.fromkeys(line for one in found.studies for line in one.warnings)))

@@ -36,6 +36,7 @@ from zslplat.data.assembly import RawArrays, assemble, looks_transposed
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.matlab import MatlabFile
+from zslplat.data.named_images import read_names
 from zslplat.data.roots import find_folder, find_path
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
@@ -92,6 +93,7 @@ class Voc07(DataSource):
             raise DataError(f"{file}: image {twice!r} has features twice; identifiers must be different")
         classes = sorted({name for name, _ in lists})
         rows: list[int] = []
+        listed: dict[str, str] = {}
         labels: list[np.ndarray] = []
         splits: dict[str, np.ndarray] = {}
         for split in _splits(lists, folder):
@@ -104,6 +106,13 @@ class Voc07(DataSource):
                 )
             name = "train" if split == "trainval" else split
             splits[name] = len(rows) + np.arange(len(images))
+            for image in images:
+                if image in listed:
+                    raise DataError(
+                        f"{folder}: image {image!r} is listed in {listed[image]!r} and in {split!r}; an image belongs "
+                        "to one split, and stands in its lists once"
+                    )
+                listed[image] = split
             rows += [place[image] for image in images]
             labels.append(np.where(y == 0, _DIFFICULT[difficult], (y == 1).astype(np.int64)))
         raw = RawArrays(
@@ -170,12 +179,10 @@ def _labels(
 
 def _read(path: Path) -> tuple[list[str], np.ndarray]:
     images, values = [], []
-    for number, line in enumerate(path.read_text().splitlines(), start=1):
+    for number, line in enumerate(read_names(path), start=1):
         cells = line.split()
-        if not cells:
-            continue
         if len(cells) != 2 or cells[1] not in ("1", "0", "-1", "+1"):
-            raise DataError(f"{path}, line {number}: {line.strip()!r}; expected an image and 1, 0 or -1")
+            raise DataError(f"{path}, line {number}: {line!r}; expected an image and 1, 0 or -1")
         images.append(_identifier(cells[0]))
         values.append(int(cells[1]))
     if not images:
@@ -194,7 +201,7 @@ def _features(file: Path, X: str, ids: str) -> tuple[np.ndarray, list[str]]:
         if not beside.is_file():
             raise DataError(f"{file}: no identifiers; write one in each line of {beside.name}, beside it")
         features = np.load(file, mmap_mode="r", allow_pickle=False)
-        named: list[str] = beside.read_text().split()
+        named: list[str] = " ".join(read_names(beside)).split()
     elif file.suffix == ".mat":
         matlab = MatlabFile(file)
         features = matlab.numbers(_named(file, X, ("X", "features"), matlab.names))

@@ -49,7 +49,7 @@ class Coding(Task):
 
     Where rows have several labels, each is ranked against the rest, and the primary metric is the mean over the labels
     of the average precision: ``mAP``, the mean precision at the relevant rows, which is what all tasks here call so,
-    whose replicates vary smoothly and whose value at chance is known; or, with ``average_precision=11-point``,
+    whose replicates vary smoothly and whose value at chance is known; or, with ``average_precision=eleven-point``,
     ``mAP_11pt``, the official measure of PASCAL VOC2007. Both are reported. Labels that are not counted for a row
     (VOC's "difficult") are left out of training and of scoring for that label alone. A method that takes no sets of
     labels is fitted once per label. ``ranking`` adds the mAP where rows have one class.
@@ -74,7 +74,7 @@ class Coding(Task):
         "ranking": Parameter("also report mAP: the rows ranked by their score for each class", BOOLEAN, default=False),
         "average_precision": Parameter(
             "what is tuned where rows have several labels: mean precision at the relevant rows, or VOC2007's 11 points",
-            Choice(("area", "11-point")),
+            Choice(("area", "eleven-point")),
             default="area",
         ),
     }

@@ -78,7 +78,7 @@ class ExemplarRetrieval(Task):
     negatives are the rows of ``train``, which may come from another data set altogether; they alone give the statistics
     of preprocessing. Validation asks the queries that the data set sets apart for it, with the same negatives, and
     where it has none holds out classes among the negatives, where these are labelled. All queries are asked whatever
-    ``queries`` says, and ``negative_share``, ``draws`` and ``split_seed`` have no part in it.
+    ``queries`` says; ``negative_share`` and ``split_seed`` have no part in it, and more ``draws`` than one are refused.
     """
 
     name = "exemplar-retrieval"

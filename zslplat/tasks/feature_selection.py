@@ -51,7 +51,7 @@ from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.selection_outcomes import judge, mean_curve
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
-from zslplat.tasks.zero_shot import COMMON_PARAMETERS
+from zslplat.tasks.zero_shot import CLASS_PARAMETERS
 
 CALLS = SelectionProtocol()
 
@@ -77,7 +77,7 @@ class FeatureSelection(Task):
     primary = Metric("clustering_accuracy")
     preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
     parameters: ClassVar[Mapping[str, Parameter]] = {
-        **COMMON_PARAMETERS,
+        **CLASS_PARAMETERS,
         "seen": Parameter(
             "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
             Choice(("files", "random", "pairs")),

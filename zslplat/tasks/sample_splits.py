@@ -30,6 +30,11 @@ def split_by_sample(
     """
     folds = own_folds(dataset)
     if folds:
+        if len(folds) < 2:
+            raise DataError(
+                f"{dataset.name} has one fold of its own, which leaves no row to train on; give 'fold-2' and so on, or "
+                "no folds at all"
+            )
         if number > len(folds):
             raise UsageError(f"{dataset.name} has {len(folds)} folds of its own; split={number} is none of them")
         held = folds[number - 1]

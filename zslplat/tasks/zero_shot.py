@@ -43,7 +43,8 @@ CALLS = ZeroShotProtocol()
 SEVERAL = "several-signatures"
 Requests = Mapping[str, tuple[np.ndarray, np.ndarray]]
 
-COMMON_PARAMETERS: dict[str, Parameter] = {
+# Options of every task whose classes are told apart, or held out, by signatures.
+CLASS_PARAMETERS: dict[str, Parameter] = {
     "signatures": Parameter("name of the signature set; empty for the data set's default", Text(), default=""),
     "folds": Parameter(
         "number of validation folds; none for all of the data set's own, or 3 to 10 drawn ones, more of smaller ones",
@@ -56,6 +57,9 @@ COMMON_PARAMETERS: dict[str, Parameter] = {
         Optional(Real(0.0, 0.9, open_low=True)),
         default=None,
     ),
+}
+COMMON_PARAMETERS: dict[str, Parameter] = {
+    **CLASS_PARAMETERS,
     "imbalance": Parameter(
         "how many times as frequent the most frequent unseen class is as the rarest in the test, sizes in a geometric "
         "series, rows left out to that end; none for all rows",

@@ -51,8 +51,8 @@ def cross_validate(
 ) -> CrossValidation:
     """Tune and test every fold of the data set, or ``splits`` drawn splits where it has no folds of its own.
 
-    Raises :class:`UsageError` for a task without numbered splits, for one whose ``split`` or ``splits`` is fixed, and
-    where neither the data set nor the caller says how many splits there are.
+    Raises :class:`UsageError` for a task without numbered splits, for one whose ``split`` or ``splits`` is fixed, for
+    data with test rows of its own, and where neither the data set nor the caller says how many splits there are.
     """
     reporter = reporter or SilentReporter()
     given = dict(setting.task.parameters)
@@ -61,7 +61,12 @@ def cross_validate(
     for name in ("split", "splits"):
         if name in given:
             raise UsageError(f"task {setting.task}: cross-validation sets {name} itself; leave it out")
-    own = len(own_folds(open_dataset(setting.dataset, settings)))
+    dataset = open_dataset(setting.dataset, settings)
+    own = len(own_folds(dataset))
+    if "test" in dataset.splits:
+        raise UsageError(
+            f"{setting.dataset} has test rows of its own, which are one split; use tune in place of cross-validation"
+        )
     if own and splits is not None:
         raise UsageError(f"{setting.dataset} has {own} folds of its own; leave the number of splits out")
     if not own and splits is None:

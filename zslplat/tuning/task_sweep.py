@@ -70,7 +70,7 @@ def run_task_sweep(
 
     What validation hands to a refit is handed on to the test of the same value. A protocol without validation (two
     seen classes, say) has its test alone, with a warning. Raises :class:`UsageError` for an option that the task's
-    spec fixes already, and like :func:`zslplat.tuning.single.run_setting`.
+    spec fixes already or that changes the primary metric, and like :func:`zslplat.tuning.single.run_setting`.
     """
     reporter = reporter or SilentReporter()
     task = chosen[0].task
@@ -88,6 +88,11 @@ def run_task_sweep(
             where = f"{label}, {option}={format_value(value)}"
             reporter.stage(where)
             tested = _point(point, settings, where, result, label, repeats, workers, limits, reporter)
+            if result.primary not in ("", tested.primary):
+                raise UsageError(
+                    f"{option} changes what is measured, from {result.primary} to {tested.primary}, which make no "
+                    "curve; evaluate each value by itself with run"
+                )
             about, result.primary, result.test_evaluations = tested.about, tested.primary, tested.test_evaluations
             chances.add(tested.chance)
         result.chance.append(max(chances))
