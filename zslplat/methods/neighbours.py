@@ -18,6 +18,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from zslplat.data.rows import float_type
 from zslplat.methods.compiled import compiled
 from zslplat.space import Choice, Space
 
@@ -31,6 +32,7 @@ def nearest(X: np.ndarray, k: int | None, *, axis: int = 0, block: int = BLOCK) 
     diagonal are computed and each is offered to its rows and to its columns; memory is one block beside the lists.
     Vectors of length zero have cosine 0 with everything.
     """
+    X = X.astype(float_type(X.dtype), copy=False)
     length = np.sqrt(np.einsum("ij,ij->j" if axis else "ij,ij->i", X, X, dtype=np.float64))
     scale = (1.0 / np.where(length > 0, length, 1.0)).astype(X.dtype)
     m = len(scale)

@@ -28,7 +28,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import rowwise
+from zslplat.data.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import check_fit_inputs
@@ -109,7 +109,9 @@ class ESZSL(FactoredMethod):
     ) -> np.ndarray:
         """Return x W s' for every row of X (n, d) and signature of S (c, a)."""
         signatures = np.asarray(S, dtype=np.float64).T
-        classes = (self._factors.times(signatures) if self._factors else self.W_ @ signatures).astype(X.dtype)
+        classes = (self._factors.times(signatures) if self._factors else self.W_ @ signatures).astype(
+            float_type(X.dtype)
+        )
         return rowwise(X, lambda rows: np.asarray(rows @ classes))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:

@@ -23,7 +23,7 @@ from typing import Any
 import numpy as np
 from scipy.special import log_softmax
 
-from zslplat.data.rows import rowwise
+from zslplat.data.rows import float_type, rowwise
 from zslplat.methods.base import Features
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -31,7 +31,7 @@ from zslplat.methods.zero_shot import spectral
 
 def prepare(X: Features, y: np.ndarray, class_sums: np.ndarray, class_counts: np.ndarray) -> dict[str, np.ndarray]:
     """Return the eigendecomposition of the pooled within-class scatter of X (n, d), by name, from one pass."""
-    means = (class_sums / class_counts[:, None]).astype(X.dtype)
+    means = (class_sums / class_counts[:, None]).astype(float_type(X.dtype))
     Q, values = spectral.row_space(X, lambda where, block: block - means[y[where]])
     return {
         "within_directions": Q,
@@ -60,7 +60,7 @@ class ResidualMetric:
 
     def length(self, X: np.ndarray) -> np.ndarray:
         """Return the length (n,) of every row of X (n, d) in this metric; the product runs in the precision of X."""
-        inner = X @ self.Q.astype(X.dtype)
+        inner = X @ self.Q.astype(float_type(X.dtype))
         inner *= inner
         squared = self.outside * np.einsum("ij,ij->i", X, X, dtype=np.float64) + inner @ self.inside
         return np.asarray(np.sqrt(np.maximum(squared, 0)))
@@ -72,9 +72,10 @@ class ResidualMetric:
         """
         dual = self.dual(B)
         lengths = np.sqrt(np.maximum(np.einsum("ij,ij->i", dual, B), 0))
-        directions = (dual / np.where(lengths > 0, lengths, 1)[:, None]).T.astype(X.dtype)
+        directions = (dual / np.where(lengths > 0, lengths, 1)[:, None]).T.astype(float_type(X.dtype))
 
         def scored(rows: np.ndarray) -> np.ndarray:
+            rows = rows.astype(float_type(rows.dtype), copy=False)
             rows = rows if origin is None else rows - origin.astype(rows.dtype)
             own = self.length(rows)
             return np.asarray(rows @ directions / np.where(own > 0, own, 1)[:, None].astype(rows.dtype))
@@ -95,7 +96,7 @@ class EuclideanMetric:
 
     def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
         """Return the cosine (n, c) of every row of X (n, d) with every row of B (c, d)."""
-        return np.asarray(unit_rows(X) @ unit_rows(B).T.astype(X.dtype))
+        return np.asarray(unit_rows(X) @ unit_rows(B).T.astype(float_type(X.dtype)))
 
 
 def restored_metric(state: Mapping[str, Any]) -> ResidualMetric | EuclideanMetric:

@@ -19,6 +19,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import float_type
 from zslplat.methods.base import Arrays
 from zslplat.methods.neighbours import affinity, largest_k, nearest
 from zslplat.methods.unit_rows import unit_rows
@@ -111,7 +112,9 @@ class GFHF(ZeroShotMethod):
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
         prototypes = np.asarray(S, dtype=np.float64) @ self.M_
-        cosines = unit_rows(X - self.mean_.astype(X.dtype)) @ unit_rows(prototypes).T.astype(X.dtype)
+        cosines = unit_rows(X - self.mean_.astype(float_type(X.dtype))) @ unit_rows(prototypes).T.astype(
+            float_type(X.dtype)
+        )
         F = balanced(np.maximum(harmonic(W, _joined(cosines, self.anchors), FLOOR), 0), self.balance)
         return log_shares(F)
 

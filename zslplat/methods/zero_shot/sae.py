@@ -26,7 +26,7 @@ import numpy as np
 from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import rowwise
+from zslplat.data.rows import float_type, rowwise
 from zslplat.methods.base import Arrays, Features
 from zslplat.methods.unit_rows import lengths, unit_rows
 from zslplat.methods.zero_shot import spectral
@@ -106,11 +106,11 @@ class SAE(FactoredMethod):
         """Return the cosine of every row of X (n, d) with every signature of S (c, a), in the chosen space."""
         S = unit_rows(np.asarray(S, dtype=np.float64))
         if self.direction == "s->f":
-            decoded = unit_rows(self._decoded(S)).astype(X.dtype).T
+            decoded = unit_rows(self._decoded(S)).astype(float_type(X.dtype)).T
             if statistics:
                 return np.asarray(rowwise(X, lambda rows: np.asarray(rows @ decoded)) / statistics["lengths"])
             return rowwise(X, lambda rows: np.asarray(rows @ decoded / lengths(rows)))
-        encoder, classes = unit_rows(self.W_).T.astype(X.dtype), S.astype(X.dtype).T
+        encoder, classes = unit_rows(self.W_).T.astype(float_type(X.dtype)), S.astype(float_type(X.dtype)).T
         return rowwise(X, lambda rows: np.asarray(unit_rows(rows @ encoder) @ classes))
 
     def _decoded(self, S: np.ndarray) -> np.ndarray:

@@ -21,7 +21,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import linalg
 
-from zslplat.data.rows import BLOCK, Where, blocks_of, rowwise
+from zslplat.data.rows import BLOCK, Where, blocks_of, float_type, rowwise
 from zslplat.methods.base import Features
 from zslplat.methods.row_sums import add_by_class, require_finite_sums
 
@@ -33,6 +33,7 @@ def scatter(X: Features, seen: Callable[[Where, np.ndarray], np.ndarray] | None 
     with np.errstate(invalid="ignore", over="ignore"):
         for where, block in blocks_of(X):
             rows = block if seen is None else seen(where, block)
+            rows = rows.astype(float_type(rows.dtype), copy=False)  # sums of whole numbers would run over
             total += rows.T @ rows
     return total
 

@@ -40,6 +40,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import float_type
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import affinity, largest_k, nearest
@@ -216,7 +217,7 @@ class MFMR(ZeroShotMethod):
 
     def project(self, X: np.ndarray) -> np.ndarray:
         """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""
-        return np.asarray(X @ self._form.inverse(self.U_).T.astype(X.dtype))
+        return np.asarray(X @ self._form.inverse(self.U_).T.astype(float_type(X.dtype)))
 
     def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
         """Return the rows of X (n, d) in signature space (n, a), for maps."""
@@ -269,7 +270,7 @@ class MFMR(ZeroShotMethod):
 
     def _common_scores(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
         if self._form.compare == "inverse":
-            return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(X.dtype))
+            return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(float_type(X.dtype)))
         rows, prototypes = self._placed(X, S)
         return self.metric_.cosines(rows, prototypes)
 
@@ -277,7 +278,7 @@ class MFMR(ZeroShotMethod):
         """Return rows (n, d) and class prototypes S U' (c, d), centred where the residual metric is used."""
         prototypes = S @ self.U_.T
         if self._uses_residual:
-            return X - self.mean_.astype(X.dtype), prototypes - self.prototype_mean_
+            return X - self.mean_.astype(float_type(X.dtype)), prototypes - self.prototype_mean_
         return X, prototypes
 
     def _most_neighbours(self, space: Space, own: str) -> int:

@@ -22,6 +22,7 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from zslplat.data.rows import float_type
 from zslplat.methods.neighbours import degrees
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 
@@ -57,7 +58,7 @@ def learn_both(
     for _ in range(rounds):
         B = S @ U.T
         gram = B @ B.T + anchor * np.eye(len(S))
-        linear = (X @ B.T.astype(X.dtype)).astype(np.float64) + anchor * Y
+        linear = (X @ B.T.astype(float_type(X.dtype))).astype(np.float64) + anchor * Y
         constant = squared + anchor * len(X)
         V_step = factorise(
             V, linear, gram, W_rows, gamma, constant, iterations=updates, tolerance=0.0, normalise=normalise
@@ -65,7 +66,7 @@ def learn_both(
         V = V_step.factor
         smooth = np.vdot(degree_features * U, U) - np.vdot(U, W_features @ U)
         result.objective.append(V_step.objective[-1] + lam * float(smooth) + ridge * float(np.vdot(U, U)))
-        linear = (X.T @ V.astype(X.dtype)).astype(np.float64) @ S
+        linear = (X.T @ V.astype(float_type(X.dtype))).astype(np.float64) @ S
         gram = S.T @ (V.T @ V) @ S + ridge * np.eye(S.shape[1])
         U = factorise(
             U, linear, gram, W_features, lam, squared, iterations=updates, tolerance=0.0, normalise=normalise

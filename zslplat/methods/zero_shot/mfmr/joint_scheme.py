@@ -34,6 +34,7 @@ from collections.abc import Mapping
 import numpy as np
 from scipy import sparse
 
+from zslplat.data.rows import float_type
 from zslplat.methods.base import Arrays
 from zslplat.methods.neighbours import affinity, degrees, nearest
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
@@ -89,7 +90,7 @@ def label_batch_as_printed(
     """
     return factorise(
         np.random.default_rng([seed, 1]).uniform(0.1, 1.0, (len(X), len(B))),
-        X @ B.T.astype(X.dtype),
+        X @ B.T.astype(float_type(X.dtype)),
         B @ B.T,
         W,
         gamma,
