@@ -109,3 +109,22 @@ zslplat.cli.main()
     done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path)
     assert done.returncode == 130
     assert done.stderr.startswith("stopped")
+
+
+def test_an_interrupt_that_a_callback_cannot_pass_on_is_raised_again():
+    text = """
+import time
+from zslplat.cli.interrupts import limit_interrupts
+limit_interrupts()
+class Callback:
+    def __del__(self):
+        raise KeyboardInterrupt
+try:
+    callback = Callback()
+    del callback
+    time.sleep(5)
+except KeyboardInterrupt:
+    print("again")
+"""
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    assert (done.stdout, done.stderr) == ("again\n", "")

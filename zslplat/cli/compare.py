@@ -53,12 +53,13 @@ def compare(
     from zslplat.tuning.code_changes import MEANING
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
+    built = build_component("tasks", task_spec)  # refuses what makes no sense before anything is read
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
     scored = read_test_evaluations(settings, str(dataset_spec), str(task_spec), names or (), against, warn=o.say)
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
     told = next((entry.primary for entry in scored if entry.primary is not None), None)
-    primary = told or build_component("tasks", task_spec).primary
+    primary = told or built.primary
     name = metric or primary.name
     rows = leaderboard(scored, name, primary, against)
     columns = {column: [row[column] for row in rows] for column in rows[0]}

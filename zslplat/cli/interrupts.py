@@ -4,6 +4,9 @@ Python handles a signal between two steps of its own; compiled code that takes l
 product) holds it up, and so may a server that does not answer. A thread therefore counts the time from the signal on
 and ends the program when it is over. That is safe at any moment: what is recorded is recorded in transactions, and
 workers end with their leader.
+
+A Ctrl-C that meets a callback which cannot pass it on (of a weak reference, say) is raised again a moment later,
+instead of a traceback about something that was ignored.
 """
 
 from __future__ import annotations
@@ -28,6 +31,7 @@ def limit_interrupts() -> None:
     os.set_blocking(write, False)
     signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     threading.Thread(target=_watch, args=(read,), daemon=True, name="watch-ctrl-c").start()
+    sys.unraisablehook = _raised_again
 
 
 def _watch(read: int) -> None:
@@ -36,6 +40,16 @@ def _watch(read: int) -> None:
     time.sleep(GRACE_SECONDS)
     os.write(2, f"{CONTINUE}\n".encode())
     os._exit(EXIT_CODE)
+
+
+def _raised_again(unraisable: sys.UnraisableHookArgs) -> None:
+    if issubclass(unraisable.exc_type, KeyboardInterrupt):
+        main = threading.main_thread().ident or 0
+        later = threading.Timer(0.01, signal.pthread_kill, (main, signal.SIGINT))
+        later.daemon = True
+        later.start()
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def leave() -> NoReturn:
