@@ -49,7 +49,7 @@ from zslplat.tasks.clusterings import curve_figure
 from zslplat.tasks.feature_draws import beside_each_other, in_one, in_one_table, of_draw, parts
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
-from zslplat.tasks.selection_outcomes import judge, mean_curve
+from zslplat.tasks.selection_outcomes import judge, mean_curve, row_outcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
 from zslplat.tasks.zero_shot import CLASS_PARAMETERS
 
@@ -274,11 +274,12 @@ class FeatureSelection(Task):
 
         Of several draws the column ``draw`` adds 4 bytes, and ``meta`` keeps the metrics of each.
         """
-        judged = [judge(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
-        if len(judged) == 1:
-            return judged[0].row_outcomes()
-        by_draw = {name: [one.metrics[name] for one in judged] for name in judged[0].metrics}
-        return in_one([one.row_outcomes() for one in judged], by_draw)
+        draws = [(part, of_draw(outputs, suffix)) for suffix, part in parts(problem)]
+        kept = [row_outcomes(*draw) for draw in draws]
+        if len(kept) == 1:
+            return kept[0]
+        judged = [judge(*draw).metrics for draw in draws]
+        return in_one(kept, {name: [metrics[name] for metrics in judged] for name in judged[0]})
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the draws, where there are several.

@@ -36,12 +36,13 @@ class Judged:
         voted = voted_classes(self.outputs["clusters"], truth["y_unseen"], len(names))
         return predictions_table(names, truth["row_unseen"], truth["y_unseen"], *voted)
 
-    def row_outcomes(self) -> RowOutcomes:
-        """Return the common columns of the unseen rows."""
-        truth, names = self.problem.truth, list(self.problem.meta["classes"])
-        predicted, share = voted_classes(self.outputs["clusters"], truth["y_unseen"], len(names))
-        columns = common_columns(truth["row_unseen"], truth["y_unseen"], predicted, share, truth.get("group_unseen"))
-        return RowOutcomes(columns, {"classes": names})
+
+def row_outcomes(problem: Problem, outputs: Arrays) -> RowOutcomes:
+    """Return the common columns of the unseen rows of one draw: the class by vote of all clusterings."""
+    truth, names = problem.truth, list(problem.meta["classes"])
+    predicted, share = voted_classes(outputs["clusters"], truth["y_unseen"], len(names))
+    columns = common_columns(truth["row_unseen"], truth["y_unseen"], predicted, share, truth.get("group_unseen"))
+    return RowOutcomes(columns, {"classes": names})
 
 
 def judge(problem: Problem, outputs: Arrays) -> Judged:
