@@ -66,7 +66,7 @@ OTHER_CHOICES = [
     if isinstance(declared.legal, Choice)
     for value in declared.legal.values
     if value != declared.default
-]
+] + [("mfmr", "labels", "free"), ("mfmr-joint", "labels", "free")]
 
 
 @QUIET

@@ -174,7 +174,7 @@ class MFMR(ZeroShotMethod):
         }
         if self._uses_residual:
             statistics.update(feature_metric.prepare(X, y, sums, counts))
-        if self.labels == "free":
+        if self.labels == "free" or "labels" in space:
             index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))
             statistics.update(training_neighbours=index, training_cosines=cosine)
         return statistics
