@@ -11,17 +11,21 @@ PACKAGE = ROOT / "zslplat"
 # From the top; a floor imports only what stands below it.
 FLOORS = (
     ("cli", "testing", "scaffold", "__main__"),
+    ("reports",),
+    ("reproduction",),
+    ("suites",),
     ("comparison",),
     ("tuning",),
     ("tracking",),
     ("evaluation",),
     ("records",),
     ("api",),
+    ("checks",),
     ("tasks",),
     ("methods",),
     ("kernels",),
     ("data",),
-    ("drawing", "tables"),
+    ("drawing", "tables", "published"),
     ("figures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins", "errors"),
     ("multiples", "keys", "__init__"),
 )

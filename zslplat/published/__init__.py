@@ -1,0 +1,1 @@
+"""The papers' tables and claims as data, with their source."""

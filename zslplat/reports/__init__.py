@@ -1,0 +1,1 @@
+"""Reports: what a study, a suite or a store holds, as one HTML file."""

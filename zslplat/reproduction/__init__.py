@@ -1,0 +1,1 @@
+"""The papers' published tables made again, ours beside theirs, and the verdicts on their claims."""
