@@ -114,7 +114,7 @@ def _grid(table: PublishedTable) -> Any:
     numbers = _note_numbers(table)
     shown = Table("method")
     for column in table.columns:
-        shown.add_column(Text(column.label), justify="right")
+        shown.add_column(Text(column.label or column.id), justify="right")
     for row in table.rows:
         cells = [
             f"{table.cells[row.id, column.id].printed}{_marks(numbers.get((row.id, column.id), ()))}"
