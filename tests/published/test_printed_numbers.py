@@ -18,15 +18,13 @@ PRINTED = [name for name in table_ids() if load_table(name).status == "checked"]
 TOKEN = re.compile(r"(?<![\w.,\-])[+-]?\d+(?:,\d{3})*(?:\.\d+)?(?:/\d+)?|(?<![\w.)])-(?![\w.-])")
 
 
+MARKS = {"–-": " to ", "–": " to ", r"\pm": " ± ", r"\%": "% ", r"\rightarrow": "->"}
+
+
 def plain(line):
     """Return a line without the marks of type: bold, mathematics, tags."""
-    line = (
-        line.replace("–-", " to ")
-        .replace("–", " to ")
-        .replace(r"\pm", " ± ")
-        .replace(r"\%", "% ")
-        .replace(r"\rightarrow", "->")
-    )
+    for mark, text in MARKS.items():
+        line = line.replace(mark, text)
     # Where bold ends within a number, the text has a space: <b>97</b> .2%.
     return re.sub(r"(?<=\d)<[^>]*> (?=\.\d)|<[^>]*>|\\mathcal|\\sim|[*${}]", "", line)
 
