@@ -42,13 +42,17 @@ def squeezed(text):
 
 
 def places(lines, anchor, wanted):
-    """Yield (line, position) wherever these tokens follow each other in a line that holds the anchor."""
+    """Yield (line, position) wherever these tokens follow each other in a line, behind the anchor."""
+    pattern = re.compile(r"\s*".join(map(re.escape, squeezed(anchor))))
     for number, line in enumerate(lines):
-        if squeezed(anchor) in squeezed(line):
-            there = tokens(line)
-            for start in range(len(there) - len(wanted) + 1):
-                if there[start : start + len(wanted)] == wanted:
-                    yield number, start
+        there = tokens(line)
+        for anchored in pattern.finditer(line):
+            behind = tokens(line[anchored.end() :])
+            before = len(there) - len(behind)
+            for start in range(len(behind) - len(wanted) + 1):
+                if behind[start : start + len(wanted)] == wanted:
+                    yield number, before + start
+            break
 
 
 def found_rows(table, lines):
@@ -95,4 +99,5 @@ def test_a_changed_number_a_swap_and_a_shift_are_found():
     assert list(places(lines, "A", ["46.1", "44.1"])) == []
     assert list(places(lines, "A", ["44.2", "-", "46.1"])) == []
     assert list(places(lines, "A", ["1.5", "2.5"])) == []
+    assert list(places(lines, "3.5 and", ["1.5"])) == []
     assert list(places([plain(line) for line in lines], "B", ["97.2", "5"])) == [(2, 3)]
