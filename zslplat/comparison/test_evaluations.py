@@ -19,7 +19,7 @@ from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
-from zslplat.evaluation.outcomes import replicates
+from zslplat.evaluation.outcomes import class_values, replicates
 from zslplat.evaluation.setting import Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
@@ -80,7 +80,7 @@ def entries_of(groups: Sequence[Recorded]) -> list[Scored]:
 
 def with_outcomes(entry: Scored, group: Recorded, records: Records, task: str, warn: Callable[[str], None]) -> Scored:
     """Return an entry with what its intervals are made of; ``warn`` is told of outcomes that cannot be read."""
-    return replace(entry, replicates=_replicates(records, group, task, warn))
+    return replace(entry, replicates=_replicates(records, group, task, warn), **_over_classes(records, group, task))
 
 
 def nothing_recorded(settings: Settings, dataset: str, task: str, records: Records) -> ZslplatError:
@@ -174,3 +174,25 @@ def _own_replicates(
             return {name: file[name] for name in file.files}
     except (OSError, ValueError):
         return {}
+
+
+def _over_classes(records: Records, group: Recorded, task: str) -> dict[str, Any]:
+    """Return the ``classes`` and ``kinds`` of an entry: {metric: (repeats, C)}; nothing where a record lacks them.
+
+    Outcomes that cannot be read have been told of with the replicates.
+    """
+    built = build_component("tasks", Spec.parse(task))
+    tables = []
+    for record in group.tested:
+        try:
+            found = class_values(built, records.evaluation_folder(record["run"]))
+        except StoreError:
+            return {}
+        if found is None:
+            return {}
+        tables.append(found)
+    kinds = tables[0].kinds
+    if any(not np.array_equal(table.kinds, kinds) for table in tables):
+        return {}
+    shared = [name for name in tables[0].values if all(name in table.values for table in tables)]
+    return {"classes": {name: np.array([t.values[name] for t in tables]) for name in shared}, "kinds": kinds}
