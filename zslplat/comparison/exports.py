@@ -1,0 +1,204 @@
+"""Files of a comparison, by their ending.
+
+``.csv``, ``.parquet`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
+read, with rounded numbers, the best score of each group in bold, and those that are not told apart from it marked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from zslplat.comparison.presentation import COLUMNS, Column, Row, notes, standings, title
+from zslplat.comparison.selection import Comparison
+from zslplat.errors import UsageError
+from zslplat.tables import Table, write_table
+
+BEST, TIED = "best", "tied"
+_IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
+_IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible", "tied", "trials", "epochs"}
+# As much as a page of paper is wide.
+_IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
+_IN_LATEX |= {"tied", "trials"}
+_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
+_COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
+_TEXTS = frozenset(
+    {
+        "dataset",
+        "task",
+        "metric",
+        "short",
+        "method",
+        "study",
+        "knows",
+        "code",
+        "verdict",
+        "verdict_rows",
+        "tied",
+        "group",
+    }
+    | {"baseline", "kind", "tested", "features", "signatures", "experiment", "suite", "data", "test_rows", "runs"}
+    | {"others", "unequal"}
+)
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+_BEHIND = "best score of a group in bold; {}: not told apart from it"
+
+
+def export(found: Comparison, path: Path) -> None:
+    """Write a comparison to a file, whose ending says how.
+
+    Raises :class:`UsageError` for an ending that is none of :data:`FORMATS`, and :class:`OSError` for a place that
+    cannot be written.
+    """
+    check_ending(path)
+    FORMATS[path.suffix.lower()](found, path)
+
+
+def check_ending(path: Path) -> None:
+    """Raise :class:`UsageError` unless a file's ending is known."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path.name}: the ending says what is written; give one of {', '.join(FORMATS)}")
+
+
+def markdown(found: Comparison) -> str:
+    """Return the tables as Markdown (with pipes, as GitHub and Pandoc read them)."""
+    parts = []
+    for dataset in found.datasets:
+        rows = found.on(dataset)
+        columns = _columns(rows, _IN_MARKDOWN)
+        lines = [f"**{_plain(title(found, dataset))}**", ""]
+        lines.append(_piped(" ".join(column.title.split()) for column in columns))
+        lines.append(_piped("--:" if column.right else ":--" for column in columns))
+        for group, members in _by_group(rows):
+            if group:
+                lines.append(_piped([f"*{_plain(group)}*", *[""] * (len(columns) - 1)]))
+            for row, standing in members:
+                cells = (_marked(c, _plain(c.text(row)), standing, "**{}**", "{} †") for c in columns)
+                lines.append(_piped(cells))
+        said = [_BEHIND.format("†"), *notes(found, rows)]
+        parts.append("\n".join([*lines, "", *(f"- {_plain(note)}" for note in said)]))
+    return "\n\n".join([*parts, *(_plain(note) for note in found.notes)]) + "\n"
+
+
+def latex(found: Comparison) -> str:
+    """Return the tables as LaTeX, for a document that uses the package ``booktabs``."""
+    parts = [r"% Needs \usepackage{booktabs}."]
+    for dataset in found.datasets:
+        rows = found.on(dataset)
+        columns = _columns(rows, _IN_LATEX)
+        titles = [rf"\shortstack{{{_escaped(c.title)}}}".replace("\n", r"\\") for c in columns]
+        lines = [
+            r"\begin{table}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{_escaped(title(found, dataset))}}}",
+            rf"\begin{{tabular}}{{{''.join('r' if column.right else 'l' for column in columns)}}}",
+            r"\toprule",
+            " & ".join(titles) + r" \\",
+        ]
+        for group, members in _by_group(rows):
+            lines.append(r"\midrule")
+            if group:
+                lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{_escaped(group)}}}}} \\")
+            for row, standing in members:
+                cells = (_marked(c, _typeset(c, row), standing, r"\textbf{{{}}}", r"{}$^{{\dagger}}$") for c in columns)
+                lines.append(" & ".join(cells) + r" \\")
+        said = [_BEHIND.format(r"$^{\dagger}$"), *(_escaped(note) for note in (*notes(found, rows), *found.notes))]
+        lines += [r"\bottomrule", r"\end{tabular}", r"\par\medskip", r"\begin{minipage}{\linewidth}"]
+        lines += [*(note + r"\par" for note in said), r"\end{minipage}", r"\end{table}"]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _columns(rows: Sequence[Row], titles: Container[str]) -> list[Column]:
+    return [column for column in COLUMNS if column.title in titles and any(column.text(row) for row in rows)]
+
+
+def _by_group(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[Row, str]]]]:
+    """Yield each group of rows, each with its standing; the group has no name where it is the only one."""
+    several = len({row["group"] for row in rows}) > 1
+    for group, members in groupby(zip(rows, standings(rows), strict=True), key=lambda pair: pair[0]["group"]):
+        yield group if several else "", list(members)
+
+
+def _marked(column: Column, cell: str, standing: str, best: str, tied: str) -> str:
+    """Return a cell; that of a score in the form that its standing asks for."""
+    form = {BEST: best, TIED: tied}.get(standing) if column.title == "test" else None
+    return form.format(cell) if form else cell
+
+
+def _typeset(column: Column, row: Row) -> str:
+    """Return a cell as LaTeX; numbers with minus signs in place of hyphens, intervals in brackets."""
+    cell = column.text(row)
+    if column.right and " .. " in cell:
+        cell = f"[{cell.replace(' .. ', ', ')}]"
+    return _escaped(cell).replace("-", "$-$") if column.right else _escaped(cell)
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _plain(text: str) -> str:
+    return _MARKDOWN.sub(lambda match: "\\" + match[0], text)
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _write_csv(found: Comparison, path: Path) -> None:
+    write_table(Table({column: [row[column] for row in found.rows] for column in found.columns}), path)
+
+
+def _write_json(found: Comparison, path: Path) -> None:
+    path.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
+
+
+def _write_parquet(found: Comparison, path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # A column without a single value has its type all the same, so that files of several comparisons can be joined.
+    fields = [(name, _arrow_type(name, [row[name] for row in found.rows])) for name in found.columns]
+    schema = pa.schema(fields, metadata={"notes": json.dumps(found.notes), "names": json.dumps(found.names)})
+    parquet.write_table(pa.Table.from_pylist(found.rows, schema=schema), path)
+
+
+def _arrow_type(name: str, values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    for names, kind in ((_TEXTS, pa.string()), (_FLAGS, pa.bool_()), (_COUNTS, pa.int64())):
+        if name in names:
+            return kind
+    found = pa.array(values).type
+    return pa.float64() if pa.types.is_null(found) or pa.types.is_integer(found) else found
+
+
+FORMATS: Mapping[str, Callable[[Comparison, Path], None]] = {
+    ".md": lambda found, path: _write_text(path, markdown(found)),
+    ".tex": lambda found, path: _write_text(path, latex(found)),
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".json": _write_json,
+}
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")
