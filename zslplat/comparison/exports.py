@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
-from itertools import groupby
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from zslplat.comparison.presentation import COLUMNS, Column, Row, notes, standings, title
 from zslplat.comparison.selection import Comparison
+from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
 from zslplat.errors import UsageError
 from zslplat.tables import Table, write_table
 
-BEST, TIED = "best", "tied"
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
 _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible", "tied", "trials", "epochs"}
 # As much as a page of paper is wide.
 _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
 _IN_LATEX |= {"tied", "trials"}
+_LONG_NAME = 22
 _FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
 _TEXTS = frozenset(
@@ -78,77 +77,61 @@ def check_ending(path: Path) -> None:
 
 
 def markdown(found: Comparison) -> str:
-    """Return the tables as Markdown (with pipes, as GitHub and Pandoc read them)."""
+    """Return the table as Markdown (with pipes, as GitHub and Pandoc read them)."""
     parts = []
-    for dataset in found.datasets:
-        rows = found.on(dataset)
-        columns = _columns(rows, _IN_MARKDOWN)
-        lines = [f"**{_plain(title(found, dataset))}**", ""]
-        lines.append(_piped(" ".join(column.title.split()) for column in columns))
-        lines.append(_piped("--:" if column.right else ":--" for column in columns))
-        for group, members in _by_group(rows):
-            if group:
-                lines.append(_piped([f"*{_plain(group)}*", *[""] * (len(columns) - 1)]))
-            for row, standing in members:
-                cells = (_marked(c, _plain(c.text(row)), standing, "**{}**", "{} †") for c in columns)
-                lines.append(_piped(cells))
-        said = [_BEHIND.format("†"), *notes(found, rows)]
+    for sheet in sheets(found, titles=_IN_MARKDOWN):
+        lines = [f"**{_plain(sheet.title)}**", "", _piped(_plain(" ".join(title.split())) for title in sheet.titles)]
+        lines.append(_piped("--:" if right else ":--" for right in sheet.right))
+        for group, members in sheet.sections.items():
+            if len(sheet.sections) > 1:
+                lines.append(_piped([f"*{_plain(group)}*", *[""] * (len(sheet.titles) - 1)]))
+            lines += [_piped(_marked(c, _plain(c.text), "**{}**", "{} †") for c in cells) for cells in members]
+        said = [_BEHIND.format("†"), *sheet.notes]
         parts.append("\n".join([*lines, "", *(f"- {_plain(note)}" for note in said)]))
-    return "\n\n".join([*parts, *(_plain(note) for note in found.notes)]) + "\n"
+    return "\n\n".join(parts) + "\n"
 
 
 def latex(found: Comparison) -> str:
-    """Return the tables as LaTeX, for a document that uses the package ``booktabs``."""
+    """Return the table as LaTeX, for a document that uses the package ``booktabs``."""
     parts = [r"% Needs \usepackage{booktabs}."]
-    for dataset in found.datasets:
-        rows = found.on(dataset)
-        columns = _columns(rows, _IN_LATEX)
-        titles = [rf"\shortstack{{{_escaped(c.title)}}}".replace("\n", r"\\") for c in columns]
+    for sheet in sheets(found, titles=_IN_LATEX):
+        titles = [rf"\shortstack{{{_escaped(title)}}}".replace("\n", r"\\") for title in sheet.titles]
+        names = max(len(cells[0].text) for members in sheet.sections.values() for cells in members)
+        first = r"p{0.24\linewidth}" if names > _LONG_NAME else "l"
+        layout = first + "".join("r" if right else "l" for right in sheet.right[1:])
         lines = [
             r"\begin{table}",
             r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
-            rf"\caption{{{_escaped(title(found, dataset))}}}",
-            rf"\begin{{tabular}}{{{''.join('r' if column.right else 'l' for column in columns)}}}",
+            rf"\caption{{{_escaped(sheet.title)}}}",
+            rf"\begin{{tabular}}{{{layout}}}",
             r"\toprule",
             " & ".join(titles) + r" \\",
         ]
-        for group, members in _by_group(rows):
+        for group, members in sheet.sections.items():
             lines.append(r"\midrule")
-            if group:
-                lines.append(rf"\multicolumn{{{len(columns)}}}{{l}}{{\emph{{{_escaped(group)}}}}} \\")
-            for row, standing in members:
-                cells = (_marked(c, _typeset(c, row), standing, r"\textbf{{{}}}", r"{}$^{{\dagger}}$") for c in columns)
-                lines.append(" & ".join(cells) + r" \\")
-        said = [_BEHIND.format(r"$^{\dagger}$"), *(_escaped(note) for note in (*notes(found, rows), *found.notes))]
-        lines += [r"\bottomrule", r"\end{tabular}", r"\par\medskip", r"\begin{minipage}{\linewidth}"]
+            if len(sheet.sections) > 1:
+                lines.append(rf"\multicolumn{{{len(titles)}}}{{l}}{{\emph{{{_escaped(group)}}}}} \\")
+            for cells in members:
+                texts = zip(cells, sheet.right, strict=True)
+                marked = (_marked(c, _typeset(c.text, r), r"\textbf{{{}}}", r"{}$^{{\dagger}}$") for c, r in texts)
+                lines.append(" & ".join(marked) + r" \\")
+        said = [_BEHIND.format(r"$^{\dagger}$"), *(_escaped(note) for note in sheet.notes)]
+        lines += [r"\bottomrule", r"\end{tabular}", r"\par\medskip", r"\begin{minipage}{\linewidth}\raggedright"]
         lines += [*(note + r"\par" for note in said), r"\end{minipage}", r"\end{table}"]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
 
 
-def _columns(rows: Sequence[Row], titles: Container[str]) -> list[Column]:
-    return [column for column in COLUMNS if column.title in titles and any(column.text(row) for row in rows)]
+def _marked(cell: Cell, text: str, best: str, tied: str) -> str:
+    """Return the text of a cell in the form that its standing asks for."""
+    return {BEST: best, TIED: tied}.get(cell.standing, "{}").format(text) if text else text
 
 
-def _by_group(rows: Sequence[Row]) -> Iterator[tuple[str, list[tuple[Row, str]]]]:
-    """Yield each group of rows, each with its standing; the group has no name where it is the only one."""
-    several = len({row["group"] for row in rows}) > 1
-    for group, members in groupby(zip(rows, standings(rows), strict=True), key=lambda pair: pair[0]["group"]):
-        yield group if several else "", list(members)
-
-
-def _marked(column: Column, cell: str, standing: str, best: str, tied: str) -> str:
-    """Return a cell; that of a score in the form that its standing asks for."""
-    form = {BEST: best, TIED: tied}.get(standing) if column.title == "test" else None
-    return form.format(cell) if form else cell
-
-
-def _typeset(column: Column, row: Row) -> str:
+def _typeset(text: str, is_number: bool) -> str:
     """Return a cell as LaTeX; numbers with minus signs in place of hyphens, intervals in brackets."""
-    cell = column.text(row)
-    if column.right and " .. " in cell:
-        cell = f"[{cell.replace(' .. ', ', ')}]"
-    return _escaped(cell).replace("-", "$-$") if column.right else _escaped(cell)
+    if not is_number:
+        return _escaped(text)
+    return _escaped(f"[{text.replace(' .. ', ', ')}]" if " .. " in text else text).replace("-", "$-$")
 
 
 def _piped(cells: Iterable[str]) -> str:

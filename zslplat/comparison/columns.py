@@ -1,19 +1,13 @@
-"""How rows of a comparison are written for people: columns with their titles, rounded numbers, notes in words.
-
-The terminal, Markdown and LaTeX show the same columns and notes; CSV, Parquet and JSON have the rows as they are.
-"""
+"""The columns of a comparison for people: titles, rounded numbers, and which of them a page has room for."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zslplat.comparison.classes import COVERS
 from zslplat.comparison.leaderboard import OTHER_ROWS
-from zslplat.comparison.selection import Comparison
-from zslplat.tuning.code_changes import MEANING
 
 Row = Mapping[str, Any]
 
@@ -56,9 +50,9 @@ COLUMNS = (
 )
 
 
-def filled(rows: Sequence[Row]) -> list[Column]:
+def filled(rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:
     """Return the columns in which a row has something to show."""
-    return [column for column in COLUMNS if any(column.text(row) for row in rows)]
+    return [column for column in columns if any(column.text(row) for row in rows)]
 
 
 def fitting(columns: Sequence[Column], rows: Sequence[Row], width: int, gap: int) -> list[Column]:
@@ -79,44 +73,6 @@ def fitting(columns: Sequence[Column], rows: Sequence[Row], width: int, gap: int
             kept.add(id(column))
             left -= needed
     return [column for column in columns if id(column) in kept]
-
-
-def title(found: Comparison, dataset: str) -> str:
-    """Return what a table of one data set shows, and what its differences are from."""
-    origins = found.baselines(dataset)
-    if len(set(origins.values())) == 1:
-        origin = next(iter(origins.values()))
-    else:
-        origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
-    return f"{found.metric} of task {found.task} on {dataset}; differences from {origin}"
-
-
-def notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
-    """Return the sentences that belong under a table of these rows."""
-    lines = [f"{short}: {text}" for short, text in found.names.items()]
-    if any(row["low_classes"] is not None or row["difference_low_classes"] is not None for row in rows):
-        lines += [f"{words}: {text}" for words, text in COVERS.items()]
-    elif all(row["low"] is None for row in rows):
-        lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
-    if any(len(row["tied"] or "") and row["tied"] for row in rows):
-        lines.append(
-            "tied: methods of a group that share a letter are not told apart, whatever the order of their scores"
-        )
-    lines += _named("knows of the scored batch", rows, lambda row: "" if row["knows"] == "nothing" else knows(row))
-    lines += _named("unequal", rows, lambda row: row["unequal"])
-    if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
-        unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
-        origins = " and ".join(dict.fromkeys(row["baseline"] for row in rows))
-        lines.append(
-            f"{OTHER_ROWS}: scored on other test rows than {origins}{unsaid}; such differences have no interval"
-        )
-    lines += _named("code", rows, lambda row: f"{row['code']} ({MEANING.get(row['code'], '')})" if row["code"] else "")
-    for row in rows:
-        if row["folded"]:
-            lines.append(f"{row['short']}: {row['study']} stands for {row['others']} as well")
-    if any(row["from_memory"] for row in rows):
-        lines.append("*: written from memory, without the method's source at hand; its docstring says what is unsure")
-    return lines
 
 
 def verdict(row: Row) -> str:
@@ -158,32 +114,6 @@ def seconds(value: float | None) -> str:
 
 def _with_spread(row: Row) -> str:
     return number(row["test"]) + (f" ± {row['spread']:.4f}" if row["spread"] is not None else "")
-
-
-def _named(words: str, rows: Iterable[Row], said: Callable[[Row], str]) -> list[str]:
-    """Return a line for each different text that is said of rows, with the rows that it is said of."""
-    by_text: dict[str, list[str]] = {}
-    for row in rows:
-        if said(row):
-            by_text.setdefault(said(row), []).append(str(row["short"]))
-    return [f"{words}: {text}: {', '.join(names)}" for text, names in by_text.items()]
-
-
-def standings(rows: Sequence[Row]) -> list[str]:
-    """Return ``best`` for the best score of each group, ``tied`` for what is not told apart from it, else ``""``.
-
-    Rows of one data set, best first in each group.
-    """
-    best: dict[str, set[str]] = {}
-    found = []
-    for row in rows:
-        own = letters_of(row["tied"])
-        if row["group"] not in best:
-            best[row["group"]] = own
-            found.append("best")
-        else:
-            found.append("tied" if own & best[row["group"]] else "")
-    return found
 
 
 def letters_of(tied: str | None) -> set[str]:
