@@ -111,7 +111,7 @@ def exemplar_reference(task, problem, outputs, validation_choices, counts):
         rank_all(outputs[f"similarity{s}"], problem.truth[f"y{s}"], problem.truth[f"queries{s}"], task.k) for s in names
     ]
     parts = np.split(counts, np.cumsum([len(a.precision) for a in answers]), axis=1)
-    shares = parts[-1] / len(answers)
+    shares = parts[-1] / parts[-1].sum(axis=1, keepdims=True)
 
     def mean(values):
         asked = [part.sum(axis=1) for part in parts]

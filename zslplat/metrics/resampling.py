@@ -9,9 +9,10 @@
 Where rows belong together (pictures of one object, utterances of one speaker) they are no independent draws, and the
 *things* that they are of are drawn instead: a row is taken as often as its things are, times each other where it is
 made of several (Owen, "The Pigeonhole Bootstrap", 2007: never too narrow, and up to sqrt(3) too wide where two things
-add nothing to what the row itself varies by). Classes that have no thing in common are drawn apart, so that things
-within a class keep their number; where things run through classes, sizes of classes vary with the draw. A class of
-which all rows are of one thing says nothing of other things: it stays as it is.
+add nothing to what the row itself varies by). Classes that have no thing in common are drawn apart; where things run
+through classes, sizes of classes vary with the draw. Of n things n - 1 are drawn, so that the variance is that of n
+(McCarthy and Snowden, 1985): with three or ten things in a class, n draws would be too narrow by sqrt(1 - 1/n). A class
+of which all rows are of one thing says nothing of other things: it stays as it is.
 
 The draws depend on the rows and on the number of the replicate alone, never on a method, so that replicate i of one
 method and replicate i of another see the same rows: the spread of their difference is that of a paired comparison.
@@ -66,8 +67,9 @@ def draws_of_things(things: np.ndarray, strata: np.ndarray, replicates: int) -> 
     if sizes.max() < 2:
         return None
     starts = np.r_[0, np.cumsum(sizes)[:-1]]
-    low, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    return _products(number, order, low, size, replicates)
+    # One thing fewer than there are, where there are several.
+    times = np.maximum(sizes - 1, 1)
+    return _products(number, order, np.repeat(starts, times), np.repeat(sizes, times), replicates)
 
 
 def _products(
@@ -80,7 +82,7 @@ def _products(
     for block_number, first in enumerate(range(0, replicates, BLOCK)):
         block = min(BLOCK, replicates - first)
         rng = np.random.default_rng([37, block_number])
-        drawn = low + (rng.random((block, count)) * size).astype(np.int64).clip(max=size - 1)
+        drawn = low + (rng.random((block, len(low))) * size).astype(np.int64).clip(max=size - 1)
         drawn += np.arange(block)[:, None] * count
         weights = np.empty((block, count), dtype=np.int32)
         weights[:, order] = np.bincount(drawn.ravel(), minlength=block * count).reshape(block, count)

@@ -276,12 +276,13 @@ class ExemplarRetrieval(Task):
         ends = np.cumsum(sizes)
         *parts, drawn = np.split(counts, ends, axis=1)
         asked = [part.sum(axis=1) for part in parts]
+        shares = drawn / drawn.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # a draw of which no query is left has no value
             return {
                 name: np.sum(
                     [
                         np.where(s > 0, c @ v / n * s, 0.0)
-                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, (drawn / draws).T, strict=True)
+                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, shares.T, strict=True)
                     ],
                     axis=0,
                 )
