@@ -176,7 +176,6 @@ class _Grid:
             part_of=options.part_of,
             reporter=self.reporter,
         )
-        self.recorded.forget_runs(setting)
 
     def _skip(self, piece: Piece, reason: str) -> None:
         if all(cell.status != SKIPPED for cell in self.cells.values() if cell.data == piece.data.name):

@@ -143,10 +143,6 @@ class Recorded:
             finished=bool(finished["complete"]),
         )
 
-    def forget_runs(self, setting: Setting) -> None:
-        """Read the runs on a setting's data anew the next time: one was added."""
-        self._runs.pop(self.known(setting).data, None)
-
     def _name(self, setting: Setting, options: StudyOptions) -> str | None:
         """Return the name of the study of a setting, None where there is none."""
         asked = searching(setting, options, component("methods", setting.method.name))
@@ -174,10 +170,15 @@ class Recorded:
     def _tested(self, setting: Setting, repeats: int) -> Entry | None:
         seeds = [repeat_seed(setting.seed, r) for r in range(repeats)]
         asked = [_question(setting.evaluation({}, TEST, seed).to_json()) for seed in seeds]
-        for found in self._evaluations(setting.data).values():
-            records = [found[question] for question in asked if question in found]
-            if len(records) == repeats and self._by_this_code(setting, records):
-                return run_entry(records, _primary(setting))
+        for _ in range(2):
+            known = setting.data in self._runs
+            for found in self._evaluations(setting.data).values():
+                records = [found[question] for question in asked if question in found]
+                if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
+                    return run_entry(records, _primary(setting))
+            if not known:
+                break
+            del self._runs[setting.data]  # another command may have recorded it since these were read
         return None
 
     def _evaluations(self, data: str) -> dict[str, dict[str, Mapping[str, Any]]]:
