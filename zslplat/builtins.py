@@ -39,6 +39,14 @@ _ZERO_SHOT = {
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",
     "zskl-subspaces": "zslplat.methods.zero_shot.zskl.subspaces:ZSKLSubspaces",
 }
+_CHECKS = {
+    "search": {
+        "ZSP101": "EdgeOfRange",
+        "ZSP102": "LastStep",
+        "ZSP103": "ValidationAtChance",
+        "ZSP104": "TestAtChance",
+    },
+}
 _CODING = {
     "bi-skllc": "zslplat.methods.coding.supervised:BilinearSupervisedLLC",
     "bi-sksc": "zslplat.methods.coding.supervised:BilinearSupervisedSparseCoding",
@@ -117,6 +125,14 @@ def zslplat_datasets() -> dict[str, str]:
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",
         "hdf5": "zslplat.data.hdf5:Hdf5Source",
+    }
+
+
+@hookimpl
+def zslplat_checks() -> dict[str, str]:
+    """The built-in checks, file by file."""
+    return {
+        code: f"zslplat.checks.{module}:{name}" for module, found in _CHECKS.items() for code, name in found.items()
     }
 
 
