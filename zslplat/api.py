@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from zslplat.checks.base import Check, ComparisonFacts, DataFacts, Finding, StudyFacts, SuiteFacts
+from zslplat.checks.base import Check, ComparisonFacts, DataFacts, Finding, StudyFacts, SuiteFacts, WarnedOf
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken
@@ -92,6 +92,7 @@ __all__ = [
     "Text",
     "UsageError",
     "View",
+    "WarnedOf",
     "ZeroShotMethod",
     "ZslplatError",
     "blocks_of",

@@ -34,6 +34,7 @@ from zslplat.registry import Entry, one_line, registry
 __all__ = [
     "BROKEN",
     "SCOPES",
+    "UNNAMED",
     "CellFacts",
     "Check",
     "Column",
@@ -50,6 +51,7 @@ __all__ = [
     "SuiteFacts",
     "TrialFacts",
     "Warned",
+    "WarnedOf",
     "run_checks",
     "shown",
     "unsilenced",
@@ -64,6 +66,8 @@ SCOPES: dict[str, type] = {
 }
 # The code under which a check that fails is reported.
 BROKEN = "ZSP901"
+# The code under which warnings that name no check are shown.
+UNNAMED = "ZSP200"
 
 
 @dataclass(frozen=True)
@@ -111,6 +115,21 @@ class Check(ABC):
 
         ``facts`` are of the check's scope. What they do not know is None or empty, and nothing is said of it.
         """
+
+
+class WarnedOf(Check):
+    """Base class of checks that hand on what data, tasks and methods warn of under the check's code.
+
+    Such a warning is ``warnings.warn(OutcomeWarning(text, code), stacklevel=2)``.
+    """
+
+    scope: ClassVar[Scope] = "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line for each such warning."""
+        for warned in facts.warned:
+            if warned.code == self.code:
+                yield warned.line
 
 
 def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list[Finding]:
