@@ -9,7 +9,7 @@ what was found is recorded all the same.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any, ClassVar, Literal
 
@@ -109,6 +109,9 @@ class Check(ABC):
     scope: ClassVar[Scope]
     page: ClassVar[str] = ""
 
+    def __str__(self) -> str:
+        return self.code
+
     @abstractmethod
     def found(self, facts: Any) -> Iterable[str]:
         """Yield one line for each thing found; nothing where there is nothing to say.
@@ -173,7 +176,7 @@ def shown(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[s
     return [finding.line for finding in kept] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
 
 
-def entries() -> Sequence[Entry]:
+def entries() -> list[Entry]:
     """Return the registered checks by code; of a code that two packages claim, each."""
     known = registry().entries["checks"]
     return [entry for code in sorted(known) for entry in known[code]]

@@ -167,7 +167,8 @@ class RowFacts:
     """A row of a comparison: one setting's test evaluations.
 
     ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``data`` the
-    fingerprint of the data, ``verdict`` how it stands to the baseline, ``knows`` what it knows of the scored batch.
+    fingerprint of the data, ``seconds`` the time of a final evaluation, ``verdict`` how it stands to the row labelled
+    ``baseline``, ``knows`` what it knows of the scored batch, in words.
     """
 
     label: str
@@ -181,18 +182,19 @@ class RowFacts:
     knows: str | None = None
     from_memory: bool = False
     baseline: str = ""
-    repeats: int = 1
 
 
 @dataclass(frozen=True)
 class ComparisonFacts:
-    """A table of rows that are read beside each other; ``looks`` counts all evaluations on this test split."""
+    """A table of rows of one data set and task that are read beside each other.
+
+    ``looks`` counts the evaluations of this test split with settings that no validation had chosen.
+    """
 
     subject: str
     metric: str = ""
     rows: tuple[RowFacts, ...] = ()
     looks: int = 0
-    classes: int | None = None
 
 
 @dataclass(frozen=True)

@@ -177,23 +177,31 @@ class FewTrials(Check):
 
 
 class NothingGained(Check):
-    """Speaks where, of 10 completed trials or more, none is better than the first, which has the starting settings.
+    """Speaks where, of 10 completed trials or more, the first is the best and none of the others comes near it.
 
-    Were the starting settings one draw among n, they would be the best in one of n searches. Settings that are as good
-    as the first do not count as better. Where all trials have one value, ZSP110 says so instead.
+    The first trial has the starting settings. A sampler that had learned anything would try their neighbourhood, so
+    that some of the others are level: the next best is not near where it is behind by more than two standard errors of
+    the difference over the folds. Starting settings that are merely good are no reason to say anything.
     """
 
-    code, title, scope = "ZSP109", "nothing better than the starting settings", "study"
+    code, title, scope = "ZSP109", "nothing near the starting settings", "study"
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the search gained nothing."""
-        values = _values(facts)
-        if len(values) < FEWEST_TRIALS or facts.winner != 0 or len(set(values)) == 1:
+        sign = 1.0 if facts.maximise else -1.0
+        complete = [trial for trial in facts.trials if trial.state == "complete" and trial.value is not None]
+        if len(complete) < FEWEST_TRIALS or facts.winner != 0 or complete[0].number != 0:
             return
-        yield (
-            f"none of {len(values)} completed trials is better than trial 0, the starting settings: the search gained "
-            "nothing"
-        )
+        first, others = complete[0], complete[1:]
+        following = max(others, key=lambda trial: sign * (trial.value or 0.0))
+        if len(first.folds) < 2 or len(first.folds) != len(following.folds):
+            return
+        lead = _gains(first.folds, following.folds, facts.maximise)
+        if lead.mean() > 2 * float(np.std(lead, ddof=1)) / math.sqrt(len(lead)):
+            yield (
+                f"none of {len(complete)} completed trials comes near trial 0, the starting settings "
+                f"({first.value:.4f}, the next {following.value:.4f}): the search gained nothing"
+            )
 
 
 class NoEffect(Check):
