@@ -11,7 +11,14 @@ from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from zslplat.cli.reporting import LineReporter, QuietReporter, TerminalReporter, print_json, stdout_console
+from zslplat.cli.reporting import (
+    LineReporter,
+    QuietReporter,
+    TerminalReporter,
+    print_json,
+    print_warnings,
+    stdout_console,
+)
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import remaining_text
 
@@ -86,11 +93,13 @@ def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> st
     return f"{ended} of {len(cells)}  {cell.title}  {outcome}  ({remaining_text(remaining)})"
 
 
-def print_grid(result: Any, *, as_json: bool) -> None:
-    """Print the tables of a grid, what failed and what was left out."""
+def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
+    from zslplat.checks.base import unsilenced
     from zslplat.suites.written import SCORES, tables_of
 
     unheard = result.unheard_metrics()
+    findings, hidden = unsilenced(result.findings(), silenced)
     if as_json:
         tables = tables_of(result)
         print_json(
@@ -100,7 +109,9 @@ def print_grid(result: Any, *, as_json: bool) -> None:
                 "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
                 "seconds": result.seconds,
                 "out": result.out,
-                "warnings": unheard,
+                "warnings": [*unheard, *(finding.line for finding in findings)],
+                "findings": [finding.to_json() for finding in findings],
+                "silenced": hidden,
             }
         )
         return
@@ -114,11 +125,12 @@ def print_grid(result: Any, *, as_json: bool) -> None:
     left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
     lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
     lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
-    lines += [f"warning: {line}" for line in unheard]
+    lines += [f"failed: {line}" for line in unheard]
     if result.out is not None and result.scores:
         lines.append(f"tables: {result.out}")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [finding.line for finding in findings], hidden)
 
 
 def score_tables(result: Any) -> Iterator[Table]:
