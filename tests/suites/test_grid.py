@@ -256,7 +256,9 @@ def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     registry.cache_clear()
     listed = json.loads(call("list", "suites", "--json").stdout)
-    assert {"lab", "given", "quick", "zero-shot"} <= {row["name"] for row in listed["components"]}
+    summaries = {row["name"]: row["summary"] for row in listed["components"]}
+    assert {"lab", "given", "quick", "zero-shot"} <= set(summaries)
+    assert "minutes" in summaries["quick"]
     (broken,) = [p for p in listed["plugins"] if p["plugin"] == "lab_suites" and "broken" in p["state"]]
     assert "suite 'odd' is 3, expected the path of a TOML file" in broken["state"]
     planned = json.loads(call("bench", "given", "--dry-run", "--probe", 0, "--json").stdout)

@@ -63,6 +63,8 @@ def list_(
     if kind == "methods":
         rows = [{**row, **_in_short(known, str(row["name"]))} for row in rows]
         rows.sort(key=lambda row: (str(row["for"]), str(row["name"])))
+    if kind == "suites":
+        rows = [{**row, "summary": _suite_summary(known, str(row["name"]))} for row in rows]
     if kind == "checks":
         rows = [{**row, **_check_in_short(known, str(row["name"]))} for row in rows]
     if as_json:
@@ -70,7 +72,11 @@ def list_(
         return
     console = stdout_console()
     if kind != "plugins":
-        own = {"methods": ("for", "name", "knows", "from"), "checks": ("name", "scope", "title", "from")}
+        own = {
+            "methods": ("for", "name", "knows", "from"),
+            "checks": ("name", "scope", "title", "from"),
+            "suites": ("name", "summary", "from"),
+        }
         columns = own.get(kind or "", ("kind", "name", "from"))
         table = Table(*(_LABELS.get(column, column) for column in columns))
         for row in rows:
@@ -83,6 +89,16 @@ def list_(
         console.print(table)
     for line in [*problems, *map(describe_broken, known.broken)]:
         typer.echo(f"warning: {line}", err=True)
+
+
+def _suite_summary(known: Any, name: str) -> str:
+    """Return what a suite shows; why not, where it cannot be read."""
+    from zslplat.suites.suite import suite_of
+
+    try:
+        return str(suite_of(known.entry("suites", name)).summary)
+    except Exception as error:  # somebody else's file may be wrong in any way, and the others are listed all the same
+        return f"cannot be read: {error}"
 
 
 def _in_short(known: Any, name: str) -> dict[str, str]:

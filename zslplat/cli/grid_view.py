@@ -59,14 +59,21 @@ class GridTerminal(TerminalReporter):
         """Show all cells as they are now; those that failed leave a line."""
         if changed is not None and changed.status == FAILED:
             self.note(ended_text(cells, changed, remaining))
-        self.live.update(Group(grid_table(cells, remaining), self.progress))
+        # Where a terminal is too low for all rows, the last ones are cut.
+        self.live.update(Group(progress_text(cells, remaining), self.progress, grid_table(cells)))
 
     def close(self) -> None:
         """Remove the view."""
         self.live.stop()
 
 
-def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
+def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
+    """Return how many cells have ended, and the time that is left."""
+    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
+    return f"{ended} of {len(cells)} cells; {remaining_text(remaining)}"
+
+
+def grid_table(cells: Sequence[Cell]) -> Table:
     """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
     places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
     rows = list(dict.fromkeys(cell.row for cell in cells))
@@ -74,9 +81,8 @@ def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
     for cell in cells:
         at = (cell.row, (cell.data, cell.split))
         marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
-    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
-    caption = f"{ended} of {len(cells)} cells; {remaining_text(remaining)}   + done  x failed  - left out  > now"
-    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places), caption=caption)
+    names = [name if split is None else f"{name} #{split}" for name, split in places]
+    table = Table("", *names, caption="+ done  x failed  - left out  > now  . waiting")
     for row in rows:
         table.add_row(row, *(marks.get((row, place), "") for place in places))
     return table
@@ -84,13 +90,12 @@ def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
 
 def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> str:
     """Return the line of a cell that has ended."""
-    ended = sum(other.status not in (WAITING, RUNNING) for other in cells)
     if cell.status == FAILED:
         outcome = f"failed: {cell.reason}"
     else:
         value = "" if cell.value is None else f"{cell.value:.4f}"
         outcome = f"{value}  {cell.seconds:.1f} s" if cell.new else f"{value}  recorded already"
-    return f"{ended} of {len(cells)}  {cell.title}  {outcome}  ({remaining_text(remaining)})"
+    return f"{cell.title}  {outcome}  ({progress_text(cells, remaining)})"
 
 
 def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
