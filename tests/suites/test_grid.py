@@ -268,6 +268,14 @@ def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     assert "suite_is_sound" in checked.stdout
 
 
+def test_a_dry_run_names_a_row_that_will_fail_and_plans_the_others(call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE.replace("plain(mix=0.3)", "plain(mix=3)"))
+    done = call("bench", "suite.toml", "--dry-run", "--probe", 0)
+    assert done.returncode == 0, done.stderr
+    assert "will fail: toy / plain / zsl: " in done.stdout
+    assert "2 cells to be done, 2 cells that will fail" in done.stdout
+
+
 def files_of(store):
     """Return {path: content} of what a store holds beside its databases, and what is recorded in these."""
     apart = (".db", ".db-wal", ".db-shm", ".lock")

@@ -214,8 +214,8 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
         own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
         table.add_row(row, *(_planned_text(found) for found in own.values()))
     console.print(table)
-    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED)}
-    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out"}
+    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
+    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out", FAILED: "that will fail"}
     absent = {e.cell.data: e.cell.reason for e in estimates if e.cell.status == SKIPPED}
     beside = f", and {planned.unknown} cells of which nothing is known" if planned.unknown else ""
     lines = [
@@ -225,6 +225,7 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
         f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
         f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and the cache up to its bound",
         *(f"left out: {name}: {reason}" for name, reason in absent.items()),
+        *(f"will fail: {e.cell.title}: {e.cell.reason}" for e in estimates if e.cell.status == FAILED),
     ]
     if planned.changed:
         count = len(planned.changed)
@@ -250,6 +251,8 @@ def _planned_text(found: Sequence[Any]) -> str:
         return ""
     if all(e.cell.status == SKIPPED for e in found):
         return "[yellow]-[/yellow]"
+    if any(e.cell.status == FAILED for e in found):
+        return "[red]x[/red]"
     waiting = [e for e in found if e.cell.status == WAITING]
     if not waiting:
         return "[green]done[/green]"
