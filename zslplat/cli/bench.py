@@ -99,7 +99,7 @@ def bench(
 
         with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
             planned = plan(found, options, settings, Probe(settings, probe, reporter))
-        print_plan(planned, as_json=as_json)
+        print_plan(planned, settings.cache_gigabytes, as_json=as_json)
         return
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)

@@ -29,7 +29,7 @@ from zslplat.tuning.options import StudyOptions
 # Of a study beside its evaluations: folds, processes, pictures, what MLflow shows; and of a test run.
 STUDY_SECONDS, RUN_SECONDS = 3.0, 2.0
 # A test evaluation leaves outcomes, tables and pictures, twice; where no record tells how much.
-EVALUATION_BYTES = 2**20
+EVALUATION_BYTES = 2 * 2**20
 
 Probe = Callable[[Sequence[Piece], Costs], None]
 
