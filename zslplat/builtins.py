@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from zslplat.hookspecs import hookimpl
+
+_SUITES = Path(__file__).parent / "suites" / "builtin"
 
 _ZERO_SHOT = {
     "ale": "zslplat.methods.zero_shot.ranking.ale:ALE",
@@ -38,6 +42,62 @@ _ZERO_SHOT = {
     "zskl-ort": "zslplat.methods.zero_shot.zskl.ort:ZSKLOrt",
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",
     "zskl-subspaces": "zslplat.methods.zero_shot.zskl.subspaces:ZSKLSubspaces",
+}
+_CHECKS = {
+    "search": {
+        "ZSP101": "EdgeOfRange",
+        "ZSP102": "LastStep",
+        "ZSP103": "ValidationAtChance",
+        "ZSP104": "TestAtChance",
+        "ZSP105": "FoldsDisagree",
+        "ZSP106": "ValidationFarFromTest",
+        "ZSP107": "MostTrialsLost",
+        "ZSP108": "FewTrials",
+        "ZSP109": "NothingGained",
+        "ZSP110": "NoEffect",
+    },
+    "outcome": {
+        "ZSP200": "Unnamed",
+        "ZSP201": "FewPredictedClasses",
+        "ZSP202": "EqualScores",
+        "ZSP203": "NotBetterThanControl",
+        "ZSP204": "NotBetterThanPreprocessing",
+        "ZSP205": "UndefinedMetrics",
+        "ZSP206": "FewTestClasses",
+        "ZSP207": "FewRowsPerClass",
+        "ZSP208": "FewerValidationClasses",
+        "ZSP209": "FewDrawnFolds",
+        "ZSP210": "FewerFeaturesThanTaken",
+        "ZSP211": "SearchSawTestRows",
+        "ZSP212": "EmptyCodes",
+        "ZSP213": "NotConverged",
+    },
+    "comparison": {
+        "ZSP301": "UnequalBudgets",
+        "ZSP302": "OtherRows",
+        "ZSP303": "OtherData",
+        "ZSP304": "MixedCode",
+        "ZSP305": "SlowerWithoutGain",
+        "ZSP306": "TransductiveBesideInductive",
+        "ZSP307": "KnowsClassBalance",
+        "ZSP308": "FromMemory",
+        "ZSP309": "ManyLooks",
+    },
+    "suite": {
+        "ZSP401": "UnequalBudgetsInSuite",
+        "ZSP402": "MissingCells",
+        "ZSP403": "FewDataSets",
+    },
+    "data": {
+        "ZSP501": "GoldenFeature",
+        "ZSP502": "RepeatedRows",
+        "ZSP503": "ConstantColumns",
+        "ZSP504": "SameSignatures",
+        "ZSP505": "SignatureSeenBefore",
+    },
+    "broken": {
+        "ZSP901": "FailedCheck",
+    },
 }
 _CODING = {
     "bi-skllc": "zslplat.methods.coding.supervised:BilinearSupervisedLLC",
@@ -104,6 +164,7 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "digit-pairs": "zslplat.data.digit_pairs:DigitPairs",
         "digit-sets": "zslplat.data.digit_sets:DigitSets",
+        "redrawn": "zslplat.data.redrawn:Redrawn",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
         "voc07": "zslplat.data.voc07:Voc07",
@@ -121,6 +182,14 @@ def zslplat_datasets() -> dict[str, str]:
 
 
 @hookimpl
+def zslplat_checks() -> dict[str, str]:
+    """The built-in checks, file by file."""
+    return {
+        code: f"zslplat.checks.{module}:{name}" for module, found in _CHECKS.items() for code, name in found.items()
+    }
+
+
+@hookimpl
 def zslplat_tasks() -> dict[str, str]:
     """The built-in tasks."""
     return {
@@ -131,3 +200,9 @@ def zslplat_tasks() -> dict[str, str]:
         "gzsl": "zslplat.tasks.gzsl:GeneralizedZeroShot",
         "retrieval": "zslplat.tasks.retrieval:Retrieval",
     }
+
+
+@hookimpl
+def zslplat_suites() -> dict[str, Path]:
+    """The built-in suites."""
+    return {name: _SUITES / f"{name}.toml" for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zskl")}

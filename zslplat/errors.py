@@ -85,6 +85,18 @@ class DataError(ZslplatError):
     """The data cannot be used as asked: missing file or field, wrong shape, NaN, labels without signature."""
 
 
+class NotAtHand:
+    """What errors are, too, that say of data that they are not here: a grid leaves such data out, and goes on."""
+
+
+class MissingDataError(NotAtHand, DataError):
+    """The files of a data set are not here."""
+
+
+class UnknownDataError(NotAtHand, UnknownNameError):
+    """A data set, or its folder or file, by a name that the data root does not have; it may come there later."""
+
+
 class PluginError(ZslplatError):
     """A plugin is broken or clashes with another one."""
 
@@ -102,4 +114,8 @@ class OutcomeWarning(UserWarning):
 
     Raise it with ``warnings.warn(text, OutcomeWarning, stacklevel=2)`` while problems are built and while a method
     prepares, fits or scores: the platform records it with the evaluation, shows it at the end and tags the MLflow run.
+    ``code`` names the check under which it is shown and silenced; it stands at the end of the text, in brackets.
     """
+
+    def __init__(self, text: str = "", code: str = "") -> None:
+        super().__init__(f"{text} [{code}]" if code else text)

@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -26,16 +27,22 @@ from zslplat.spec import Spec
 
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
-KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task"}
+KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
+# All that hooks register by name: components, and suites, which are data.
+LISTED = {**KINDS, "suites": "suite"}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
     "kernels": "zslplat.kernels.base.Kernel",
     "datasets": "zslplat.data.source.DataSource",
     "tasks": "zslplat.tasks.base.Task",
+    "checks": "zslplat.checks.base.Check",
 }
+# Codes of checks that begin so are zslplat's own.
+OWN_CODES, OWN = "ZSP", "zslplat"
 OWNER = ":"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.-][A-Za-z0-9_]+)*")
+_CODE = re.compile(r"[A-Z]+[0-9]+")
 _HOOKS = "zslplat_"
 
 
@@ -57,7 +64,10 @@ class BrokenPlugin(Plugin):
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered component: where it comes from, and the class or ``module:Class`` that it is."""
+    """A registered component: where it comes from, and the class or ``module:Class`` that it is.
+
+    Of a suite, the path of its file, or its content as a mapping.
+    """
 
     kind: str
     name: str
@@ -72,6 +82,8 @@ class Entry:
     def load(self) -> Any:
         """Import the component; raises :class:`PluginError` naming component, distribution and cause."""
         target = self.target
+        if self.kind == "suites":
+            return target
         if isinstance(target, str):
             module, _, attribute = target.partition(":")
             try:
@@ -83,12 +95,14 @@ class Entry:
         if not _is_a(target, BASES[self.kind]):
             base = BASES[self.kind].rpartition(".")[2]
             raise self._error(f"is {target!r}, expected a subclass of zslplat.api.{base}")
+        if self.kind == "checks" and getattr(target, "code", None) != self.name:
+            raise self._error(f"has the code {getattr(target, 'code', None)!r}, expected that of its name")
         return target
 
     def _error(self, cause: str) -> PluginError:
         plugin = self.plugin
         return PluginError(
-            f"{KINDS[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
+            f"{LISTED[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
             f"repair or uninstall {plugin.distribution}"
         )
 
@@ -103,7 +117,7 @@ class Registry:
     entries: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
 
     def names(self, kind: str) -> list[str]:
-        """Return the sorted names of a kind (``methods``, ``kernels``, ``datasets`` or ``tasks``)."""
+        """Return the sorted names of a kind (a key of :data:`KINDS`)."""
         return sorted(self.entries[kind])
 
     def spellings(self, kind: str) -> list[str]:
@@ -124,7 +138,7 @@ class Registry:
         """
         found = self.claims(kind, name)
         if not found:
-            error = UnknownNameError(KINDS[kind], name, self.spellings(kind))
+            error = UnknownNameError(LISTED[kind], name, self.spellings(kind))
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)
@@ -164,14 +178,14 @@ def _clash(found: list[Entry]) -> str:
     owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in found)
     names = list(dict.fromkeys(e.full_name for e in found))
     advice = f"write {' or '.join(names)}" if len(names) == len(found) else "rename one of them there"
-    return f"{KINDS[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
+    return f"{LISTED[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
 
 
 def build_registry(points: list[EntryPoint] | None = None) -> Registry:
     """Read the entry points of the group ``zslplat`` (or the given ones) and collect what their hooks return."""
     manager = pluggy.PluginManager("zslplat")
     manager.add_hookspecs(hookspecs)
-    registry = Registry(manager, entries={kind: {} for kind in KINDS})
+    registry = Registry(manager, entries={kind: {} for kind in LISTED})
     found = list(entry_points(group=GROUP)) if points is None else points
     for point in _unique(found):
         name, version = (point.dist.name, point.dist.version) if point.dist else (point.value, "?")
@@ -248,13 +262,14 @@ def _odd_hooks(module: Any) -> Iterator[str]:
 
 def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
     """Register what the hooks of a module return; yield what is wrong with one hook, or with one component."""
-    for kind in KINDS:
+    for kind in LISTED:
         hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
         for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
             try:
                 components = implementation.function()
                 if not isinstance(components, Mapping):
-                    raise TypeError(f"returns {type(components).__name__}, expected {{name: class or 'module:Class'}}")
+                    what = "path or mapping" if kind == "suites" else "class or 'module:Class'"
+                    raise TypeError(f"returns {type(components).__name__}, expected {{name: {what}}}")
                 found = list(components.items())
             except KeyboardInterrupt:
                 raise
@@ -262,14 +277,14 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
                 yield f"hook {_HOOKS}{kind}: {one_line(error)}"
                 continue
             for name, target in found:
-                fault = _fault(name, target)
+                fault = _fault(name, target, kind) or (_code_fault(name, plugin) if kind == "checks" else "")
                 if fault:
-                    yield f"{KINDS[kind]} {name!r} {fault}"
+                    yield f"{LISTED[kind]} {name!r} {fault}"
                 else:
                     registry.entries[kind].setdefault(name, []).append(Entry(kind, name, plugin, target))
 
 
-def _fault(name: Any, target: Any) -> str:
+def _fault(name: Any, target: Any, kind: str) -> str:
     """Return why a component cannot be registered, an empty text where it can."""
     try:
         typed = isinstance(name, str) and _NAME.fullmatch(name) and Spec.parse(name).name == name
@@ -280,9 +295,21 @@ def _fault(name: Any, target: Any) -> str:
             "cannot be written in a command; a name is made of letters, digits, _, - and ., begins with a letter, and "
             "is none of true, false, none, inf"
         )
+    if kind == "suites":
+        fits = isinstance(target, str | Path | Mapping)
+        return "" if fits else f"is {target!r}, expected the path of a TOML file or its content as a mapping"
     if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
         return ""
     return f"is {target!r}, expected a class or 'module:Class'"
+
+
+def _code_fault(code: str, plugin: Plugin) -> str:
+    """Return why a check cannot be registered under a code, an empty text where it can."""
+    if not _CODE.fullmatch(code):
+        return "is no code; the name of a check is its code, capital letters and then digits, such as LAB101"
+    if code.startswith(OWN_CODES) and normal_name(plugin.distribution) != OWN:
+        return f"begins with {OWN_CODES}, which is kept for zslplat's own checks; begin with letters of your own"
+    return ""
 
 
 def _is_a(target: Any, base: str) -> bool:

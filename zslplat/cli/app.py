@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import (
+    bench,
     catalogue,
     compare,
     cross_validation,
@@ -101,6 +102,7 @@ app = typer.Typer(
 )
 experiments.register(app)
 cross_validation.register(app)
+bench.register(app)
 compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
