@@ -18,7 +18,7 @@ from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
-from zslplat.evaluation.outcomes import replicates
+from zslplat.evaluation.outcomes import class_values, replicates
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
@@ -81,7 +81,14 @@ def read_test_evaluations(
     if names:
         kept = [i for name in names for i in called(name, entries)]
         kept += [] if against is None else meant(against, entries, BASELINE)
-    chosen = [replace(entries[i], replicates=_replicates(records, groups[i], task, warn)) for i in dict.fromkeys(kept)]
+    chosen = [
+        replace(
+            entries[i],
+            replicates=_replicates(records, groups[i], task, warn),
+            **_over_classes(records, groups[i], task),
+        )
+        for i in dict.fromkeys(kept)
+    ]
     records.close()
     return chosen
 
@@ -221,3 +228,25 @@ def _own_replicates(
             return {name: file[name] for name in file.files}
     except (OSError, ValueError):
         return {}
+
+
+def _over_classes(records: Records, group: _Group, task: str) -> dict[str, Any]:
+    """Return the ``classes`` and ``kinds`` of an entry: {metric: (repeats, C)}; nothing where a record lacks them.
+
+    Outcomes that cannot be read have been told of with the replicates.
+    """
+    built = build_component("tasks", Spec.parse(task))
+    tables = []
+    for record in group.tested:
+        try:
+            found = class_values(built, records.evaluation_folder(record["run"]))
+        except StoreError:
+            return {}
+        if found is None:
+            return {}
+        tables.append(found)
+    kinds = tables[0].kinds
+    if any(not np.array_equal(table.kinds, kinds) for table in tables):
+        return {}
+    shared = [name for name in tables[0].values if all(name in table.values for table in tables)]
+    return {"classes": {name: np.array([t.values[name] for t in tables]) for name in shared}, "kinds": kinds}
