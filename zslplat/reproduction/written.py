@@ -1,0 +1,37 @@
+"""What ``reproduce`` writes: a CSV line per cell, and the lines that are kept as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zslplat.reproduction.reproduce import DONE, Reproduction
+from zslplat.reproduction.results import keep_results
+from zslplat.tables import Table, write_table
+
+CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
+# What a kept line leaves out: it means nothing outside the store.
+_LOCAL = ("study", "status")
+
+
+def write_cells(found: Sequence[Reproduction], path: Path) -> None:
+    """Write a line per cell, those whose data are not at hand included, with the way to get them in ``why``."""
+    lines = [made.to_json() for one in found for made in one.made]
+    for one in found:
+        for missing in one.missing:
+            why = f"data not at hand: {missing.how}"
+            known = {"table": one.table, "column": missing.column, "dataset": missing.dataset}
+            lines.append({**known, "verdict": "cannot tell", "why": why, "status": "not at hand"})
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)
+
+
+def keep_cells(found: Reproduction, folder: Path | None = None) -> Path | None:
+    """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none."""
+    lines = [made.to_json() for made in found.made if made.status == DONE]
+    if not lines:
+        return None
+    lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
+    hours = sum(made.seconds for made in found.made) / 3600
+    return keep_results(f"reproduce-{found.table}", lines, CELL_KEY, folder, hours=hours)
