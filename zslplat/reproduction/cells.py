@@ -180,9 +180,7 @@ def _wanted(row: str, place: Place, asked: Sequence[tuple[str, str]]) -> bool:
     return not asked or any(r in ("", row) and c in ids for r, c in asked)
 
 
-def _cell(
-    table: PublishedTable, row: str, named_way: str, way: Way, place: Place, seed: int, budget: Budget
-) -> Cell:
+def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Place, seed: int, budget: Budget) -> Cell:
     method = Spec.parse(way.method)
     method = Spec(method.name, {k: str(v) if isinstance(v, Spec) else v for k, v in method.parameters.items()})
     features = way.features

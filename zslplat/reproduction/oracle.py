@@ -117,9 +117,7 @@ def _value(record: Mapping[str, Any] | None, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _oracle(
-    found: Mapping[int, float | None], metric: str, winner: int, session: Session, study: str
-) -> Oracle:
+def _oracle(found: Mapping[int, float | None], metric: str, winner: int, session: Session, study: str) -> Oracle:
     scored = {number: value for number, value in found.items() if value is not None}
     if winner not in scored:
         raise StoreError(f"study {study!r}: its winner has no {metric} on the test split, so the oracle has no price")

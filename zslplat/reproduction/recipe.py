@@ -80,7 +80,7 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The recipe of one published table; ``rows`` maps a row's id to its ways, ``left_out`` says why others have none."""
+    """The recipe of a published table; ``rows`` maps a row's id to its ways, ``left_out`` says why others have none."""
 
     table: str
     protocol: Mapping[str, str]
@@ -153,9 +153,7 @@ def _recipe(table: str, content: Mapping[str, Any]) -> Recipe:
     metrics = tuple(content.get("metrics", [content.get("metric")]))
     columns = {name: _column(name, entry, content) for name, entry in content.get("columns", {}).items()}
     standins = {entry["id"]: _standin(entry, metrics) for entry in content.get("standins", [])}
-    return Recipe(
-        table, dict(content["protocol"]), tasks, rows, columns, standins, dict(content.get("left_out", {}))
-    )
+    return Recipe(table, dict(content["protocol"]), tasks, rows, columns, standins, dict(content.get("left_out", {})))
 
 
 def _way(entry: str | Mapping[str, Any], defaults: Mapping[str, Any]) -> Way:
@@ -196,7 +194,7 @@ def _standin(entry: Mapping[str, Any], metrics: tuple[str, ...]) -> StandIn:
 
 
 def _own_tasks(entry: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tasks by way that a column says itself: ``printed_task`` for one way, ``task`` for the other or both."""
+    """Return the tasks by way that a column says itself: ``printed_task`` for one way, ``task`` for both."""
     found = {way: entry["task"] for way in WAYS if "task" in entry}
     return found | ({PRINTED: entry["printed_task"]} if "printed_task" in entry else {})
 

@@ -53,7 +53,9 @@ def keep_results(
         write_table(Table({column: [_text(line.get(column)) for line in together] for column in names}), partial)
         partial.replace(path)
     except OSError as error:
-        raise StoreError(f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER") from error
+        raise StoreError(
+            f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER"
+        ) from error
     return path
 
 

@@ -108,6 +108,8 @@ def claim_verdict(contrasts: Sequence[Contrast], least: float = LEAST_LEAD, miss
     for verdict in (HOLDS, HOLDS_NOT):
         if verdict in found:
             counted = sum(one.verdict == verdict for one in single)
-            rest = f", the others cannot tell" if counted < len(single) else ""
+            rest = ", the others cannot tell" if counted < len(single) else ""
             return Verdict(verdict, f"in {counted} of {len(single)}{rest}")
-    return Verdict(CANNOT_TELL, f"no interval of {len(single)} leaves out 0" if len(single) > 1 else "interval too wide")
+    return Verdict(
+        CANNOT_TELL, f"no interval of {len(single)} leaves out 0" if len(single) > 1 else "interval too wide"
+    )

@@ -34,7 +34,9 @@ def reproduce(
     ] = True,
     oracle: Annotated[
         bool,
-        typer.Option("--oracle", help="Score every trial on the test split afterwards: what selection there would give."),
+        typer.Option(
+            "--oracle", help="Afterwards score every trial on the test split: what selecting there would give."
+        ),
     ] = False,
     trials: Annotated[
         int | None, typer.Option("--trials", "-n", help="Trials of each study; default: the recipe's.", min=1)
