@@ -184,15 +184,16 @@ def test_the_oracle_is_the_best_of_the_same_trials_by_the_test_split(made_up):
 
 
 def test_what_the_oracle_scored_is_a_look_at_the_test_split_and_nobody_recalls_it(made_up):
-    from zslplat.tuning.single import run_setting
+    from zslplat.space import Choice
+    from zslplat.tuning.sweep import run_sweep
 
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
-    _, _, parameters, *_ = next(t for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
+    values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
     setting = cell.cell.setting
-    one = Setting(setting.method.with_parameters(parameters), setting.dataset, setting.task)
-    result = run_setting(one, made_up, test=True, workers=1)
-    assert result.known == 0
-    # Two repeats of the winner, four trials of the oracle, and this one.
+    one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
+    # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
+    result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, workers=1)
+    # Two repeats of the winner, four trials of the oracle, and this point.
     assert result.test_evaluations == 7
 
 
