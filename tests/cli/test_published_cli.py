@@ -42,3 +42,13 @@ def test_an_unknown_table_is_a_wrong_request_that_lists_the_tables(call):
     done = call("published", "show", "000-table-22")
     assert done.returncode == 2
     assert all(name in done.stderr for name in table_ids())
+
+
+def test_a_wide_table_is_shown_in_pieces_with_nothing_cut(call):
+    text = call("published", "show", "000-table-3").stdout
+    table = load_table("000-table-3")
+    lines = [line for line in text.splitlines() if line.startswith("│ Gaussian-Ort ")]
+    assert len(lines) > 1
+    printed = [part.split(" [")[0].strip() for line in lines for part in line.split("│")[2:-1]]
+    assert printed == [table.cell("gaussian-ort", column.id).printed for column in table.columns]
+    assert "…" not in text

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -66,7 +67,8 @@ def show(
         markup=False,
         soft_wrap=True,
     )
-    console.print(_grid(published))
+    for block in _blocks(published, console.width):
+        console.print(block)
     lines = [f"measured: {_measured(published)}", *_details(published), *_numbered_notes(published)]
     lines += [f"{label}: {text}" for label, text in (("source", published.source), ("status", published.status))]
     for line in lines:
@@ -106,23 +108,42 @@ def _whole(table: PublishedTable) -> dict[str, Any]:
     }
 
 
-def _grid(table: PublishedTable) -> Any:
-    """Return the table as printed; own rows in bold, numbers of notes behind the cells and rows that they are on."""
+def _blocks(table: PublishedTable, width: int) -> Iterator[Any]:
+    """Yield the table as printed, in as many pieces as the width asks for, rows named in each.
+
+    Own rows are bold; numbers of notes stand behind the cells and rows that they are on.
+    """
     from rich.table import Table
     from rich.text import Text
 
     numbers = _note_numbers(table)
-    shown = Table("method")
-    for column in table.columns:
-        shown.add_column(Text(column.label), justify="right")
-    for row in table.rows:
-        cells = [
-            f"{table.cells[row.id, column.id].printed}{_marks(numbers.get((row.id, column.id), ()))}"
-            for column in table.columns
+    names = [f"{row.label}{_marks(numbers[row.id, ''])}" for row in table.rows]
+    columns = [
+        [
+            column.label or column.id,
+            *(f"{table.cells[r.id, column.id].printed}{_marks(numbers[r.id, column.id])}" for r in table.rows),
         ]
-        texts = [f"{row.label}{_marks(numbers.get((row.id, ''), ()))}", *cells]
-        shown.add_row(*map(Text, texts), style="bold" if row.own else "")
-    return shown
+        for column in table.columns
+    ]
+    for piece in _pieces([max(map(len, texts)) + 3 for texts in columns], width - max(map(len, names)) - 4):
+        shown = Table("method")
+        for column in columns[piece]:
+            shown.add_column(Text(column[0]), justify="right", no_wrap=True)
+        for number, (row, name) in enumerate(zip(table.rows, names, strict=True), start=1):
+            texts = [name, *(column[number] for column in columns[piece])]
+            shown.add_row(*map(Text, texts), style="bold" if row.own else "")
+        yield shown
+
+
+def _pieces(widths: list[int], room: int) -> Iterator[slice]:
+    """Yield slices of the columns that fit into the room, at least one column each."""
+    start = taken = 0
+    for number, width in enumerate(widths):
+        if number > start and taken + width > room:
+            yield slice(start, number)
+            start, taken = number, 0
+        taken += width
+    yield slice(start, len(widths))
 
 
 def _note_numbers(table: PublishedTable) -> dict[tuple[str, str], tuple[int, ...]]:
