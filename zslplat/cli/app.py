@@ -13,6 +13,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import (
+    bench,
     catalogue,
     compare,
     cross_validation,
@@ -102,6 +103,7 @@ app = typer.Typer(
 )
 experiments.register(app)
 cross_validation.register(app)
+bench.register(app)
 compare.register(app)
 reproduction.register(app)
 catalogue.register(app)

@@ -9,6 +9,7 @@ import typer
 from zslplat.cli import options as o
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
+_LISTED = (*_KINDS, "suites")
 _LABELS = {"knows": "knows of the scored batch"}
 
 
@@ -20,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="methods, kernels, datasets, tasks or plugins; default: all.")
+        str | None, typer.Argument(help="methods, kernels, datasets, tasks, suites or plugins; default: all.")
     ] = None,
     as_json: o.Json = False,
 ) -> None:
@@ -35,12 +36,12 @@ def list_(
     from zslplat.errors import UnknownNameError
     from zslplat.registry import describe_broken, registry
 
-    if kind is not None and kind not in (*_KINDS, "plugins"):
-        raise UnknownNameError("kind", kind, (*_KINDS, "plugins"))
+    if kind is not None and kind not in (*_LISTED, "plugins"):
+        raise UnknownNameError("kind", kind, (*_LISTED, "plugins"))
     known = registry()
     rows = [
         {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
-        for k in _KINDS
+        for k in _LISTED
         if kind in (None, k)
         for name, entries in sorted(known.entries[k].items())
     ]

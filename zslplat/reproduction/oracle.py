@@ -6,7 +6,7 @@ how far the best of them is above the trial that validation chose.
 
 It is analysis, and sealed. Its evaluations are recorded under an owner of their own (``oracle:STUDY``); proposals,
 winner, ``best.toml``, ``compare`` and the recall of known evaluations read none of them
-(:data:`zslplat.evaluation.session.SEALED`). Every evaluation counts as a look at the test split.
+(:data:`zslplat.records.database.SEALED`). Every evaluation counts as a look at the test split.
 """
 
 from __future__ import annotations
@@ -18,10 +18,11 @@ from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.session import SEALED, Request, Session
+from zslplat.evaluation.session import Request, Session
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import run_identifier
+from zslplat.records.database import SEALED
 from zslplat.records.folders import study_folder
 from zslplat.settings import Settings
 from zslplat.tracking.stores import open_records

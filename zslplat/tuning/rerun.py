@@ -9,9 +9,8 @@ from pathlib import Path
 from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import SEALED
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.records.database import Found, Records
+from zslplat.records.database import SEALED, Found, Records
 from zslplat.settings import Settings
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.views import setting_of
