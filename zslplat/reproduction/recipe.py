@@ -1,6 +1,7 @@
 """Recipes: which method here, on which data and under which task, stands for a row and a column of a published table.
 
-One TOML file per table in ``recipes/``, named as the table is. A cell is carried out in two *ways*: ``printed``, the
+One TOML file per table in ``recipes/``, named as the table is; one that is ``like`` another takes over what it does not
+say itself, and its rows (``only_rows``: some of them). A cell is carried out in two *ways*: ``printed``, the
 paper's variant to the letter under the paper's protocol, and ``ours``, the default form under the default protocol.
 Where a column's data are not at hand, *stand-ins* show how the methods rank on other data; a stand-in is never
 compared with a printed number.
@@ -20,7 +21,19 @@ from zslplat.errors import DataError, UnknownNameError
 RECIPES = Path(__file__).parent / "recipes"
 PRINTED, OURS = WAYS = ("printed", "ours")
 _SOURCES = "sources.toml"
-_TOP = ("like", "metric", "metrics", "protocol", "printed", "ours", "rows", "columns", "standins", "left_out")
+_TOP = (
+    "like",
+    "only_rows",
+    "metric",
+    "metrics",
+    "protocol",
+    "printed",
+    "ours",
+    "rows",
+    "columns",
+    "standins",
+    "left_out",
+)
 _WAY = ("method", "task", "space", "features", "signatures", "trials", "repeats", "unsure")
 _COLUMN = ("dataset", "files", "get", "task", "metric", "printed_task", "same_rows")
 _STANDIN = ("id", "of", "dataset", "files", "differs", "task", "printed_task", "first_steps", "fixed", "metrics")
@@ -80,7 +93,10 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Recipe:
-    """The recipe of a published table; ``rows`` maps a row's id to its ways, ``left_out`` says why others have none."""
+    """The recipe of a published table; ``rows`` maps a row's id to its ways, ``left_out`` says why others have none.
+
+    What ``left_out`` says of ``*`` is said of every row and column without a recipe.
+    """
 
     table: str
     protocol: Mapping[str, str]
@@ -138,7 +154,10 @@ def _with_likeness(path: Path) -> dict[str, Any]:
     _only(content, _TOP, "the recipe")
     if "like" not in content:
         return content
-    return {**_with_likeness(path.with_name(f"{content['like']}.toml")), **content}
+    other = _with_likeness(path.with_name(f"{content['like']}.toml"))
+    rows = {**other["rows"], **content.get("rows", {})}
+    kept = content.get("only_rows", list(rows))
+    return {**other, **content, "rows": {row: rows[row] for row in kept}}
 
 
 def _recipe(table: str, content: Mapping[str, Any]) -> Recipe:
