@@ -188,6 +188,6 @@ def _details(table: PublishedTable) -> list[str]:
         if said:
             lines.append(f"{key}: {' / '.join(said)}")
     own = [row.label for row in table.own_rows]
-    if own:
+    if own and table.kind == "table":
         lines.append(f"the paper's own: {', '.join(own)}")
     return lines

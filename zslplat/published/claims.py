@@ -32,42 +32,50 @@ _CLAIM = (
     "notes",
     "comparisons",
 )
-_COMPARISON = ("table", "first", "second", "columns")
+_COMPARISON = ("table", "first", "second", "columns", "second_table")
 
 
 @dataclass(frozen=True)
 class Effect:
-    """What a table prints about a claim in one column: first minus second, and whether that is the better way round."""
+    """What a table prints about a claim in one column: first minus second, and whether that is as claimed.
+
+    ``as_claimed`` is None where the claim says nothing of the sign: level sides, the run of a curve.
+    """
 
     table: str
     column: str
     first: str
     second: str
     difference: float
-    favourable: bool
+    as_claimed: bool | None
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two rows of a table that bear on a claim, and the columns in which to compare them."""
+    """Two rows that bear on a claim, and the columns in which to compare them.
+
+    The second row is in ``second_table`` where that is given, in the same table otherwise.
+    """
 
     table: str
     first: str
     second: str
     columns: tuple[str, ...]
+    second_table: str = ""
 
-    def effects(self) -> tuple[Effect, ...]:
+    def effects(self, direction: str) -> tuple[Effect, ...]:
         """Return first minus second in each column; raises :class:`UsageError` for rows or columns not in the table."""
         table = load_table(self.table)
+        other = load_table(self.second_table or self.table)
         found = []
         for name in self.columns:
-            first, second = (table.cell(row, name).value for row in (self.first, self.second))
+            first, second = table.cell(self.first, name).value, other.cell(self.second, name).value
             if first is None or second is None:
                 raise DataError(f"{self.table} has no value of {self.first} or {self.second} in {name}")
             # Decimal fractions: without rounding 0.3 - 0.1 would carry binary dust that nobody printed.
             difference = round(first - second, 6)
-            better = difference < 0 if table.column(name).better == "lower" else difference > 0
-            found.append(Effect(self.table, name, self.first, self.second, difference, better))
+            as_claimed = {"higher": difference > 0, "lower": difference < 0}.get(direction)
+            found.append(Effect(self.table, name, self.first, self.second, difference, as_claimed))
         return tuple(found)
 
 
@@ -98,7 +106,7 @@ class Claim:
 
     def effects(self) -> tuple[Effect, ...]:
         """Return what the paper's own tables say about it, cell by cell; nothing where it rests on curves or text."""
-        return tuple(effect for comparison in self.comparisons for effect in comparison.effects())
+        return tuple(effect for comparison in self.comparisons for effect in comparison.effects(self.direction))
 
 
 @cache
