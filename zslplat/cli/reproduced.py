@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from rich.table import Table as Shown
 
 from zslplat.cli.reporting import print_json, stdout_console
 from zslplat.published import load_table
+from zslplat.reproduction.claims import Judged, single_line
 from zslplat.reproduction.recipe import OURS, PRINTED, load_recipe, recipe_ids
 from zslplat.reproduction.reproduce import Made, Reproduction
+from zslplat.reproduction.verdicts import CLAIM_VERDICTS
 
 
 def list_tables(*, as_json: bool) -> None:
@@ -59,6 +62,26 @@ def print_reproduction(found: Reproduction, settings: Any, *, dry_run: bool) -> 
         say(f"Left out: {row}: {why}")
     for text in dict.fromkeys(made.cell.unsure for made in found.made if made.cell.unsure):
         say(f"What the paper leaves open ({PRINTED}): {text}")
+
+
+def print_claims(found: Sequence[Judged]) -> None:
+    """Print claims with their verdicts, paper by paper, and how many there are of each."""
+    console = stdout_console()
+    for code in dict.fromkeys(judged.claim.paper.code for judged in found):
+        own = [judged for judged in found if judged.claim.paper.code == code]
+        paper = own[0].claim.paper
+        title = f"{code}: {paper.name} ({paper.authors}, {paper.venue} {paper.year})"
+        console.print(title, highlight=False, markup=False, soft_wrap=True)
+        shown = Shown("claim", "in words", "printed", "tested by", "verdict", "why", show_lines=True)
+        for judged in own:
+            claim = judged.claim
+            by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
+            lines = [single_line(line) for line in judged.lines]
+            why = "\n".join([judged.verdict.why, *lines])
+            shown.add_row(claim.id, claim.text, claim.printed, by, judged.verdict.verdict, why)
+        console.print(shown, markup=False)
+    counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
+    console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)
 
 
 def _cells(found: list[Made], *, dry_run: bool) -> Shown:

@@ -13,6 +13,7 @@ from zslplat.cli import options as o
 def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command()(reproduce)
+    app.command()(claims)
 
 
 def reproduce(
@@ -123,3 +124,78 @@ def _options(
 
     count = o.worker_count(workers)
     return Budget(trials, repeats, count, trial_timeout, o.memory_limit(memory, count))
+
+
+def claims(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Claims by their ids, or papers (000); default: all.", metavar="[CLAIM]..."),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Carry out the suites that test them, or what is missing of them.")
+    ] = False,
+    suite: Annotated[
+        list[str] | None, typer.Option("--suite", help="With --run: only these suites. May be repeated.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="With --run: only these data sets of a suite. May be repeated.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", "-n", help="Trials of each study; default: the suite's.", min=1)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1)
+    ] = None,
+    workers: o.Workers = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what was found among the results (--results).")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Folder of kept results; default: the project's own, with ./results over them."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Markdown file that gets the tables of all kept results.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets a line per claim.")] = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """List what the papers claim, what tests it, and the verdict: holds, does not hold, cannot tell, not tested.
+
+    Verdicts follow from kept results, or with --run from the store, by intervals over new classes where there are
+    classes. The same command with --run continues where it was stopped.
+    """
+    from zslplat.cli.reporting import print_json, reporting
+    from zslplat.cli.reproduced import print_claims
+    from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
+    from zslplat.reproduction.page import write_page
+    from zslplat.reproduction.written import write_claims
+
+    if run:
+        from zslplat.suites.grid import GridOptions
+
+        settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+        count = o.worker_count(workers)
+        limits = {"trial_timeout": trial_timeout, "memory_bytes": o.memory_limit(memory, count)}
+        options = GridOptions(trials=trials, repeats=repeats, workers=count, only=only or (), **limits)
+        with reporting(as_json=as_json, quiet=quiet) as reporter:
+            found = run_claims(
+                names or (), settings, options, suites=suite or (), reporter=reporter, watch=reporter.note
+            )
+        if keep:
+            keep_claims(found, results)
+    else:
+        found = recorded_claims(names or (), results)
+    if out is not None:
+        write_claims(found, out)
+    if page is not None:
+        write_page(page, results)
+    if as_json:
+        print_json([judged.to_json() for judged in found])
+    else:
+        print_claims(found)

@@ -78,38 +78,43 @@ class Contrast:
     over: str = ""
 
 
-def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD) -> Verdict:
+def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bool = False) -> Verdict:
     """Return whether one difference bears a claim out: it holds, does not hold, or the interval cannot tell.
 
-    It does not hold where the interval leaves no room for a lead of ``least``.
+    A claimed lead holds where the interval lies above 0, and does not where it leaves no room for a lead of ``least``.
+    A claim to be ``level`` holds where the interval leaves no room for being behind by ``least``, and does not where
+    it lies below 0 otherwise.
     """
     found = f"{contrast.of} {contrast.difference:+.3f}"
     if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
         return Verdict(CANNOT_TELL, f"{found} without an interval")
     found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
-    if contrast.low > 0:
+    if contrast.low > (-least if level else 0):
         return Verdict(HOLDS, found)
-    return Verdict(HOLDS_NOT if contrast.high < least else CANNOT_TELL, found)
+    return Verdict(HOLDS_NOT if contrast.high < (0 if level else least) else CANNOT_TELL, found)
 
 
-def claim_verdict(contrasts: Sequence[Contrast], least: float = LEAST_LEAD, missing: str = "") -> Verdict:
+def claim_verdict(
+    contrasts: Sequence[Contrast],
+    least: float = LEAST_LEAD,
+    *,
+    level: bool = False,
+    every: bool = False,
+    missing: str = "",
+) -> Verdict:
     """Return the verdict on a claim from all differences that bear on it.
 
-    It holds where it holds in at least one and is refuted in none, and the reverse. ``missing`` says what a claim
-    without any difference needs.
+    It holds where it holds in at least one (``every``: in each) and is refuted in none; it does not hold where it is
+    refuted in at least one and, unless ``every`` difference must bear it out, holds in none. ``missing`` says what a
+    claim without any difference needs.
     """
     if not contrasts:
         return Verdict(NOT_TESTED, missing)
-    single = [contrast_verdict(contrast, least) for contrast in contrasts]
-    found = {one.verdict for one in single}
-    if {HOLDS, HOLDS_NOT} <= found:
-        counts = {name: sum(one.verdict == name for one in single) for name in (HOLDS, HOLDS_NOT)}
-        return Verdict(CANNOT_TELL, f"{HOLDS} in {counts[HOLDS]}, {HOLDS_NOT} in {counts[HOLDS_NOT]} of {len(single)}")
-    for verdict in (HOLDS, HOLDS_NOT):
-        if verdict in found:
-            counted = sum(one.verdict == verdict for one in single)
-            rest = ", the others cannot tell" if counted < len(single) else ""
-            return Verdict(verdict, f"in {counted} of {len(single)}{rest}")
-    return Verdict(
-        CANNOT_TELL, f"no interval of {len(single)} leaves out 0" if len(single) > 1 else "interval too wide"
-    )
+    single = [contrast_verdict(contrast, least, level=level).verdict for contrast in contrasts]
+    holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single)
+    counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
+    if refuted and (every or not holds):
+        return Verdict(HOLDS_NOT, counted)
+    if holds and not refuted and (holds == n or not every):
+        return Verdict(HOLDS, counted)
+    return Verdict(CANNOT_TELL, counted)

@@ -1,10 +1,11 @@
-"""What ``reproduce`` writes: a CSV line per cell, and the lines that are kept as results."""
+"""What ``reproduce`` and ``claims`` write: CSV lines of cells and claims, and the lines that are kept as results."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
 
+from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
 from zslplat.reproduction.results import keep_results
 from zslplat.tables import Table, write_table
@@ -35,3 +36,11 @@ def keep_cells(found: Reproduction, folder: Path | None = None) -> Path | None:
     lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
     hours = sum(made.seconds for made in found.made) / 3600
     return keep_results(f"reproduce-{found.table}", lines, CELL_KEY, folder, hours=hours)
+
+
+def write_claims(found: Sequence[Judged], path: Path) -> None:
+    """Write a line per claim with its verdict; the differences are those of the kept results."""
+    lines = [judged.to_json() for judged in found]
+    names = [name for name in lines[0] if name != "contrasts"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({name: [line[name] for line in lines] for name in names}), path)
