@@ -181,8 +181,14 @@ def claims(
 
         settings = o.settings_from(data_root, store, tracking_uri, storage_url)
         count = o.worker_count(workers)
-        limits = {"trial_timeout": trial_timeout, "memory_bytes": o.memory_limit(memory, count)}
-        options = GridOptions(trials=trials, repeats=repeats, workers=count, only=only or (), **limits)
+        options = GridOptions(
+            trials=trials,
+            repeats=repeats,
+            workers=count,
+            only=only or (),
+            trial_timeout=trial_timeout,
+            memory_bytes=o.memory_limit(memory, count),
+        )
         with reporting(as_json=as_json, quiet=quiet) as reporter:
             found = run_claims(
                 names or (), settings, options, suites=suite or (), reporter=reporter, watch=reporter.note

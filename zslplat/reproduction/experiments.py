@@ -129,7 +129,7 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Tested:
     # Where less is claimed, the second side is the one that should be ahead.
     sign = -1 if direction == "lower" else 1
     metrics = entry.get("metrics", ())
-    sides = [
+    sides: list[tuple[Term, ...]] = [
         (Term(first, entry["task"], metric, sign), Term(second, entry["task"], metric, -sign))
         for first, second in entry.get("pairs", ())
         for metric in metrics

@@ -104,17 +104,17 @@ def claim_verdict(
 ) -> Verdict:
     """Return the verdict on a claim from all differences that bear on it.
 
-    It holds where it holds in at least one (``every``: in each) and is refuted in none; it does not hold where it is
-    refuted in at least one and, unless ``every`` difference must bear it out, holds in none. ``missing`` says what a
-    claim without any difference needs.
+    It holds where it holds in most of them (``every``: in each) and is refuted in none; it does not hold where it is
+    refuted in most of them and holds in none (``every``: where it is refuted in one). One difference out of many may
+    leave 0 out by chance. ``missing`` says what a claim without any difference needs.
     """
     if not contrasts:
         return Verdict(NOT_TESTED, missing)
     single = [contrast_verdict(contrast, least, level=level).verdict for contrast in contrasts]
     holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single)
     counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
-    if refuted and (every or not holds):
+    if (refuted and every) or (2 * refuted > n and not holds):
         return Verdict(HOLDS_NOT, counted)
-    if holds and not refuted and (holds == n or not every):
+    if not refuted and (holds == n or (2 * holds > n and not every)):
         return Verdict(HOLDS, counted)
     return Verdict(CANNOT_TELL, counted)
