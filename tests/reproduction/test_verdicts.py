@@ -70,8 +70,10 @@ UP, DOWN, OPEN = (Contrast("a", 0.03, 0.01, 0.05), Contrast("b", -0.03, -0.05, -
     ("contrasts", "expected"),
     [
         ([UP], HOLDS),
-        ([UP, OPEN], HOLDS),
-        ([DOWN, OPEN], HOLDS_NOT),
+        ([UP, UP, OPEN], HOLDS),
+        ([UP, OPEN], CANNOT_TELL),  # one of two may be chance
+        ([DOWN, DOWN, OPEN], HOLDS_NOT),
+        ([DOWN, OPEN], CANNOT_TELL),
         ([UP, DOWN], CANNOT_TELL),
         ([OPEN, OPEN], CANNOT_TELL),
         ([], NOT_TESTED),
@@ -83,3 +85,19 @@ def test_a_claim_is_judged_by_all_its_differences(contrasts, expected):
 
 def test_a_claim_without_a_test_says_what_is_missing():
     assert claim_verdict([], missing="features of FMD").why == "features of FMD"
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "expected"),
+    [([UP, UP], HOLDS), ([UP, UP, OPEN], CANNOT_TELL), ([UP, UP, DOWN], HOLDS_NOT)],
+)
+def test_where_every_difference_counts_one_decides(contrasts, expected):
+    assert claim_verdict(contrasts, every=True).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(-0.01, 0.05, HOLDS), (-0.01, -0.005, HOLDS), (-0.05, -0.03, HOLDS_NOT), (-0.05, 0.05, CANNOT_TELL)],
+)
+def test_level_means_not_behind_by_more_than_a_margin(low, high, expected):
+    assert contrast_verdict(Contrast("digits", 0.0, low, high), 0.02, level=True).verdict == expected

@@ -11,7 +11,7 @@ from zslplat.errors import UnknownNameError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of
-from zslplat.reproduction.experiments import Experiments, Tested, load_experiments, needed_rows, suite_of
+from zslplat.reproduction.experiments import Experiment, Experiments, load_experiments, needed_rows, suite_of
 from zslplat.reproduction.results import Line, keep_results, number, read_results
 from zslplat.reproduction.verdicts import (
     LEAST_LEAD,
@@ -97,7 +97,7 @@ def run_claims(
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
     experiments, claims = load_experiments(), chosen_claims(names)
-    wanted: dict[str, list[Tested]] = {}
+    wanted: dict[str, list[Experiment]] = {}
     for claim in claims:
         for tested in experiments.tested.get(claim.id, ()):
             if not suites or tested.suite in suites:
@@ -134,7 +134,7 @@ def single_line(line: Mapping[str, Any]) -> str:
 
 
 def _carried_out(
-    suite: Suite, tests: Sequence[Tested], options: GridOptions, settings: Settings, reporter: Reporter
+    suite: Suite, tests: Sequence[Experiment], options: GridOptions, settings: Settings, reporter: Reporter
 ) -> list[dict[str, Any]]:
     rows = needed_rows(tests)
     data = [entry.name for entry in suite.data if _is_wanted(entry.name, tests, options.only)]
@@ -157,11 +157,11 @@ def _carried_out(
     return lines
 
 
-def _is_wanted(name: str, tests: Sequence[Tested], only: Sequence[str]) -> bool:
+def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
     return (not only or name in only) and any(not one.data or name in one.data for one in tests)
 
 
-def _line(tested: Tested, found: Contrast, trials: int, repeats: int, seed: int, seconds: float) -> dict[str, Any]:
+def _line(tested: Experiment, found: Contrast, trials: int, repeats: int, seed: int, seconds: float) -> dict[str, Any]:
     single = contrast_verdict(found, tested.least, level=tested.direction == "level")
     return {
         "claim": tested.claim,

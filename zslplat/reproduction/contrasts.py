@@ -13,14 +13,14 @@ import numpy as np
 
 from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import Scored, difference
-from zslplat.reproduction.experiments import Term, Tested
+from zslplat.reproduction.experiments import Experiment, Term
 from zslplat.reproduction.verdicts import Contrast
 
 CLASSES, DRAWS, SEEDS = "new classes", "test rows, queries or draws", "seeds"
 Key = tuple[str, str, str, int | None]
 
 
-def contrasts_of(tested: Tested, scores: Mapping[Key, Scored]) -> list[Contrast]:
+def contrasts_of(tested: Experiment, scores: Mapping[Key, Scored]) -> list[Contrast]:
     """Return the differences of an experiment on every data set on which all its sides were carried out."""
     found = []
     for data in dict.fromkeys(key[0] for key in scores if not tested.data or key[0] in tested.data):

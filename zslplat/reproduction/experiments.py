@@ -55,7 +55,7 @@ class Term:
 
 
 @dataclass(frozen=True)
-class Tested:
+class Experiment:
     """Differences of rows of a suite that bear on a claim.
 
     ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than ``least``).
@@ -77,7 +77,7 @@ class Tested:
 class Experiments:
     """All experiments by claim; ``shown`` maps a claim to the tests that show it, ``untested`` to what is missing."""
 
-    tested: Mapping[str, tuple[Tested, ...]]
+    tested: Mapping[str, tuple[Experiment, ...]]
     shown: Mapping[str, tuple[tuple[str, ...], Verdict]]
     untested: Mapping[str, str]
 
@@ -92,7 +92,7 @@ def read_experiments(path: Path) -> Experiments:
     """Read a file of experiments; raises :class:`DataError` for keys that nobody reads and claims that nobody makes."""
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     directions = {claim.id: claim.direction for claim in load_claims()}
-    tested: dict[str, tuple[Tested, ...]] = {}
+    tested: dict[str, tuple[Experiment, ...]] = {}
     shown: dict[str, tuple[tuple[str, ...], Verdict]] = {}
     untested: dict[str, str] = {}
     for kind, entries in content.items():
@@ -115,12 +115,12 @@ def suite_of(name: str, settings: Settings | None = None) -> Suite:
     return load_suite(path if path.exists() else name, settings)
 
 
-def needed_rows(experiments: Sequence[Tested]) -> list[str]:
+def needed_rows(experiments: Sequence[Experiment]) -> list[str]:
     """Return the rows of a suite that experiments compare, each once."""
     return list(dict.fromkeys(term.row for one in experiments for side in one.sides for term in side))
 
 
-def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Tested:
+def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
     odd = sorted(set(entry) - set(_TESTED))
     direction = entry.get("direction", claimed)
     if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
@@ -137,7 +137,7 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Tested:
     sides += [tuple(Term(**{**t, "sign": sign * t["sign"]}) for t in terms) for terms in entry.get("terms", ())]
     if not sides:
         raise DataError(f"{where}: the experiment of {entry['claim']} has neither pairs nor terms")
-    return Tested(
+    return Experiment(
         entry["claim"],
         entry["suite"],
         tuple(sides),
