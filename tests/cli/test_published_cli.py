@@ -52,3 +52,10 @@ def test_a_wide_table_is_shown_in_pieces_with_nothing_cut(call):
     printed = [part.split(" [")[0].strip() for line in lines for part in line.split("│")[2:-1]]
     assert printed == [table.cell("gaussian-ort", column.id).printed for column in table.columns]
     assert "…" not in text
+
+
+def test_rows_from_memory_are_named(call):
+    assert (
+        "status: second-hand; IAP unchecked, CMT unchecked, GFZSL unchecked"
+        in call("published", "show", "xlsa17-zsl").stdout
+    )

@@ -70,11 +70,16 @@ def show(
     for block in _blocks(published, console.width):
         console.print(block)
     lines = [f"measured: {_measured(published)}", *_details(published), *_numbered_notes(published)]
-    lines += [f"{label}: {text}" for label, text in (("source", published.source), ("status", published.status))]
+    lines += [f"source: {published.source}", f"status: {published.status}{_other_statuses(published)}"]
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if out is not None:
         typer.echo(f"written: {out}")
+
+
+def _other_statuses(table: PublishedTable) -> str:
+    others = [f"{row.label} {row.status}" for row in table.rows if row.status != table.status]
+    return f"; {', '.join(others)}" if others else ""
 
 
 def _in_short(table: PublishedTable) -> dict[str, Any]:

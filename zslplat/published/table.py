@@ -71,7 +71,8 @@ class Column:
 class Row:
     """A row: a method (or a variant, or a statement about one); ``own`` says that it is the paper's own.
 
-    ``reference`` is whom the paper cites for it, ``anchor`` the words by which the row is found in the paper's text.
+    ``reference`` is whom the paper cites for it, ``anchor`` the words of its text before the numbers, by which the row
+    is found there.
     """
 
     id: str
