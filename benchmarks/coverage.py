@@ -169,8 +169,11 @@ def unseen_only(found: Draw, entries: list[Scored], metric: str) -> Draw:
     return Draw(found.estimate, float(part.std(ddof=1) / np.sqrt(len(part))), len(part) - 1.0, len(part))
 
 
-def splits(c: int, simulations: int, count: int = 10) -> dict[str, Line]:
-    """Return coverage of repeated class splits, a fifth of the classes unseen, of the difference of two methods."""
+def splits(c: int, simulations: int, training: float, count: int = 10) -> dict[str, Line]:
+    """Return coverage of repeated class splits, a fifth of the classes unseen, of the difference of two methods.
+
+    ``training`` is how much a class adds to the difference where it is trained on, relative to where it is tested.
+    """
     rng = np.random.default_rng([c, 3])
     hits: dict[str, Line] = defaultdict(lambda: defaultdict(float))
     unseen = c // 5
@@ -179,8 +182,7 @@ def splits(c: int, simulations: int, count: int = 10) -> dict[str, Line]:
         values = []
         for _ in range(count):
             order = rng.permutation(c)
-            # What the classes trained on add to the difference, beside what is different in the classes tested.
-            values.append(tested[order[:unseen]].mean() + trained[order[unseen:]].mean())
+            values.append(tested[order[:unseen]].mean() + training * trained[order[unseen:]].mean())
         for name, corrected in (("t over splits", False), ("corrected t", True)):
             found = over_splits(values, [(c - unseen, unseen)] * count, corrected=corrected)
             hits["difference"][name] += holds((found.low, found.high), 0.0)
@@ -246,7 +248,11 @@ def main() -> None:
         sizes = {f"{c} unseen, {min(4 * c, 150)} seen x 20": generalised(c, 20, times) for c in CLASSES}
         show(f"Over new classes: generalised task ({times} simulations)", by_quantity(sizes))
     if "splits" in asked.only:
-        sizes = {f"{c} classes, {c // 5} unseen": splits(c, n) for c in (25, 50, 100, 250)}
+        sizes = {
+            f"{c} classes, {c // 5} unseen, training adds {training:g}": splits(c, n, training)
+            for training in (0.0, 0.5, 1.0)
+            for c in (25, 50, 100, 250)
+        }
         show("Over new classes: 10 class splits of one data set", by_quantity(sizes))
     if "groups" in asked.only:
         times = max(n // 2, 1)
