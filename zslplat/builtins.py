@@ -108,6 +108,7 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "digit-pairs": "zslplat.data.digit_pairs:DigitPairs",
         "digit-sets": "zslplat.data.digit_sets:DigitSets",
+        "redrawn": "zslplat.data.redrawn:Redrawn",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
         "voc07": "zslplat.data.voc07:Voc07",

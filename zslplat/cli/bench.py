@@ -29,9 +29,27 @@ def bench(
     repeats: Annotated[
         int | None, typer.Option("--repeats", help="Repeats of random methods; default: the suite's.", min=1)
     ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            "--splits",
+            help="Draw the seen and unseen classes of each data set anew, so many times, in place of the given ones.",
+            min=2,
+        ),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the tables; default: suites/SUITE in the store.")
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what is done already, and what time, memory and disk the rest would take."),
+    ] = False,
+    probe: Annotated[
+        float,
+        typer.Option(
+            "--probe", help="Seconds that --dry-run may take to time methods of which nothing is recorded.", min=0
+        ),
+    ] = 60,
     workers: o.Workers = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
     trial_timeout: o.TrialTimeout = None,
@@ -52,9 +70,9 @@ def bench(
     """Carry out a suite: methods x data sets x tasks, with equal budgets, as a grid of studies.
 
     The same command goes on where it was stopped. A cell that fails leaves the others alone, and the exit code is 1;
-    data sets that are not at hand are left out.
+    data sets that are not at hand are left out. Several commands may work on one suite in one store.
     """
-    from zslplat.cli.grid_view import grid_reporting, print_grid
+    from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
@@ -67,12 +85,21 @@ def bench(
         workers=count,
         cluster=cluster,
         only=only or (),
-        out=out or settings.store / "suites" / found.name,
+        splits=splits,
+        out=out or settings.store / "suites" / (found.name if splits is None else f"{found.name}-splits"),
         trial_timeout=trial_timeout,
         memory_bytes=o.memory_limit(memory, count),
         retry_failed=retry_failed,
         accept_changed_code=accept_changed_code,
     )
+    if dry_run:
+        from zslplat.suites.plan import plan
+        from zslplat.suites.probe import Probe
+
+        with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
+            planned = plan(found, options, settings, Probe(settings, probe, reporter))
+        print_plan(planned, as_json=as_json)
+        return
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)
     print_grid(result, as_json=as_json)

@@ -161,3 +161,82 @@ def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
         marks = dict.fromkeys(line[9] for line in own if line[9])
         table.add_row(row, *(cells.get(name, "") for name in names), " / ".join(marks))
     return table
+
+
+def print_plan(planned: Any, *, as_json: bool) -> None:
+    """Print what a grid would take: by row and data set, and in all."""
+    from zslplat.suites.clock import duration
+
+    estimates = planned.estimates
+    total = {
+        "seconds": planned.seconds,
+        "unknown_cells": planned.unknown,
+        "memory_bytes": planned.peak_bytes,
+        "disk_bytes": planned.disk_bytes,
+        "workers": planned.workers,
+        "changed_code": planned.changed,
+    }
+    if as_json:
+        cells = [
+            {
+                **vars(e.cell),
+                "estimated_seconds": e.seconds,
+                "source": e.source,
+                "memory_bytes": e.peak_bytes,
+                "missing_trials": e.trials,
+                "missing_test_evaluations": e.evaluations,
+            }
+            for e in estimates
+        ]
+        print_json({"suite": planned.suite.name, "cells": cells, **total})
+        return
+    console = stdout_console()
+    places = list(dict.fromkeys((e.cell.data, e.cell.split) for e in estimates))
+    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places))
+    for row in dict.fromkeys(e.cell.row for e in estimates):
+        own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
+        table.add_row(row, *(_planned_text(found) for found in own.values()))
+    console.print(table)
+    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED)}
+    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out"}
+    absent = {e.cell.data: e.cell.reason for e in estimates if e.cell.status == SKIPPED}
+    beside = f", and {planned.unknown} cells of which nothing is known" if planned.unknown else ""
+    lines = [
+        f"suite {planned.suite.name}: "
+        + ", ".join(f"{count} cells {names[status]}" for status, count in counted.items() if count),
+        f"time: about {duration(planned.seconds)} with {planned.workers} workers{beside}",
+        f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
+        f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and the cache up to its bound",
+        *(f"left out: {name}: {reason}" for name, reason in absent.items()),
+    ]
+    if planned.changed:
+        count = len(planned.changed)
+        lines.append(
+            f"warning: {count} studies were computed by other code (first {planned.changed[0]!r}) and will fail unless "
+            "--accept-changed-code is given, or another --store"
+        )
+    if any(e.source in ("scaled", "timed") for e in estimates):
+        lines.append("* from other data in proportion to its size; + from one trial, timed just now: both are rough")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _place(estimate: Any) -> tuple[str, int | None]:
+    return estimate.cell.data, estimate.cell.split
+
+
+def _planned_text(found: Sequence[Any]) -> str:
+    """Return what the cells of one row on one data set will take."""
+    from zslplat.suites.clock import duration
+
+    if not found:
+        return ""
+    if all(e.cell.status == SKIPPED for e in found):
+        return "[yellow]-[/yellow]"
+    waiting = [e for e in found if e.cell.status == WAITING]
+    if not waiting:
+        return "[green]done[/green]"
+    if any(e.seconds is None for e in waiting):
+        return "?"
+    mark = {"scaled": " *", "timed": " +"}.get(waiting[0].source, "")
+    return duration(sum(e.seconds for e in waiting)) + mark

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import NAME as REDRAWN
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.setting import Setting
@@ -18,7 +19,6 @@ from zslplat.tuning.identity import number_of_trials, unsearched
 from zslplat.tuning.options import StudyOptions
 
 WAITING, RUNNING, DONE, FAILED, SKIPPED = "waiting", "running", "done", "failed", "skipped"
-REDRAWN = "redrawn"
 Key = tuple[str, str, str, int | None]
 
 

@@ -12,73 +12,32 @@ import time
 from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, replace
-from pathlib import Path
+from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.test_evaluations import read_test_evaluations
-from zslplat.errors import NotAtHand, StoreError, UsageError, ZslplatError
+from zslplat.errors import NotAtHand, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.keys import key_of
 from zslplat.records.locks import file_lock
+from zslplat.registry import one_line
 from zslplat.settings import Settings
 from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, Cell, Key, Piece, pieces_of
 from zslplat.suites.clock import Clock
+from zslplat.suites.costs import costs_of
+from zslplat.suites.options import GridOptions as GridOptions
+from zslplat.suites.plan import expected_seconds
 from zslplat.suites.recorded import Entry, Recorded
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite
 from zslplat.suites.written import write_tables
 from zslplat.tracking.stores import open_records
-from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.single import run_setting
 from zslplat.tuning.study import run_study
 
 _POLL_SECONDS = 1.0
-
-
-@dataclass(frozen=True)
-class GridOptions:
-    """How a grid is carried out.
-
-    ``trials`` and ``repeats`` in place of the suite's and its data sets'; ``only``: see
-    :func:`zslplat.suites.cells.pieces_of`; ``splits``: draws of seen and unseen classes in place of the given ones;
-    ``out``: folder that gets the tables, none for no tables; the others are those of
-    :class:`~zslplat.tuning.options.StudyOptions`.
-    """
-
-    trials: int | None = None
-    repeats: int | None = None
-    workers: int | None = None
-    cluster: str | None = None
-    only: Sequence[str] = ()
-    splits: int | None = None
-    out: Path | None = None
-    trial_timeout: float | None = None
-    memory_bytes: int | None = None
-    retry_failed: bool = False
-    accept_changed_code: bool = False
-
-    def __post_init__(self) -> None:
-        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2)):
-            value = getattr(self, name)
-            if value is not None and value < least:
-                raise UsageError(f"{name}={value}: expected at least {least}")
-
-    def study_options(self, suite: Suite) -> StudyOptions:
-        """Return the options of the studies; how many trials one makes is said by its cell."""
-        return StudyOptions(
-            trials=self.trials,
-            repeats=self.repeats or suite.repeats,
-            workers=self.workers or suite.workers or 2,
-            cluster=self.cluster,
-            trial_timeout=self.trial_timeout,
-            memory_bytes=self.memory_bytes,
-            artifact_bytes=0,
-            retry_failed=self.retry_failed,
-            accept_changed_code=self.accept_changed_code,
-        )
 
 
 @runtime_checkable
@@ -122,8 +81,8 @@ class _Grid:
         self.cells: dict[Key, Cell] = {cell.key: cell for piece in pieces for cell in piece.cells}
         self.entries: dict[Key, Entry] = {}
         self.scores: dict[Key, Scored] = {}
-        self.clock = Clock({})
-        self.recorded = Recorded(settings, open_records(settings, reporter.warn))
+        self.recorded = Recorded(settings, open_records(settings, reporter.warn), any_code=options.accept_changed_code)
+        self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 
     def run(self) -> GridResult:
         """Carry out every piece, those that another command holds at the end."""
@@ -157,9 +116,7 @@ class _Grid:
         folder.mkdir(exist_ok=True)
         alone = ExitStack()
         try:
-            alone.enter_context(
-                file_lock(folder / f"{key_of(str(piece.dataset), repr(piece.row))}.lock", wait_seconds=0)
-            )
+            alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
         except StoreError:
             return False
         with alone:
@@ -173,11 +130,12 @@ class _Grid:
                 entry = self._cell(piece, cell, parameters)
             except Interrupted:
                 raise
-            except ZslplatError as error:
+            except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
                 if isinstance(error, NotAtHand):
                     self._skip(piece, str(error))
                     return
-                self._change(replace(cell, status=FAILED, reason=str(error)))
+                reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
+                self._change(replace(cell, status=FAILED, reason=reason))
                 if parameters is None:
                     reason = f"{cell.task} failed, whose parameters it would have had"
                     for other in piece.cells[1:]:
@@ -218,7 +176,6 @@ class _Grid:
             part_of=options.part_of,
             reporter=self.reporter,
         )
-        self.recorded.forget_runs(setting)
 
     def _skip(self, piece: Piece, reason: str) -> None:
         if all(cell.status != SKIPPED for cell in self.cells.values() if cell.data == piece.data.name):
@@ -249,7 +206,7 @@ class _Grid:
             for scored in found:
                 for name in {scored.study, *scored.names} & set(studies):
                     self.scores |= dict.fromkeys(studies[name], scored)
-        if self.options.out is not None and self.scores:
+        if self.options.out is not None and by_task:
             write_tables(self._result(), self.options.out)
 
     def _result(self) -> GridResult:
@@ -263,13 +220,21 @@ class _Grid:
             suite=self.suite,
             cells=tuple(self.cells.values()),
             entries=dict(self.entries),
-            scores=dict(self.scores),
+            scores={key: self.scores[key] for key in self.cells if key in self.scores},
             classes=classes,
             trials=self.options.trials,
             repeats=self.study_options.repeats,
             seconds=time.time() - self.started,
             out=self.options.out,
         )
+
+
+def _lock_name(piece: Piece) -> str:
+    """Return a name for what a piece tunes, the same in every suite that asks for it."""
+    try:
+        return key_of(piece.setting(piece.tasks[0]).to_json())
+    except Exception:  # whoever carries it out says what is wrong
+        return key_of(str(piece.dataset), repr(piece.row))
 
 
 def _title(piece: Piece) -> str:

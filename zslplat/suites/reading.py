@@ -68,7 +68,7 @@ class Section:
     def count(self, key: str, default: int | None, *, least: int = 1) -> int | None:
         """Return a whole number."""
         value: Any = self._value(key, default)
-        if value is default:
+        if key not in self.content:
             return default
         if isinstance(value, bool) or not isinstance(value, int) or value < least:
             raise self._error(key, value, f"a whole number, {least} or more")

@@ -7,6 +7,7 @@ Nothing is kept beside the records: what they hold is what is done.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -18,6 +19,7 @@ from zslplat.evaluation.code_roots import code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
 from zslplat.evaluation.session import repeat_seed
 from zslplat.evaluation.setting import TEST, Setting
+from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.registry import component
 from zslplat.settings import Settings
@@ -59,21 +61,30 @@ class Recorded:
     """What a store holds, asked for by the settings of a grid.
 
     By the specs of data sets, each of which is loaded once: ``fingerprints``, and ``classes``, how many are trained on
-    and how many are unseen in the test.
+    and how many are unseen in the test. Without ``by_data`` no data are loaded: a study of the same setting counts
+    whatever its data were, the newest of several. ``changed`` collects the studies that other code computed; with
+    ``any_code`` they count as well.
     """
 
     settings: Settings
     records: Records
+    by_data: bool = True
+    any_code: bool = False
+    changed: list[str] = field(default_factory=list)
     fingerprints: dict[str, str] = field(default_factory=dict)
     classes: dict[str, tuple[int, int]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self._reader = CodeReader(self.settings.cache / "code.json")
+        # Who only looks leaves nothing behind.
+        self._reader = CodeReader(self.settings.cache / "code.json" if self.by_data else None)
         self._runs: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
+        self._names: dict[str, str] = {}
 
     def known(self, setting: Setting) -> Setting:
         """Return a setting with the fingerprint of its data, which are loaded for it once."""
         spec = str(setting.dataset)
+        if not self.by_data:
+            return setting
         if spec not in self.fingerprints:
             dataset = open_dataset(setting.dataset, self.settings)
             self.fingerprints[spec] = dataset.fingerprint
@@ -93,17 +104,19 @@ class Recorded:
         repeats = self._repeats(piece, setting, options.repeats)
         if piece.only_tested(task):
             return self._tested(setting, repeats)
-        method = component("methods", setting.method.name)
-        name = study_name(searching(setting, options, method), options)
-        found = self._study(name, setting, piece.trials(task, options), repeats)
+        name = self._name(setting, options)
+        found = None if name is None else self._study(name, setting, piece.trials(task, options), repeats)
         template = piece.template(setting.method.parameters)
         most = template.get_params(deep=False).get(template.step_parameter, "") if template.step_parameter else ""
         searched = not nothing_to_search(setting.space, unsearched(setting, template))
         return None if found is None else replace(found, most=most, searched=searched)
 
-    def studies(self) -> dict[str, dict[str, Any]]:
-        """Return {name: setting in JSON form} of all studies."""
-        return self.records.identities()
+    def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
+        """Return how many trials of a search are recorded already."""
+        name = self._name(self.known(piece.setting(task)), options)
+        with suppress(StoreError):
+            return 0 if name is None else len(self.records.study(name).finished())
+        return 0
 
     def read_study(self, name: str) -> Entry | None:
         """Return what is recorded of a study, None before it has ended for the first time."""
@@ -130,13 +143,17 @@ class Recorded:
             finished=bool(finished["complete"]),
         )
 
-    def forget_runs(self, setting: Setting) -> None:
-        """Read the runs on a setting's data anew the next time: one was added."""
-        self._runs.pop(self.known(setting).data, None)
+    def _name(self, setting: Setting, options: StudyOptions) -> str | None:
+        """Return the name of the study of a setting, None where there is none."""
+        asked = searching(setting, options, component("methods", setting.method.name))
+        if self.by_data:
+            name = study_name(asked, options)
+            return name if name in self.records.study_names() else None
+        if not self._names:
+            self._names = {_question(identity): name for name, identity in self.records.identities().items()}
+        return self._names.get(_question(asked.to_json()))
 
     def _study(self, name: str, setting: Setting, wanted: int, repeats: int) -> Entry | None:
-        if name not in self.studies():
-            return None
         try:
             entry = self.read_study(name)
             trials = [record for _, record in self.records.study(name).finished()]
@@ -145,23 +162,32 @@ class Recorded:
         if entry is None or not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
             return None
         test = self.records.evaluations(f"study:{name}").values()
-        return entry if self._by_this_code(setting, [*trials, *test]) else None
+        if self.any_code or self._by_this_code(setting, [*trials, *test]):
+            return entry
+        self.changed.append(name)
+        return None
 
     def _tested(self, setting: Setting, repeats: int) -> Entry | None:
-        asked = [setting.evaluation({}, TEST, repeat_seed(setting.seed, r)).question for r in range(repeats)]
-        for found in self._evaluations(setting.data).values():
-            records = [found[question] for question in asked if question in found]
-            if len(records) == repeats and self._by_this_code(setting, records):
-                return run_entry(records, _primary(setting))
+        seeds = [repeat_seed(setting.seed, r) for r in range(repeats)]
+        asked = [_question(setting.evaluation({}, TEST, seed).to_json()) for seed in seeds]
+        for _ in range(2):
+            known = setting.data in self._runs
+            for found in self._evaluations(setting.data).values():
+                records = [found[question] for question in asked if question in found]
+                if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
+                    return run_entry(records, _primary(setting))
+            if not known:
+                break
+            del self._runs[setting.data]  # another command may have recorded it since these were read
         return None
 
     def _evaluations(self, data: str) -> dict[str, dict[str, Mapping[str, Any]]]:
         """Return {owner: {question: record}} of the complete evaluations on data, the newest owner first."""
         if data not in self._runs:
             found: dict[str, dict[str, Mapping[str, Any]]] = {}
-            for owner, _, record in self.records.evaluations_on(data):
-                if record.get("state") == "complete" and "question" in record:
-                    found.setdefault(owner, {})[str(record["question"])] = record
+            for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
+                if record.get("state") == "complete" and "setting" in record:
+                    found.setdefault(owner, {})[_question(record["setting"])] = record
             self._runs[data] = dict(reversed(found.items()))
         return self._runs[data]
 
@@ -186,6 +212,11 @@ def run_entry(records: Sequence[Mapping[str, Any]], primary: str) -> Entry:
     """Return the entry of a test run, by the records of its repeats."""
     values = tuple(float(record["metrics"][primary]) for record in records)
     return Entry(str(records[0]["run"]), {}, values, primary, seconds=_seconds(records))
+
+
+def _question(setting: Mapping[str, Any]) -> str:
+    """Return a key of a setting in JSON form, whatever its data are."""
+    return key_of({name: value for name, value in setting.items() if name != "data"})
 
 
 def _primary(setting: Setting) -> str:
