@@ -25,8 +25,9 @@ from zslplat.reproduction.experiments import (
     suite_of,
 )
 from zslplat.reproduction.page import page, write_page
-from zslplat.reproduction.results import PACKAGED
+from zslplat.reproduction.results import PACKAGED, read_file
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
+from zslplat.reproduction.written import keep_grid
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import Cell
@@ -204,6 +205,22 @@ def test_claims_are_judged_by_what_the_suite_gives_and_kept(plain_claims, tmp_pa
     text = page(tmp_path / "kept")
     assert f"`{names[0]}`" in text
     assert "| holds | marked: a - b (accuracy): +0.580 [+0.5" in text
+
+
+def test_a_grid_is_kept_with_its_provenance(plain_claims, tmp_path):
+    a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
+    suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))
+    scores = {("marked", name, "zsl", None): one for name, one in (("a", a), ("b", b))}
+    cells = tuple(Cell("marked", name, "zsl") for name in ("a", "b"))
+    files = keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
+    assert [path.name for path in files] == ["bench-plain-scores.csv", "bench-plain-differences.csv"]
+    line, mean = read_file(files[1])
+    assert mean["data"] == "mean"
+    assert (line["ahead"], line["behind"], line["difference"], line["seed"]) == ("a", "b", "0.6", "0")
+    assert line["commit"]
+    assert len(read_file(files[0])) == 2
+    keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
+    assert len(read_file(files[0])) == 2
 
 
 def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):
