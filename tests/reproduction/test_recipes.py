@@ -1,7 +1,11 @@
 """Every recipe fits its table and names components that exist, with options that they have."""
 
+import tomllib
+from pathlib import Path
+
 import pytest
 
+import zslplat
 from zslplat.errors import DataError, UnknownNameError
 from zslplat.evaluation.components import build_component, searched_space
 from zslplat.published import load_table, table_ids
@@ -78,6 +82,17 @@ def test_both_ways_are_there_for_every_row_of_the_papers_own(name):
 
 def test_every_source_says_how_in_one_line():
     assert all(how and "\n" not in how for how in sources().values())
+
+
+def test_an_installed_copy_has_all_files_of_data():
+    package = Path(zslplat.__file__).parent
+    project = package.parent / "pyproject.toml"
+    if not project.is_file():
+        pytest.skip("pyproject.toml is not beside the package")
+    patterns = tomllib.loads(project.read_text())["tool"]["setuptools"]["package-data"]["zslplat"]
+    packaged = {path for pattern in patterns for path in package.glob(pattern)}
+    data = {path for path in (package / "reproduction").rglob("*") if path.suffix in (".toml", ".csv")}
+    assert data <= packaged
 
 
 def test_a_paper_means_all_its_tables():
