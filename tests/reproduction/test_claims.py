@@ -207,6 +207,16 @@ def test_claims_are_judged_by_what_the_suite_gives_and_kept(plain_claims, tmp_pa
     assert "| holds | marked: a - b (accuracy): +0.580 [+0.5" in text
 
 
+def test_a_claim_whose_cells_failed_says_so(plain_claims, tmp_path, monkeypatch):
+    names, _ = plain_claims
+    cells = (Cell("marked", "a", "zsl", status="failed", reason="no room"),)
+    monkeypatch.setattr(module, "carry_out", lambda suite, options, settings, reporter: GridResult(suite, cells))
+    (judged,) = run_claims(names[:1], resolve_settings({"store": tmp_path / "mlruns"}))
+    assert judged.verdict.verdict == NOT_TESTED
+    assert "1 cells failed, the first: marked / a / zsl: no room" in judged.verdict.why
+    assert judged.failed == ("marked / a / zsl: no room",)
+
+
 def test_a_grid_is_kept_with_its_provenance(plain_claims, tmp_path):
     a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
     suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))

@@ -205,3 +205,5 @@ def claims(
         print_json([judged.to_json() for judged in found])
     else:
         print_claims(found)
+    if any(judged.failed for judged in found):
+        raise typer.Exit(1)

@@ -34,7 +34,8 @@ KEY = ("claim", "suite", "contrast", "trials", "seed")
 class Judged:
     """A claim, the experiments on it, the differences that were found, and the verdict.
 
-    ``lines`` are the differences as results keep them; ``experiment`` names what tests the claim.
+    ``lines`` are the differences as results keep them; ``experiment`` names what tests the claim; ``failed`` says which
+    of its cells failed just now, and why.
     """
 
     claim: Claim
@@ -42,6 +43,7 @@ class Judged:
     verdict: Verdict
     lines: list[dict[str, Any]] = field(default_factory=list)
     apart: str = ""
+    failed: tuple[str, ...] = ()
 
     def to_json(self) -> dict[str, Any]:
         """Return the claim as plain values."""
@@ -55,6 +57,7 @@ class Judged:
             "apart": self.apart,
             "verdict": self.verdict.verdict,
             "why": self.verdict.why,
+            "failed": list(self.failed),
             "contrasts": self.lines,
         }
 
@@ -103,18 +106,21 @@ def run_claims(
             if not suites or tested.suite in suites:
                 wanted.setdefault(tested.suite, []).append(tested)
     lines: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in claims}
+    failed: dict[str, list[str]] = {claim.id: [] for claim in claims}
     for name, tests in wanted.items():
         watch(f"suite {name}, for {len(tests)} experiments")
         try:
-            found = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
+            found, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
         except Interrupted:
             raise
         except ZslplatError as error:
             reporter.warn(f"suite {name}: {error}")
-            continue
+            found, troubles = [], {one.claim: [f"suite {name}: {error}"] for one in tests}
         for line in found:
             lines[line["claim"]].append(line)
-    return [_judged(claim, experiments, lines[claim.id]) for claim in claims]
+        for claimed, texts in troubles.items():
+            failed[claimed] += texts
+    return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
 
 
 def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | None:
@@ -135,12 +141,13 @@ def single_line(line: Mapping[str, Any]) -> str:
 
 def _carried_out(
     suite: Suite, tests: Sequence[Experiment], options: GridOptions, settings: Settings, reporter: Reporter
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the differences that a suite gives, and by claim the cells that failed."""
     rows = needed_rows(tests)
     data = [entry.name for entry in suite.data if _is_wanted(entry.name, tests, options.only)]
     only = [f"{name}/{row}" for name in data for row in rows]
     if not only:
-        return []
+        return [], {}
     grid = carry_out(suite, replace(options, only=only), settings, reporter)
     for cell in grid.cells:
         if cell.status in (FAILED, SKIPPED):
@@ -154,7 +161,12 @@ def _carried_out(
         for found in contrasts_of(tested, grid.scores):
             name = found.of.partition(":")[0]
             lines.append(_line(tested, found, trials[name], grid.repeats, suite.seed, spent[name]))
-    return lines
+    troubles: dict[str, list[str]] = {}
+    for tested in tests:
+        own = needed_rows([tested])
+        texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own]
+        troubles.setdefault(tested.claim, []).extend(texts)
+    return lines, troubles
 
 
 def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
@@ -187,7 +199,7 @@ def _plain(line: Line) -> dict[str, Any]:
     return {**line, **numbers}
 
 
-def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]]) -> Judged:
+def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
     tested = experiments.tested.get(claim.id, ())
     if claim.id in experiments.shown:
         by, verdict = experiments.shown[claim.id]
@@ -199,11 +211,15 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]])
         Contrast(line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"])
         for line in lines
     ]
+    missing = f"zslplat claims {claim.id} --run carries out {', '.join(f'suite {name}' for name in suites)}"
+    if failed:
+        missing = f"{len(failed)} cells failed, the first: {failed[0]}"
     verdict = claim_verdict(
         contrasts,
         float(lines[0]["least"] or LEAST_LEAD) if lines else LEAST_LEAD,
         level=bool(lines) and lines[0]["direction"] == "level",
         every=bool(lines) and lines[0]["joined"] == "all",
-        missing=f"zslplat claims {claim.id} --run carries out {', '.join(f'suite {name}' for name in suites)}",
+        missing=missing,
     )
-    return Judged(claim, ", ".join(suites), verdict, lines, "; ".join(filter(None, (one.apart for one in tested))))
+    apart = "; ".join(filter(None, (one.apart for one in tested)))
+    return Judged(claim, ", ".join(suites), verdict, lines, apart, tuple(failed))
