@@ -68,14 +68,15 @@ def _short(line: dict[str, object]) -> str:
 def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
     table = load_table(name)
     yield f"\n## {table.paper.name}, {table.label} (`{name}`)\n"
-    yield "| row | data | way | metric | paper | ours | these rows | new classes | oracle | verdict |"
-    yield "|---|---|---|---|---|---|---|---|---|---|"
+    yield "| row | data | way | trials | metric | paper | ours | these rows | new classes | oracle | verdict |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for line in lines:
         what = f"{line['column']} (stand-in)" if line["stand_in"] == "yes" else line["column"]
         ends = [_ends(line, ""), _ends(line, "_classes")]
         numbers = [_number(line.get("paper")), _number(line["ours"]), *ends, _number(line.get("oracle"))]
         verdict = _inline(f"{line['verdict']}: {line['why']}" if line["why"] else line["verdict"])
-        yield f"| {line['row']} | {what} | {line['way']} | {line['metric']} | {' | '.join(numbers)} | {verdict} |"
+        how = f"{line['row']} | {what} | {line['way']} | {line['trials']} | {line['metric']}"
+        yield f"| {how} | {' | '.join(numbers)} | {verdict} |"
     commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
     hours = sum(number(line["hours"]) or 0.0 for line in lines)
     yield f"\nCommits: {', '.join(commits)}; {hours:.2f} hours."
