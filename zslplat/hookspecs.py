@@ -16,7 +16,7 @@ Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.rows.Rows`, which reads 
 with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a method
 which columns are which view.
 
-Version 1.3: suites of a plugin's own (``zslplat_suites``).
+Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
 """
 
 from __future__ import annotations
@@ -55,6 +55,15 @@ def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
 @hookspec
 def zslplat_suites() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: path of a TOML file, or its content as a mapping} of suites, for ``zslplat bench NAME``."""
+
+
+@hookspec
+def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {code: class or "module:Class"} of checks (subclasses of :class:`zslplat.api.Check`).
+
+    The code is that of the class: capital letters and digits, such as ``LAB101``; those that begin with ``ZSP`` are
+    zslplat's own and refused. What a check finds is shown after every study, comparison or suite, by its scope.
+    """
 
 
 @hookspec

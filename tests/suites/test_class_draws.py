@@ -7,13 +7,13 @@ import pytest
 from scipy.stats import t
 from zero_shot_toys import SENTINEL, toy
 
+from zslplat.comparison.across import over_splits
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.redrawn import Redrawn, redrawn
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
-from zslplat.suites.written import over_splits
 
 
 def plain_toy(**extra):

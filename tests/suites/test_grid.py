@@ -256,7 +256,9 @@ def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(folder))
     registry.cache_clear()
     listed = json.loads(call("list", "suites", "--json").stdout)
-    assert {"lab", "given", "quick", "zero-shot"} <= {row["name"] for row in listed["components"]}
+    summaries = {row["name"]: row["summary"] for row in listed["components"]}
+    assert {"lab", "given", "quick", "zero-shot"} <= set(summaries)
+    assert "minutes" in summaries["quick"]
     (broken,) = [p for p in listed["plugins"] if p["plugin"] == "lab_suites" and "broken" in p["state"]]
     assert "suite 'odd' is 3, expected the path of a TOML file" in broken["state"]
     planned = json.loads(call("bench", "given", "--dry-run", "--probe", 0, "--json").stdout)
@@ -264,6 +266,14 @@ def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
     assert json.loads(call("bench", "lab", "--dry-run", "--probe", 0, "--json").stdout)["suite"] == "lab"
     checked = call("plugins", "check", "zslplat-lab")
     assert "suite_is_sound" in checked.stdout
+
+
+def test_a_dry_run_names_a_row_that_will_fail_and_plans_the_others(call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE.replace("plain(mix=0.3)", "plain(mix=3)"))
+    done = call("bench", "suite.toml", "--dry-run", "--probe", 0)
+    assert done.returncode == 0, done.stderr
+    assert "will fail: toy / plain / zsl: " in done.stdout
+    assert "2 cells to be done, 2 cells that will fail" in done.stdout
 
 
 def files_of(store):

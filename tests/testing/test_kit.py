@@ -167,7 +167,7 @@ def test_component_of_another_kind_is_refused(check, wrong):
 
 
 def test_what_is_no_component_is_refused():
-    with pytest.raises(UsageError, match="expected a kernel, a method, a data source or a task"):
+    with pytest.raises(UsageError, match="expected a kernel, a method, a data source, a task or a check"):
         checks_for(3)
 
 

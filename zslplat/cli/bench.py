@@ -64,6 +64,7 @@ def bench(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -76,7 +77,7 @@ def bench(
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     found = load_suite(suite, settings)
     count = workers or found.workers or o.worker_count(None)
     options = GridOptions(
@@ -102,6 +103,6 @@ def bench(
         return
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)
-    print_grid(result, as_json=as_json)
+    print_grid(result, settings.silenced, as_json=as_json)
     if result.exit_code:
         raise typer.Exit(result.exit_code)

@@ -1,4 +1,4 @@
-"""``list`` and ``show``: what is there, and what it is."""
+"""``list``, ``show`` and ``explain``: what is there, what it is, and what a check means."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ import typer
 from zslplat.cli import options as o
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
-_LISTED = (*_KINDS, "suites")
+_SHOWN = (*_KINDS, "suites")
+_LISTED = (*_SHOWN, "checks")
 _LABELS = {"knows": "knows of the scored batch"}
 
 
@@ -17,17 +18,22 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("list")(list_)
     app.command()(show)
+    app.command()(explain)
 
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="methods, kernels, datasets, tasks, suites or plugins; default: all.")
+        str | None,
+        typer.Argument(
+            help="methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks."
+        ),
     ] = None,
     as_json: o.Json = False,
 ) -> None:
     """List the components that are installed, and the plugins that they come from.
 
     ``list methods`` loads them as well, and says of each what it is for and what it knows of the scored batch.
+    ``list checks`` says of each what it looks at and what it finds; ``explain`` tells more.
     """
     from rich.table import Table
     from rich.text import Text
@@ -42,7 +48,7 @@ def list_(
     rows = [
         {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
         for k in _LISTED
-        if kind in (None, k)
+        if k == kind or (kind is None and k in _SHOWN)
         for name, entries in sorted(known.entries[k].items())
     ]
     plugins = [
@@ -57,12 +63,21 @@ def list_(
     if kind == "methods":
         rows = [{**row, **_in_short(known, str(row["name"]))} for row in rows]
         rows.sort(key=lambda row: (str(row["for"]), str(row["name"])))
+    if kind == "suites":
+        rows = [{**row, "summary": _suite_summary(known, str(row["name"]))} for row in rows]
+    if kind == "checks":
+        rows = [{**row, **_check_in_short(known, str(row["name"]))} for row in rows]
     if as_json:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
         return
     console = stdout_console()
     if kind != "plugins":
-        columns = ("for", "name", "knows", "from") if kind == "methods" else ("kind", "name", "from")
+        own = {
+            "methods": ("for", "name", "knows", "from"),
+            "checks": ("name", "scope", "title", "from"),
+            "suites": ("name", "summary", "from"),
+        }
+        columns = own.get(kind or "", ("kind", "name", "from"))
         table = Table(*(_LABELS.get(column, column) for column in columns))
         for row in rows:
             table.add_row(*(", ".join(v) if isinstance(v := row[column], list) else str(v) for column in columns))
@@ -76,6 +91,16 @@ def list_(
         typer.echo(f"warning: {line}", err=True)
 
 
+def _suite_summary(known: Any, name: str) -> str:
+    """Return what a suite shows; why not, where it cannot be read."""
+    from zslplat.suites.suite import suite_of
+
+    try:
+        return str(suite_of(known.entry("suites", name)).summary)
+    except Exception as error:  # somebody else's file may be wrong in any way, and the others are listed all the same
+        return f"cannot be read: {error}"
+
+
 def _in_short(known: Any, name: str) -> dict[str, str]:
     """Return what a method is for and what it knows of the batch; why not, where it does not load."""
     from zslplat.evaluation.components import NOTHING
@@ -85,6 +110,30 @@ def _in_short(known: Any, name: str) -> dict[str, str]:
         return {"for": component.kind, "knows": ", ".join(component.build({}).knows_of_batch) or NOTHING}
     except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
         return {"for": "", "knows": f"does not load: {error}"}
+
+
+def _check_in_short(known: Any, code: str) -> dict[str, str]:
+    """Return what a check looks at and what it finds; why not, where it does not load."""
+    try:
+        check = known.component("checks", code)
+        return {"scope": check.scope, "title": check.title}
+    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
+        return {"scope": "", "title": f"does not load: {error}"}
+
+
+def explain(
+    code: Annotated[str, typer.Argument(help="Code of a check: ZSP101.")],
+    as_json: o.Json = False,
+) -> None:
+    """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
+    from zslplat.checks.explained import explained
+    from zslplat.cli.reporting import print_json
+
+    found = explained(code)
+    if as_json:
+        print_json(vars(found))
+    else:
+        typer.echo(found.page, nl=False)
 
 
 def show(

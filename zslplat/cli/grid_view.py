@@ -11,7 +11,14 @@ from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from zslplat.cli.reporting import LineReporter, QuietReporter, TerminalReporter, print_json, stdout_console
+from zslplat.cli.reporting import (
+    LineReporter,
+    QuietReporter,
+    TerminalReporter,
+    print_json,
+    print_warnings,
+    stdout_console,
+)
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import remaining_text
 
@@ -52,14 +59,21 @@ class GridTerminal(TerminalReporter):
         """Show all cells as they are now; those that failed leave a line."""
         if changed is not None and changed.status == FAILED:
             self.note(ended_text(cells, changed, remaining))
-        self.live.update(Group(grid_table(cells, remaining), self.progress))
+        # Where a terminal is too low for all rows, the last ones are cut.
+        self.live.update(Group(progress_text(cells, remaining), self.progress, grid_table(cells)))
 
     def close(self) -> None:
         """Remove the view."""
         self.live.stop()
 
 
-def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
+def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
+    """Return how many cells have ended, and the time that is left."""
+    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
+    return f"{ended} of {len(cells)} cells; {remaining_text(remaining)}"
+
+
+def grid_table(cells: Sequence[Cell]) -> Table:
     """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
     places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
     rows = list(dict.fromkeys(cell.row for cell in cells))
@@ -67,9 +81,8 @@ def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
     for cell in cells:
         at = (cell.row, (cell.data, cell.split))
         marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
-    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
-    caption = f"{ended} of {len(cells)} cells; {remaining_text(remaining)}   + done  x failed  - left out  > now"
-    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places), caption=caption)
+    names = [name if split is None else f"{name} #{split}" for name, split in places]
+    table = Table("", *names, caption="+ done  x failed  - left out  > now  . waiting")
     for row in rows:
         table.add_row(row, *(marks.get((row, place), "") for place in places))
     return table
@@ -77,20 +90,21 @@ def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
 
 def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> str:
     """Return the line of a cell that has ended."""
-    ended = sum(other.status not in (WAITING, RUNNING) for other in cells)
     if cell.status == FAILED:
         outcome = f"failed: {cell.reason}"
     else:
         value = "" if cell.value is None else f"{cell.value:.4f}"
         outcome = f"{value}  {cell.seconds:.1f} s" if cell.new else f"{value}  recorded already"
-    return f"{ended} of {len(cells)}  {cell.title}  {outcome}  ({remaining_text(remaining)})"
+    return f"{cell.title}  {outcome}  ({progress_text(cells, remaining)})"
 
 
-def print_grid(result: Any, *, as_json: bool) -> None:
-    """Print the tables of a grid, what failed and what was left out."""
+def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
+    from zslplat.checks.base import unsilenced
     from zslplat.suites.written import SCORES, tables_of
 
     unheard = result.unheard_metrics()
+    findings, hidden = unsilenced(result.findings(), silenced)
     if as_json:
         tables = tables_of(result)
         print_json(
@@ -100,7 +114,9 @@ def print_grid(result: Any, *, as_json: bool) -> None:
                 "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
                 "seconds": result.seconds,
                 "out": result.out,
-                "warnings": unheard,
+                "warnings": [*unheard, *(finding.line for finding in findings)],
+                "findings": [finding.to_json() for finding in findings],
+                "silenced": hidden,
             }
         )
         return
@@ -114,11 +130,12 @@ def print_grid(result: Any, *, as_json: bool) -> None:
     left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
     lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
     lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
-    lines += [f"warning: {line}" for line in unheard]
+    lines += [f"failed: {line}" for line in unheard]
     if result.out is not None and result.scores:
         lines.append(f"tables: {result.out}")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [finding.line for finding in findings], hidden)
 
 
 def score_tables(result: Any) -> Iterator[Table]:
@@ -197,8 +214,8 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
         own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
         table.add_row(row, *(_planned_text(found) for found in own.values()))
     console.print(table)
-    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED)}
-    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out"}
+    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
+    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out", FAILED: "that will fail"}
     absent = {e.cell.data: e.cell.reason for e in estimates if e.cell.status == SKIPPED}
     beside = f", and {planned.unknown} cells of which nothing is known" if planned.unknown else ""
     lines = [
@@ -208,6 +225,7 @@ def print_plan(planned: Any, *, as_json: bool) -> None:
         f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
         f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and the cache up to its bound",
         *(f"left out: {name}: {reason}" for name, reason in absent.items()),
+        *(f"will fail: {e.cell.title}: {e.cell.reason}" for e in estimates if e.cell.status == FAILED),
     ]
     if planned.changed:
         count = len(planned.changed)
@@ -233,6 +251,8 @@ def _planned_text(found: Sequence[Any]) -> str:
         return ""
     if all(e.cell.status == SKIPPED for e in found):
         return "[yellow]-[/yellow]"
+    if any(e.cell.status == FAILED for e in found):
+        return "[red]x[/red]"
     waiting = [e for e in found if e.cell.status == WAITING]
     if not waiting:
         return "[green]done[/green]"

@@ -14,11 +14,11 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, ZslplatError
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.at_hand import reason_of_absence
-from zslplat.suites.cells import DONE, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
 from zslplat.suites.costs import UNKNOWN, Costs, costs_of
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
@@ -133,6 +133,13 @@ def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyO
     """Return the cells of a piece, each with the trials that are missing; what a search will find is not known yet."""
     if absent:
         return [(replace(cell, status=SKIPPED, reason=absent), 0) for cell in piece.cells]
+    try:
+        return _missing(piece, recorded, options)
+    except ZslplatError as error:  # as it will fail when it is carried out, and the others will not
+        return [(replace(cell, status=FAILED, reason=str(error)), 0) for cell in piece.cells]
+
+
+def _missing(piece: Piece, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
     parameters: Mapping[str, Any] | None = None
     found: list[tuple[Cell, int]] = []
     for cell in piece.cells:

@@ -6,8 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
 from zslplat.comparison.paired import Scored
-from zslplat.suites.cells import FAILED, Cell, Key
+from zslplat.suites.cells import FAILED, SKIPPED, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
 
@@ -47,6 +48,22 @@ class GridResult:
             for metric in self.suite.metrics_of(task)
             if not any(metric in found for other, found in by_task.items() if other.partition("(")[0] == task)
         ]
+
+    def findings(self) -> list[Finding]:
+        """Return what the checks of suites find in it; cells whose data are not at hand do not count as missing."""
+        cells = tuple(
+            CellFacts(
+                cell.data if cell.split is None else f"{cell.data} #{cell.split}",
+                cell.row,
+                cell.task,
+                cell.status,
+                self.entries[cell.key].trials if cell.key in self.entries else None,
+                cell.reason,
+            )
+            for cell in self.cells
+            if cell.status != SKIPPED
+        )
+        return run_checks("suite", SuiteFacts(self.suite.name, cells))
 
     @property
     def exit_code(self) -> int:

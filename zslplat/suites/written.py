@@ -20,14 +20,14 @@ import csv
 import json
 import os
 import time
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.paired import LEVEL, Interval, Scored, difference, interval, mean_difference
+from zslplat.comparison.across import over_splits
+from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known
 from zslplat.suites.cells import Key
@@ -134,21 +134,6 @@ def _scores(result: GridResult) -> list[list[Any]]:
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
         lines.append([data, row, task, metric, over.estimate, spread, over.low, over.high, *marks[data, row], MEAN])
     return lines
-
-
-def over_splits(values: Sequence[float], classes: Sequence[tuple[int, int]]) -> Interval:
-    """Return the mean over draws with its corrected t interval; ``classes``: (seen, unseen) of each draw.
-
-    The ends are NaN for a single draw.
-    """
-    from scipy.stats import t
-
-    estimate, n = float(np.mean(values)), len(values)
-    if n < 2:
-        return Interval(estimate, np.nan, np.nan)
-    share = float(np.mean([unseen / seen if seen else 0.0 for seen, unseen in classes]))
-    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * np.std(values, ddof=1) * np.sqrt(1 / n + share))
-    return Interval(estimate, estimate - half, estimate + half)
 
 
 def _differences(result: GridResult) -> list[list[Any]]:

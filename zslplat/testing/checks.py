@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from zslplat.checks.base import Check as CodedCheck
 from zslplat.data.source import DataSource
 from zslplat.errors import UsageError
 from zslplat.kernels.base import Kernel
@@ -13,6 +14,7 @@ from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 from zslplat.testing.blocks import BLOCK_CHECKS
 from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
+from zslplat.testing.coded_checks import CODED_CHECKS
 from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
@@ -86,6 +88,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
             protocol_leaves_no_traces,
         ),
     ),
+    (CodedCheck, "a check", lambda check: CODED_CHECKS),
 )
 
 

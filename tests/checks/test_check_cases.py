@@ -1,0 +1,225 @@
+"""Each check speaks in a made case, and is silent in one near to it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from zslplat.checks.base import (
+    SCOPES,
+    UNNAMED,
+    CellFacts,
+    Column,
+    ComparisonFacts,
+    Control,
+    DataFacts,
+    Finding,
+    Reached,
+    RowFacts,
+    Searched,
+    Steps,
+    StudyFacts,
+    SuiteFacts,
+    TrialFacts,
+    Warned,
+    run_checks,
+    shown,
+    unsilenced,
+)
+from zslplat.registry import component, names
+
+CODES = [code for code in names("checks") if code.startswith("ZSP")]
+
+
+def reached(*values, chance=0.1, **more):
+    return Reached("the result", "accuracy", values, (chance,) * len(values), **more)
+
+
+def trials(*values, folds=(), pruned=0, failed=0):
+    found = [TrialFacts(i, "complete", v, folds[i] if folds else ()) for i, v in enumerate(values)]
+    lost = [TrialFacts(len(found) + i, "pruned") for i in range(pruned)]
+    return (*found, *lost, *(TrialFacts(len(found) + pruned + i, "failed") for i in range(failed)))
+
+
+def study(**facts):
+    return StudyFacts("a study", kind="zero-shot", metric="accuracy", **facts)
+
+
+def warned(code):
+    return study(warned=(Warned("should be looked at", code, "test"),)), study(warned=(Warned("text", UNNAMED),))
+
+
+def table(*rows, **facts):
+    return ComparisonFacts("a table", "accuracy", tuple(RowFacts(**row) for row in rows), **facts)
+
+
+def suite(*cells):
+    return SuiteFacts("a suite", tuple(CellFacts(*cell) for cell in cells))
+
+
+def data(**facts):
+    return DataFacts("some data", **facts)
+
+
+def counts(*rows):
+    return {f"class {i}": count for i, count in enumerate(rows)}
+
+
+EVEN = counts(*[50] * 10)
+RIDGE = Control("control", "ridge-prototypes", 0.5)
+FAR = [(0.9, 0.88), *[(0.3, 0.35)] * 11]
+GRID = [(d, r, "zsl", "done", 20) for d in "abcdef" for r in ("x", "y")]
+
+# Code: facts of which the check speaks, and facts of which it does not.
+CASES = {
+    "ZSP101": (
+        study(searched=(Searched("lam", "0.001", "0.001..1:log", 0.01),)),
+        study(searched=(Searched("lam", "0.1", "0.001..1:log", 0.03), Searched("share", "0", "0..1", 0.0, False))),
+    ),
+    "ZSP102": (study(steps=Steps("epochs", 20, 20)), study(steps=Steps("epochs", 20, 19))),
+    "ZSP103": (study(validation=reached(0.1, 0.11, 0.1)), study(validation=reached(0.14, 0.15, 0.14))),
+    "ZSP104": (study(test=reached(0.1)), study(test=reached(0.11))),
+    "ZSP105": (study(validation=reached(0.9, 0.12, 0.13)), study(validation=reached(0.9, 0.4, 0.5))),
+    "ZSP106": (
+        study(validation=reached(0.50, 0.52, 0.51, 0.53), test=reached(0.35)),
+        study(validation=reached(0.40, 0.52, 0.51, 0.63), test=reached(0.35)),
+    ),
+    "ZSP107": (study(trials=trials(*[0.1] * 4, failed=6)), study(trials=trials(*[0.1] * 5, failed=1, pruned=4))),
+    "ZSP108": (
+        study(trials=trials(0.1, 0.2, 0.3), dimensions=2),
+        study(trials=trials(0.1, 0.2, 0.3), dimensions=2, combinations=3),
+    ),
+    "ZSP109": (
+        study(winner=0, trials=trials(*[a for a, _ in FAR], folds=FAR)),
+        study(winner=0, trials=trials(*[0.9] * 12, folds=[(0.9, 0.88), *[(0.91, 0.86)] * 11])),
+    ),
+    "ZSP110": (study(trials=trials(*[0.1] * 5)), study(trials=trials(*[0.1] * 4, 0.2))),
+    "ZSP200": warned("ZSP202")[::-1],
+    "ZSP201": (
+        study(true=EVEN, predicted=counts(300, 150, 50, *[0] * 7)),
+        study(true=EVEN, predicted=counts(100, 100, 100, 80, 60, 40, 20, 0, 0, 0)),
+    ),
+    "ZSP202": warned("ZSP202"),
+    "ZSP203": (
+        study(test=reached(0.5), controls=(RIDGE,)),
+        study(test=reached(0.51), controls=(RIDGE,)),
+    ),
+    "ZSP204": (
+        StudyFacts("s", kind="exemplar", test=reached(0.4), controls=(replace(RIDGE, alike=True),)),
+        StudyFacts("s", kind="exemplar", test=reached(0.4), controls=(RIDGE,)),
+    ),
+    "ZSP205": (study(tested=({"accuracy": float("nan")},)), study(tested=({"accuracy": 0.0},), true=EVEN)),
+    "ZSP206": (study(true=counts(*[100] * 5)), study(true=counts(*[100] * 6))),
+    "ZSP207": (study(true=counts(*[3] * 25)), study(true=counts(*[4] * 25))),
+    **{f"ZSP{number}": warned(f"ZSP{number}") for number in range(208, 214)},
+    "ZSP301": (
+        table({"label": "a", "trials": 20}, {"label": "b", "trials": 40}),
+        table({"label": "a", "trials": 20}, {"label": "b", "trials": 25}, {"label": "nothing to search", "trials": 1}),
+    ),
+    "ZSP302": (
+        table({"label": "a", "rows": "1"}, {"label": "b", "rows": "2"}),
+        table({"label": "a", "rows": "1"}, {"label": "b", "rows": None}),
+    ),
+    "ZSP303": (
+        table({"label": "a", "data": "1"}, {"label": "b", "data": "2"}),
+        table({"label": "a", "data": "1"}, {"label": "b", "data": "1"}),
+    ),
+    "ZSP304": (table({"label": "a", "code": "mixed"}), table({"label": "a", "code": ""})),
+    "ZSP305": (
+        table(
+            {"label": "a", "seconds": 1.0},
+            {"label": "b", "seconds": 9.0, "baseline": "a", "verdict": "level"},
+        ),
+        table(
+            {"label": "a", "seconds": 1.0},
+            {"label": "b", "seconds": 9.0, "baseline": "a", "verdict": "ahead"},
+            {"label": "c", "seconds": 4.0, "baseline": "a", "verdict": "behind"},
+        ),
+    ),
+    "ZSP306": (
+        table({"label": "a", "knows": "transductive"}, {"label": "b", "knows": "nothing"}),
+        table({"label": "a", "knows": "transductive"}, {"label": "b", "knows": "transductive, class balance"}),
+    ),
+    "ZSP307": (
+        table({"label": "a", "knows": "transductive, class balance"}, {"label": "b", "knows": "transductive"}),
+        table({"label": "a", "knows": "transductive"}, {"label": "b", "knows": "nothing"}),
+    ),
+    "ZSP308": (table({"label": "a", "from_memory": True}), table({"label": "a"})),
+    "ZSP309": (table({"label": "a"}, looks=25), table({"label": "a"}, looks=24)),
+    "ZSP401": (
+        suite(("d", "a", "zsl", "done", 20), ("d", "b", "zsl", "done", 40)),
+        suite(("d", "a", "zsl", "done", 20), ("e", "b", "zsl", "done", 40)),
+    ),
+    "ZSP402": (suite(("d", "a", "zsl"), ("d", "b", "zsl", "failed")), suite(("d", "a", "zsl"), ("d", "b", "zsl"))),
+    "ZSP403": (suite(*GRID[:-2]), suite(*GRID)),
+    "ZSP501": (data(telling=(Column("column 3", 0.99),)), data(columns=8)),
+    "ZSP502": (data(test_rows=100, repeated=2), data(test_rows=100, repeated=1)),
+    "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=8, constant=4, beyond=0.0)),
+    "ZSP504": (data(alike={"att": (("wolf", "dog"),)}), data(across={"att": (("wolf", "dog"),)})),
+    "ZSP505": (data(across={"att": (("wolf", "dog"),)}), data(alike={"att": (("wolf", "dog"),)})),
+}
+
+
+def found(code, facts):
+    return list(component("checks", code)().found(facts))
+
+
+def test_every_check_has_its_cases():
+    assert sorted([*CASES, "ZSP901"]) == CODES
+
+
+@pytest.mark.parametrize("code", CASES)
+def test_check_speaks_of_its_case_and_not_of_the_near_one(code):
+    speaks, silent = CASES[code]
+    lines = found(code, speaks)
+    assert lines
+    assert all(line and "\n" not in line for line in lines)
+    assert found(code, silent) == []
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_check_says_nothing_of_what_is_not_known(code):
+    check = component("checks", code)
+    assert found(code, SCOPES[check.scope]("nothing known")) == []
+
+
+def test_smaller_is_better_where_the_metric_says_so():
+    below = study(test=reached(0.4), controls=(RIDGE,))
+    assert found("ZSP203", below)
+    assert found("ZSP203", replace(below, maximise=False)) == []
+
+
+def test_a_search_that_ended_early_is_told_from_a_short_one():
+    (line,) = found("ZSP108", study(trials=trials(*[0.1] * 12), wanted=20, dimensions=1))
+    assert "12 of 20" in line
+    assert found("ZSP108", study(trials=trials(0.1), wanted=1, dimensions=3)) == []
+
+
+def test_the_test_is_as_far_from_the_folds_as_another_fold_in_one_of_a_hundred_cases():
+    generator = np.random.default_rng(0)
+    draws = generator.normal(0.5, 0.05, size=(4000, 5))
+    far = [found("ZSP106", study(validation=reached(*row[:4]), test=reached(row[4]))) for row in draws]
+    assert 0.004 < np.mean([bool(lines) for lines in far]) < 0.018
+
+
+def test_findings_are_of_one_scope_in_the_order_of_their_codes_and_one_line_each():
+    facts = study(true=counts(3, 3), steps=Steps("epochs", 2, 2))
+    findings = run_checks("study", facts)
+    assert [finding.code for finding in findings] == ["ZSP102", "ZSP206", "ZSP207"]
+    assert all(
+        finding.subject == "a study" and finding.page == f"zslplat explain {finding.code}" for finding in findings
+    )
+    assert run_checks("comparison", table({"label": "a"})) == []
+    assert [Finding.from_json(finding.to_json()) for finding in findings] == findings
+
+
+def test_silenced_findings_are_counted():
+    findings = run_checks("study", study(true=counts(3, 3), steps=Steps("epochs", 2, 2)))
+    kept, silenced = unsilenced(findings, ("ZSP206", "ZSP207", "ZSP101"))
+    assert ([finding.code for finding in kept], silenced) == (["ZSP102"], 2)
+    *lines, last = shown(findings, ("ZSP206", "ZSP207"))
+    assert [line[:6] for line in lines] == ["ZSP102"]
+    assert last == "2 silenced (ZSP206, ZSP207)"
+    assert run_checks("study", study(true=counts(3, 3)), ("ZSP206", "ZSP207")) == []

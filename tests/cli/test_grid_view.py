@@ -1,0 +1,67 @@
+"""What is shown of a grid while it is carried out: every cell, and the time that is left."""
+
+import io
+import time
+
+from rich.console import Console
+
+from zslplat.cli.grid_view import GridTerminal, ended_text, grid_table, progress_text
+from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
+from zslplat.suites.clock import Clock, duration
+
+
+def grid(*statuses):
+    """Two rows on two data sets, one task each."""
+    places = [("one", "a"), ("one", "b"), ("two", "a"), ("two", "b")]
+    return [Cell(data, row, "zsl", status=s) for (data, row), s in zip(places, statuses, strict=True)]
+
+
+def shown(renderable):
+    console = Console(file=io.StringIO(), width=100)
+    console.print(renderable)
+    return console.file.getvalue()
+
+
+def test_the_table_has_a_mark_for_every_cell():
+    text = shown(grid_table(grid(DONE, FAILED, SKIPPED, RUNNING)))
+    lines = [line.replace("│", " ").split() for line in text.splitlines()]
+    assert ["a", "+", "-"] in lines
+    assert ["b", "x", ">"] in lines
+    assert progress_text(grid(DONE, FAILED, SKIPPED, RUNNING), 125.0) == "3 of 4 cells; 2 min 05 s left"
+
+
+def test_a_line_says_how_a_cell_ended():
+    cells = grid(DONE, WAITING, WAITING, WAITING)
+    failed = Cell("one", "a", "zsl", status=FAILED, reason="no memory")
+    assert ended_text(cells, failed, None).startswith("one / a / zsl  failed: no memory  (1 of 4 cells; time left not")
+    done = Cell("one", "a", "zsl", split=3, status=DONE, value=0.5, seconds=2.0, new=True)
+    assert ended_text(cells, done, 30.0) == "one #3 / a / zsl  0.5000  2.0 s  (1 of 4 cells; 30 s left)"
+
+
+def test_a_terminal_shows_the_grid_above_the_bar_and_puts_it_away():
+    reporter = GridTerminal()
+    reporter.console = reporter.live.console
+    reporter.cells(grid(RUNNING, WAITING, WAITING, WAITING), None, 12.0)
+    reporter.stage("tuning a")
+    text = shown(reporter.live.get_renderable())
+    reporter.close()
+    assert text.index("0 of 4 cells; 12 s left") < text.index("tuning a") < text.index("waiting")
+
+
+def test_the_time_left_follows_what_cells_took(monkeypatch):
+    now = [100.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    cells = grid(WAITING, WAITING, WAITING, WAITING)
+    assert Clock({}).remaining(cells) is None
+    clock = Clock({cells[0].key: 10.0, cells[1].key: 20.0})
+    assert clock.remaining(cells[:2]) == 30.0
+    # Twice as slow as expected: so will the others be, and those of which nothing is known as the mean.
+    clock.told(Cell("one", "a", "zsl", status=RUNNING))
+    now[0] += 20.0
+    clock.told(Cell("one", "a", "zsl", status=DONE))
+    left = grid(DONE, WAITING, WAITING, WAITING)
+    assert clock.remaining(left) == 40.0 + 20.0 + 20.0
+    clock.told(Cell("one", "b", "zsl", status=RUNNING))
+    now[0] += 15.0
+    assert clock.remaining(grid(DONE, RUNNING, WAITING, WAITING)) == 25.0 + 20.0 + 20.0
+    assert [duration(s) for s in (5, 65, 3725)] == ["5 s", "1 min 05 s", "1 h 02 min"]

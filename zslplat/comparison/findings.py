@@ -1,0 +1,76 @@
+"""What checks find in a table of test evaluations, and what is recorded that such a table does not show."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from zslplat.checks.base import ComparisonFacts, Finding, RowFacts, run_checks
+from zslplat.evaluation.setting import TEST
+from zslplat.records.database import Records
+from zslplat.settings import Settings
+from zslplat.tracking.stores import existing_records
+
+# Owners of evaluations that no validation has chosen.
+_CHOSEN_BY_NOBODY = ("run:", "sweep:")
+
+
+def comparison_findings(
+    settings: Settings,
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    task: str,
+    dataset: str,
+    metric: str,
+    warn: Callable[[str], None] = lambda text: None,
+) -> list[Finding]:
+    """Return what checks find in the rows of a comparison on one data set and task; nothing is silenced here.
+
+    ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
+    part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
+    there ``trials``, ``test_seconds``, ``data`` and ``test_rows``. ``warn`` is told of what cannot
+    be read of the records. Show findings with
+    :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
+    """
+    fingerprints = {str(row["data"]) for row in rows if row.get("data")}
+    looks = 0
+    if fingerprints:
+        records = existing_records(settings, warn)
+        looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)
+        records.close()
+    facts = ComparisonFacts(f"task {task} on {dataset}", metric, tuple(map(row_facts, rows)), looks)
+    return run_checks("comparison", facts)
+
+
+def row_facts(row: Mapping[str, Any]) -> RowFacts:
+    """Return the facts of a row of a comparison."""
+    return RowFacts(
+        label=row["method"],
+        trials=row.get("trials"),
+        rows=row.get("test_rows"),
+        data=row.get("data") or "",
+        code=row.get("code") or "",
+        seconds=row.get("test_seconds"),
+        verdict=row.get("verdict") or "",
+        knows=row.get("knows"),
+        from_memory=bool(row.get("from_memory")),
+        baseline=row.get("baseline") or "",
+    )
+
+
+def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
+    """Return how often the test split of these data was scored under a task with settings that no study had chosen.
+
+    Those are single runs and the points of sweeps; repeats of one setting, and what was taken from another's record,
+    are no further looks.
+    """
+    settings = set()
+    for owner, key, content in records.evaluations_on(fingerprint):
+        setting = content.get("setting", {})
+        tested = setting.get("split") == TEST or key.endswith(f"/{TEST}")
+        if not owner.startswith(_CHOSEN_BY_NOBODY) or not tested or "known_from" in content:
+            continue
+        if setting.get("task", task) == task:
+            point = key.rsplit("/", 2)[0] if key.endswith(f"/{TEST}") else ""
+            settings.add((owner, point))
+    return len(settings)
