@@ -169,36 +169,21 @@ def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_
     assert json.loads(call("compare", "-d", "marked", "--json").stdout)["rows"] == json.loads(compared.stdout)["rows"]
 
 
-def test_the_oracle_is_the_best_of_the_same_trials_by_the_test_split(made_up):
-    from zslplat.tuning.single import run_setting
-
-    cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
-    setting = cell.cell.setting
-    by_hand = []
-    for _, _, parameters, *_ in trials_of(made_up.store):
-        one = Setting(setting.method.with_parameters(parameters), setting.dataset, setting.task)
-        by_hand.append(run_setting(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
-    assert cell.oracle.best == max(by_hand)
-    assert by_hand[cell.oracle.trial] == max(by_hand)
-    assert cell.oracle.chosen == by_hand[cell.oracle.winner]
-
-
-def test_what_the_oracle_scored_is_a_look_at_the_test_split_and_nobody_recalls_it(made_up):
+def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_scored(made_up, call):
     from zslplat.space import Choice
+    from zslplat.tuning.single import run_setting
     from zslplat.tuning.sweep import run_sweep
 
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
-    values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
-    setting = cell.cell.setting
-    one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
+    setting, trials = cell.cell.setting, trials_of(made_up.store)
+
     # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
+    values = next(t[2] for t in trials if t[0] != cell.oracle.winner)
+    one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
     result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, workers=1)
-    # Two repeats of the winner, four trials of the oracle, and this point.
+    # Two repeats of the winner, four trials of the oracle, and this point: each is a look at the test split.
     assert result.test_evaluations == 7
 
-
-def test_an_oracle_run_is_repeated_by_nobody(made_up, call):
-    made(made_up, only=["plain/here"], ways=["ours"], oracle=True)
     with sqlite3.connect(made_up.store / "optuna.db") as connection:
         query = "select content from zslplat_evaluations where owner like 'oracle:%'"
         run = json.loads(connection.execute(query).fetchone()[0])["run"]
@@ -206,6 +191,14 @@ def test_an_oracle_run_is_repeated_by_nobody(made_up, call):
     assert done.returncode == 1
     assert "oracle" in done.stderr
     assert call("store", "check").returncode == 0
+
+    by_hand = []
+    for _, _, parameters, *_ in trials:
+        one = Setting(setting.method.with_parameters(parameters), setting.dataset, setting.task)
+        by_hand.append(run_setting(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
+    assert cell.oracle.best == max(by_hand)
+    assert by_hand[cell.oracle.trial] == max(by_hand)
+    assert cell.oracle.chosen == by_hand[cell.oracle.winner]
 
 
 def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):
