@@ -23,6 +23,7 @@ from zslplat.cli import (
     plugins,
     published,
     query,
+    reproduction,
     store,
 )
 from zslplat.cli.interrupts import CONTINUE
@@ -104,6 +105,7 @@ experiments.register(app)
 cross_validation.register(app)
 bench.register(app)
 compare.register(app)
+reproduction.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")

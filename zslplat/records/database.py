@@ -29,6 +29,9 @@ from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
 SCHEMA = 2
+# How the owners begin whose evaluations are sealed: analysis that selects by the test split. Nobody finds them who asks
+# what is known of some data.
+SEALED = "oracle:"
 _METADATA = sa.MetaData()
 _EVALUATIONS = sa.Table(
     "zslplat_evaluations",
@@ -229,8 +232,9 @@ class Records:
         return {key: content for _, key, content in self._evaluations(_EVALUATIONS.c.owner == owner)}
 
     def evaluations_on(self, fingerprint: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield (owner, key, content) of all evaluations on these data."""
-        yield from self._evaluations(_EVALUATIONS.c.fingerprint == fingerprint)
+        """Yield (owner, key, content) of all evaluations on these data that may be recalled; sealed ones may not."""
+        table = _EVALUATIONS
+        yield from self._evaluations((table.c.fingerprint == fingerprint) & ~table.c.owner.startswith(SEALED))
 
     def evaluations_on_split(self, split: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield (owner, key, content) of all evaluations on this split."""

@@ -10,7 +10,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.records.database import Found, Records
+from zslplat.records.database import SEALED, Found, Records
 from zslplat.settings import Settings
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.views import setting_of
@@ -46,8 +46,9 @@ def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
     """Return a run that can be evaluated again; raises :class:`StoreError` for unknown runs and others."""
     found = find_record(settings, records, run)
     record, split = found.record, VALIDATION
-    if found.owner.startswith("sweep:") or record.get("state") == "failed":
-        kind = "sweep" if found.owner.startswith("sweep:") else "failed"
+    kinds = [kind for beginning, kind in (("sweep:", "sweep"), (SEALED, "oracle")) if found.owner.startswith(beginning)]
+    if kinds or record.get("state") == "failed":
+        kind = kinds[0] if kinds else "failed"
         raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
     if found.study and "setting" not in record:
         study = records.study(found.study)

@@ -1,0 +1,215 @@
+"""Tables made again: marked stand-ins, isolated failures, resumption, and an oracle that nothing selects by."""
+
+import json
+import sqlite3
+
+import pytest
+from support import evaluations_of, trials_of
+
+import zslplat.reproduction.reproduce as module
+from zslplat.errors import UnknownNameError
+from zslplat.evaluation.setting import Setting
+from zslplat.published import read_table
+from zslplat.reproduction.cells import Budget
+from zslplat.reproduction.recipe import read_recipe
+from zslplat.reproduction.reproduce import reproduce
+from zslplat.reproduction.results import read_results
+from zslplat.reproduction.written import keep_cells, write_cells
+from zslplat.settings import resolve_settings
+
+TABLE = """
+paper = "000"
+label = "Table 0"
+title = "made up"
+where = "nowhere"
+kind = "table"
+status = "unchecked"
+source = "a test"
+measures = "accuracy"
+metric = "per_class_accuracy"
+unit = "%"
+better = "higher"
+split = "its own"
+features = "its own"
+protocol = "none"
+[[columns]]
+id = "here"
+data = "here"
+[[columns]]
+id = "elsewhere"
+data = "elsewhere"
+[[rows]]
+id = "plain"
+label = "Plain"
+method = "plain"
+own = true
+cells = ["99.9", "50.0"]
+[[rows]]
+id = "failing"
+label = "Failing"
+method = "failing"
+cells = ["10.0", "50.0"]
+"""
+RECIPE = """
+metric = "per_class_accuracy"
+[protocol]
+printed = "as printed"
+ours = "as here"
+[printed]
+task = "zsl"
+trials = 2
+repeats = 1
+[ours]
+task = "zsl"
+trials = 4
+repeats = 2
+[rows]
+plain = { printed = "plain(mix=0.3)", ours = "plain" }
+failing = { ours = "plain(fail_above=0, mix=0.5)" }
+[columns.here]
+dataset = "marked"
+[columns.elsewhere]
+dataset = "elsewhere"
+get = "fmd"
+[[standins]]
+id = "other"
+of = "elsewhere"
+dataset = "marked(noise_seed=1)"
+differs = "other noise"
+"""
+
+
+@pytest.fixture
+def made_up(call, new_store, tmp_path, monkeypatch):
+    """A published table of two rows and a recipe of it; data of one column are there. Returns its settings."""
+    (tmp_path / "made-up.toml").write_text(TABLE)
+    (tmp_path / "recipe").mkdir()
+    (tmp_path / "recipe" / "made-up.toml").write_text(RECIPE)
+    monkeypatch.setattr(module, "load_table", lambda name: read_table(tmp_path / f"{name}.toml"))
+    monkeypatch.setattr(module, "load_recipe", lambda name: read_recipe(tmp_path / "recipe" / f"{name}.toml"))
+    monkeypatch.chdir(tmp_path)
+    return resolve_settings({"store": new_store()})
+
+
+def made(settings, **options):
+    return reproduce("made-up", settings, Budget(workers=1), **options)
+
+
+def by_name(found):
+    return {(one.cell.row, one.cell.place.id, one.cell.way): one for one in found.made}
+
+
+def count_of_evaluations(settings):
+    with sqlite3.connect(settings.store / "optuna.db") as connection:
+        return connection.execute("select count(*) from zslplat_evaluations").fetchone()[0]
+
+
+def test_a_table_is_made_again_as_far_as_its_data_are_there(made_up, tmp_path):
+    found = made(made_up)
+    cells = by_name(found)
+    assert set(cells) == {
+        ("plain", "here", "printed"),
+        ("plain", "here", "ours"),
+        ("failing", "here", "ours"),
+        ("plain", "other", "printed"),
+        ("plain", "other", "ours"),
+        ("failing", "other", "ours"),
+    }
+    ours = cells["plain", "here", "ours"]
+    assert ours.cell.printed == pytest.approx(0.999)
+    assert (ours.repeats, ours.trials, cells["plain", "here", "printed"].trials) == (2, 4, 2)
+    assert ours.low < ours.ours < ours.high < 0.999
+    assert ours.verdict.verdict == "below"
+    # A stand-in is marked and not compared, although the number of its column is known.
+    standin = cells["plain", "other", "ours"].to_json()
+    assert (standin["verdict"], standin["why"], standin["paper"]) == ("cannot tell", "other noise", None)
+    # A cell that fails says why, and leaves the others alone.
+    failing = cells["failing", "here", "ours"]
+    assert failing.status == "failed"
+    assert "more than this method can take" in failing.verdict.why
+    # What is not there says how to get it.
+    assert [(one.column, "Flickr" in one.how) for one in found.missing] == [("elsewhere", True)]
+    write_cells([found], tmp_path / "cells.csv")
+    lines = (tmp_path / "cells.csv").read_text().splitlines()
+    assert len(lines) == 1 + 6 + 1
+    assert any("elsewhere" in line and "Flickr" in line for line in lines)
+
+
+def test_the_same_call_trains_nothing_again(made_up):
+    first = by_name(made(made_up, only=["plain/here"]))
+    trials, evaluations = trials_of(made_up.store), count_of_evaluations(made_up)
+    again = by_name(made(made_up, only=["plain/here"]))
+    assert trials_of(made_up.store) == trials
+    assert count_of_evaluations(made_up) == evaluations
+    assert {k: one.ours for k, one in again.items()} == {k: one.ours for k, one in first.items()}
+
+
+def test_only_what_is_asked_for_is_carried_out(made_up):
+    found = made(made_up, only=["plain/here"], ways=["ours"], dry_run=True)
+    assert list(by_name(found)) == [("plain", "here", "ours")]
+    assert found.made[0].status == "planned"
+    assert made(made_up, only=["other"], dry_run=True, standins=False).made == []
+    with pytest.raises(UnknownNameError, match="did you mean plain"):
+        made(made_up, only=["plian"])
+
+
+def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_up, call, tmp_path):
+    chosen = {"only": ["plain/here"], "ways": ["ours"]}
+    bare = made(made_up, **chosen).made[0]
+    trials, tested = trials_of(made_up.store), evaluations_of(made_up.store)
+    best = (made_up.studies / bare.study / "best.toml").read_text()
+    compared = call("compare", "-d", "marked", "--json")
+    priced = made(made_up, **chosen, oracle=True).made[0]
+    assert priced.oracle.trials == 4
+    assert priced.oracle.gain >= 0
+    assert trials_of(made_up.store) == trials
+    assert {k: v for k, v in evaluations_of(made_up.store).items() if k in tested} == tested
+    assert (made_up.studies / bare.study / "best.toml").read_text() == best
+    assert (priced.ours, priced.low, priced.high) == (bare.ours, bare.low, bare.high)
+    assert json.loads(call("compare", "-d", "marked", "--json").stdout)["rows"] == json.loads(compared.stdout)["rows"]
+
+
+def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_scored(made_up, call):
+    from zslplat.space import Choice
+    from zslplat.tuning.single import run_setting
+    from zslplat.tuning.sweep import run_sweep
+
+    cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
+    setting, trials = cell.cell.setting, trials_of(made_up.store)
+
+    # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
+    values = next(t[2] for t in trials if t[0] != cell.oracle.winner)
+    one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
+    result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, workers=1)
+    # Two repeats of the winner, four trials of the oracle, and this point: each is a look at the test split.
+    assert result.test_evaluations == 7
+
+    with sqlite3.connect(made_up.store / "optuna.db") as connection:
+        query = "select content from zslplat_evaluations where owner like 'oracle:%'"
+        run = json.loads(connection.execute(query).fetchone()[0])["run"]
+    done = call("rerun", run)
+    assert done.returncode == 1
+    assert "oracle" in done.stderr
+    assert call("store", "check").returncode == 0
+
+    by_hand = []
+    for _, _, parameters, *_ in trials:
+        one = Setting(setting.method.with_parameters(parameters), setting.dataset, setting.task)
+        by_hand.append(run_setting(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
+    assert cell.oracle.best == max(by_hand)
+    assert by_hand[cell.oracle.trial] == max(by_hand)
+    assert cell.oracle.chosen == by_hand[cell.oracle.winner]
+
+
+def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):
+    found = made(made_up, only=["plain/here"], ways=["ours"])
+    folder = tmp_path / "kept"
+    keep_cells(found, folder)
+    keep_cells(found, folder)
+    (line,) = read_results("reproduce-made-up", folder)
+    assert float(line["ours"]) == pytest.approx(found.made[0].ours, rel=1e-5)
+    assert line["stand_in"] == "no"
+    assert line["commit"]
+    assert "numpy" in line["versions"]
+    assert float(line["hours"]) >= 0
+    assert line["seed"] == "0"

@@ -1,0 +1,103 @@
+"""Verdicts follow from intervals: each is reached by a made case, and none by another."""
+
+import pytest
+
+from zslplat.reproduction.verdicts import (
+    ABOVE,
+    BELOW,
+    CANNOT_TELL,
+    CONFIRMED,
+    HOLDS,
+    HOLDS_NOT,
+    NOT_TESTED,
+    Contrast,
+    Estimate,
+    cell_verdict,
+    claim_verdict,
+    contrast_verdict,
+)
+
+
+@pytest.mark.parametrize(
+    ("printed", "ours", "expected"),
+    [
+        (0.70, Estimate(0.71, 0.69, 0.73), CONFIRMED),
+        (0.69, Estimate(0.71, 0.69, 0.73), CONFIRMED),  # the ends belong to the interval
+        (0.60, Estimate(0.71, 0.69, 0.73), ABOVE),
+        (0.80, Estimate(0.71, 0.69, 0.73), BELOW),
+        (0.70, Estimate(0.71, 0.50, 0.92), CANNOT_TELL),
+        (0.40, Estimate(0.71, 0.50, 0.92), ABOVE),  # a wide interval may still leave a number out
+        (0.95, Estimate(0.71, 0.50, 0.92), BELOW),
+        (0.70, Estimate(0.71), CANNOT_TELL),
+        (0.70, None, CANNOT_TELL),
+        (None, Estimate(0.71, 0.69, 0.73), CANNOT_TELL),
+    ],
+)
+def test_a_printed_number_is_judged_by_our_interval(printed, ours, expected):
+    assert cell_verdict(printed, ours).verdict == expected
+
+
+def test_a_number_that_is_no_share_is_judged_in_parts_of_itself():
+    close, wide = Estimate(130.0, 120.0, 140.0), Estimate(130.0, 80.0, 180.0)
+    assert cell_verdict(131.6, close, share=False).verdict == CONFIRMED
+    assert cell_verdict(131.6, wide, share=False).verdict == CANNOT_TELL
+
+
+def test_other_data_are_never_compared():
+    found = cell_verdict(0.70, Estimate(0.70, 0.69, 0.71), differs="other features")
+    assert (found.verdict, found.why) == (CANNOT_TELL, "other features")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [
+        (0.01, 0.05, HOLDS),
+        (-0.05, -0.01, HOLDS_NOT),
+        (-0.02, 0.005, HOLDS_NOT),  # no room for a lead worth the name
+        (-0.02, 0.05, CANNOT_TELL),
+        (None, None, CANNOT_TELL),
+        (float("nan"), float("nan"), CANNOT_TELL),
+    ],
+)
+def test_a_difference_bears_a_claim_out_by_its_interval(low, high, expected):
+    assert contrast_verdict(Contrast("digits", 0.01, low, high)).verdict == expected
+
+
+UP, DOWN, OPEN = (Contrast("a", 0.03, 0.01, 0.05), Contrast("b", -0.03, -0.05, -0.01), Contrast("c", 0.0, -0.1, 0.1))
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "expected"),
+    [
+        ([UP], HOLDS),
+        ([UP, UP, OPEN], HOLDS),
+        ([UP, OPEN], CANNOT_TELL),  # one of two may be chance
+        ([DOWN, DOWN, OPEN], HOLDS_NOT),
+        ([DOWN, OPEN], CANNOT_TELL),
+        ([UP, DOWN], CANNOT_TELL),
+        ([OPEN, OPEN], CANNOT_TELL),
+        ([], NOT_TESTED),
+    ],
+)
+def test_a_claim_is_judged_by_all_its_differences(contrasts, expected):
+    assert claim_verdict(contrasts, missing="features").verdict == expected
+
+
+def test_a_claim_without_a_test_says_what_is_missing():
+    assert claim_verdict([], missing="features of FMD").why == "features of FMD"
+
+
+@pytest.mark.parametrize(
+    ("contrasts", "expected"),
+    [([UP, UP], HOLDS), ([UP, UP, OPEN], CANNOT_TELL), ([UP, UP, DOWN], HOLDS_NOT)],
+)
+def test_where_every_difference_counts_one_decides(contrasts, expected):
+    assert claim_verdict(contrasts, every=True).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "expected"),
+    [(-0.01, 0.05, HOLDS), (-0.01, -0.005, HOLDS), (-0.05, -0.03, HOLDS_NOT), (-0.05, 0.05, CANNOT_TELL)],
+)
+def test_level_means_not_behind_by_more_than_a_margin(low, high, expected):
+    assert contrast_verdict(Contrast("digits", 0.0, low, high), 0.02, level=True).verdict == expected

@@ -1,0 +1,209 @@
+"""``reproduce`` and ``claims``: published tables made again, and what is left of their claims."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from zslplat.cli import options as o
+
+
+def register(app: typer.Typer) -> None:
+    """Add the commands to the application."""
+    app.command()(reproduce)
+    app.command()(claims)
+
+
+def reproduce(
+    table: Annotated[
+        str | None,
+        typer.Argument(help="Published table, for example 000-table-2, or a paper, 000; default: list them."),
+    ] = None,
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="ROW, /COLUMN or ROW/COLUMN by their ids. May be repeated."),
+    ] = None,
+    way: Annotated[
+        str | None,
+        typer.Option("--way", help="printed: the paper's variant and protocol; ours: the default form; default: both."),
+    ] = None,
+    standins: Annotated[
+        bool,
+        typer.Option("--standins/--no-standins", help="Also carry out the rows on other data that are at hand."),
+    ] = True,
+    oracle: Annotated[
+        bool,
+        typer.Option(
+            "--oracle", help="Afterwards score every trial on the test split: what selecting there would give."
+        ),
+    ] = False,
+    trials: Annotated[
+        int | None, typer.Option("--trials", "-n", help="Trials of each study; default: the recipe's.", min=1)
+    ] = None,
+    repeats: Annotated[
+        int | None,
+        typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1),
+    ] = None,
+    seed: o.Seed = 0,
+    workers: o.Workers = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be carried out, and do nothing.")] = False,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets a line per cell.")] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep the lines with their provenance among the results (--results).")
+    ] = False,
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Folder of kept results; default: ./results.")
+    ] = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Make a published table again: ours beside the paper's, with a verdict for every cell.
+
+    Cells whose data are at hand are carried out in two ways, printed and ours; of the others the command says how to
+    get the data. Stand-ins, other data in place of a column's, are marked and never compared with a printed number.
+    The same command continues where it was stopped.
+    """
+    from zslplat.cli.reporting import print_json, reporting
+    from zslplat.cli.reproduced import list_tables, print_reproduction
+    from zslplat.errors import UnknownNameError
+    from zslplat.reproduction.recipe import WAYS, recipes_of
+    from zslplat.reproduction.reproduce import reproduce as carry_out
+    from zslplat.reproduction.written import keep_cells, write_cells
+
+    if table is None:
+        list_tables(as_json=as_json)
+        return
+    if way is not None and way not in WAYS:
+        raise UnknownNameError("way (--way)", way, WAYS)
+    chosen = recipes_of(table)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    found = []
+    with reporting(as_json=as_json, quiet=quiet) as reporter:
+        for name in chosen:
+            made = carry_out(
+                name,
+                settings,
+                _options(trials, repeats, workers, trial_timeout, memory),
+                only=only or (),
+                ways=WAYS if way is None else (way,),
+                standins=standins,
+                oracle=oracle,
+                dry_run=dry_run,
+                seed=seed,
+                reporter=reporter,
+                watch=lambda one: reporter.note(f"{one.cell.name}: {one.verdict.verdict} ({one.verdict.why})"),
+            )
+            found.append(made)
+    if out is not None:
+        write_cells(found, out)
+    if keep and not dry_run:
+        for made in found:
+            keep_cells(made, results)
+    if as_json:
+        print_json([made.to_json() for made in found])
+    else:
+        for made in found:
+            print_reproduction(made, settings, dry_run=dry_run)
+    if any(one.status == "failed" for made in found for one in made.made):
+        raise typer.Exit(1)
+
+
+def _options(
+    trials: int | None, repeats: int | None, workers: int | None, trial_timeout: float | None, memory: float | None
+) -> Any:
+    """Return how cells are carried out; what is not given stays with the recipe."""
+    from zslplat.reproduction.cells import Budget
+
+    count = o.worker_count(workers)
+    return Budget(trials, repeats, count, trial_timeout, o.memory_limit(memory, count))
+
+
+def claims(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(help="Claims by their ids, or papers (000); default: all.", metavar="[CLAIM]..."),
+    ] = None,
+    run: Annotated[
+        bool, typer.Option("--run", help="Carry out the suites that test them, or what is missing of them.")
+    ] = False,
+    suite: Annotated[
+        list[str] | None, typer.Option("--suite", help="With --run: only these suites. May be repeated.")
+    ] = None,
+    only: Annotated[
+        list[str] | None, typer.Option("--only", help="With --run: only these data sets of a suite. May be repeated.")
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", "-n", help="Trials of each study; default: the suite's.", min=1)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1)
+    ] = None,
+    workers: o.Workers = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Keep what was found among the results (--results).")] = False,
+    results: Annotated[
+        Path | None,
+        typer.Option("--results", help="Folder of kept results; default: the project's own, with ./results over them."),
+    ] = None,
+    page: Annotated[
+        Path | None, typer.Option("--page", help="Markdown file that gets the tables of all kept results.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets a line per claim.")] = None,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """List what the papers claim, what tests it, and the verdict: holds, does not hold, cannot tell, not tested.
+
+    Verdicts follow from kept results, or with --run from the store, by intervals over new classes where there are
+    classes. The same command with --run continues where it was stopped.
+    """
+    from zslplat.cli.reporting import print_json, reporting
+    from zslplat.cli.reproduced import print_claims
+    from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
+    from zslplat.reproduction.page import write_page
+    from zslplat.reproduction.written import write_claims
+
+    if run:
+        from zslplat.suites.grid import GridOptions
+
+        settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+        count = o.worker_count(workers)
+        options = GridOptions(
+            trials=trials,
+            repeats=repeats,
+            workers=count,
+            only=only or (),
+            trial_timeout=trial_timeout,
+            memory_bytes=o.memory_limit(memory, count),
+        )
+        with reporting(as_json=as_json, quiet=quiet) as reporter:
+            found = run_claims(
+                names or (), settings, options, suites=suite or (), reporter=reporter, watch=reporter.note
+            )
+        if keep:
+            keep_claims(found, results)
+    else:
+        found = recorded_claims(names or (), results)
+    if out is not None:
+        write_claims(found, out)
+    if page is not None:
+        write_page(page, results)
+    if as_json:
+        print_json([judged.to_json() for judged in found])
+    else:
+        print_claims(found)
+    if any(judged.failed for judged in found):
+        raise typer.Exit(1)

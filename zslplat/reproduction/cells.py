@@ -1,0 +1,207 @@
+"""The cells of a published table that can be carried out here: settings, budgets, and what is missing of the others."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zslplat.data.layouts import named
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.components import searched_space
+from zslplat.evaluation.setting import Setting
+from zslplat.published import PublishedTable
+from zslplat.registry import component, names
+from zslplat.reproduction.recipe import WAYS, Column, Recipe, StandIn, Way, sources
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tuning.options import StudyOptions
+
+PERCENT = "%"
+NO_SHARES = ("incoherence",)  # metrics that are no shares of 1
+
+
+@dataclass(frozen=True)
+class Budget:
+    """What a call gives: trials and repeats in place of the recipe's, workers, limits of one trial."""
+
+    trials: int | None = None
+    repeats: int | None = None
+    workers: int = 2
+    trial_timeout: float | None = None
+    memory_bytes: int | None = None
+
+    def options(self, trials: int, repeats: int) -> StudyOptions:
+        """Return the options of a study of so many trials; matrices are not kept."""
+        return StudyOptions(
+            trials=trials,
+            repeats=repeats,
+            workers=self.workers,
+            trial_timeout=self.trial_timeout,
+            memory_bytes=self.memory_bytes,
+            artifact_bytes=0,
+        )
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where cells of a column are carried out: the column's own data, or a stand-in, which ``differs`` in something."""
+
+    id: str
+    column: str
+    dataset: str
+    metric: str
+    task: str
+    files: tuple[str, ...]
+    get: str
+    differs: str = ""
+    same_rows: bool = True
+    standin: StandIn | None = None
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One cell in one way: what is to be carried out, and the printed number beside it (a share where it is in %)."""
+
+    table: str
+    row: str
+    place: Place
+    way: str
+    setting: Setting
+    trials: int
+    repeats: int
+    printed: float | None
+    share: bool
+    unsure: str = ""
+
+    @property
+    def name(self) -> str:
+        """The cell in words: row/column, way."""
+        return f"{self.row}/{self.place.id}, {self.way}"
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A column that cannot be carried out: what is not at hand, and how to get it."""
+
+    column: str
+    dataset: str
+    files: tuple[str, ...]
+    how: str
+
+
+def planned(
+    table: PublishedTable,
+    recipe: Recipe,
+    settings: Settings,
+    *,
+    only: Sequence[str] = (),
+    ways: Sequence[str] = WAYS,
+    standins: bool = True,
+    seed: int = 0,
+    budget: Budget | None = None,
+) -> tuple[list[Cell], list[Missing]]:
+    """Return the cells whose data are at hand, and the columns whose data are not.
+
+    ``only``: ROW, /COLUMN or ROW/COLUMN by their ids, the ids of stand-ins among the columns; all that fit any of them
+    are taken. A number of trials or repeats in ``budget`` takes the place of the recipe's. Raises
+    :class:`UnknownNameError` for an ``only`` that names nothing.
+    """
+    asked = [_asked(text, recipe) for text in only]
+    cells: list[Cell] = []
+    missing: list[Missing] = []
+    for way in ways:
+        for place in _places(table, recipe, way, standins=standins):
+            rows = [row for row in recipe.rows if _wanted(row, place, asked) and way in recipe.rows[row]]
+            if not rows:
+                continue
+            if not at_hand(place.dataset, place.files, settings):
+                if place.standin is None and place.column not in [entry.column for entry in missing]:
+                    missing.append(Missing(place.column, place.dataset, place.files, sources().get(place.get, "")))
+                continue
+            cells += [_cell(table, row, way, recipe.rows[row][way], place, seed, budget or Budget()) for row in rows]
+    return cells, missing
+
+
+def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:
+    """Tell whether a data set can be loaded: its files lie under the data root, or it is built in."""
+    if files:
+        return settings.data_root is not None and all((settings.data_root / file).exists() for file in files)
+    name = Spec.parse(dataset).name
+    if name in names("datasets"):
+        return True
+    return settings.data_root is not None and named(settings.data_root, name) is not None
+
+
+def _places(table: PublishedTable, recipe: Recipe, way: str, *, standins: bool) -> list[Place]:
+    found = [_of_column(column, recipe, way) for column in recipe.columns.values()]
+    if not standins:
+        return found
+    printed = {column.id: column for column in table.columns}
+    for standin in recipe.standins.values():
+        for metric in standin.metrics:
+            label = standin.id if len(standin.metrics) == 1 else f"{standin.id} {metric}"
+            task = standin.tasks.get(way, recipe.tasks[way])
+            column = standin.of if standin.of in printed else ""
+            found.append(
+                Place(
+                    *(label, column, standin.dataset, metric, task, standin.files, ""),
+                    differs=standin.differs,
+                    standin=standin,
+                )
+            )
+    return found
+
+
+def _of_column(column: Column, recipe: Recipe, way: str) -> Place:
+    task = column.tasks.get(way, recipe.tasks[way])
+    return Place(
+        *(column.id, column.id, column.dataset, column.metric, task, column.files, column.get),
+        same_rows=column.same_rows,
+    )
+
+
+def _asked(text: str, recipe: Recipe) -> tuple[str, str]:
+    """Return (row, column) of a text ROW/COLUMN, either of them empty for all."""
+    row, slash, column = (part.strip() for part in text.partition("/"))
+    if not row and not column:
+        raise UsageError(f"--only {text!r}: write ROW, /COLUMN or ROW/COLUMN")
+    columns = {*recipe.columns, *recipe.standins}
+    if not slash and row in columns:
+        row, column = "", row
+    if row and row not in recipe.rows:
+        raise UnknownNameError(f"row of table {recipe.table} (--only)", row, {*recipe.rows, *columns})
+    if column and column not in columns:
+        raise UnknownNameError(f"column or stand-in of table {recipe.table} (--only)", column, columns)
+    return row, column
+
+
+def _wanted(row: str, place: Place, asked: Sequence[tuple[str, str]]) -> bool:
+    ids = {"", place.id, place.column if place.standin is None else place.standin.id}
+    return not asked or any(r in ("", row) and c in ids for r, c in asked)
+
+
+def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Place, seed: int, budget: Budget) -> Cell:
+    method = Spec.parse(way.method)
+    method = Spec(method.name, {k: str(v) if isinstance(v, Spec) else v for k, v in method.parameters.items()})
+    features = way.features
+    if place.standin is not None:
+        known = component("methods", method.name).parameters
+        fixed = {k: v for k, v in place.standin.fixed.items() if k in known and k not in method.parameters}
+        method = method.with_parameters(fixed)
+    template = component("methods", method.name).build(method.parameters)
+    if place.standin is not None and place.standin.first_steps:
+        wanted = template.wanted_preprocessing.overridden(features, way.signatures)
+        features = ",".join([place.standin.first_steps, *wanted.features])
+    space = searched_space(template, method.parameters, way.space)
+    setting = Setting(
+        method, Spec.parse(place.dataset), Spec.parse(way.task or place.task), space, features, way.signatures, seed
+    )
+    printed = table.cell(row, place.column).value if place.column else None
+    percent = place.column != "" and table.column(place.column).unit == PERCENT
+    trials, repeats = budget.trials or way.trials, budget.repeats or way.repeats
+    return Cell(
+        *(table.id, row, place, named_way, setting, trials if space else 1, repeats),
+        printed=printed / 100 if percent and printed is not None else printed,
+        share=place.metric not in NO_SHARES,
+        unsure=way.unsure,
+    )

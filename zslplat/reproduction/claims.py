@@ -1,0 +1,225 @@
+"""The papers' claims with their verdicts: carried out now (``--run``), or as they are recorded among the results."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import UnknownNameError, ZslplatError
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.published import Claim, load_claims
+from zslplat.reproduction.contrasts import contrasts_of
+from zslplat.reproduction.experiments import Experiment, Experiments, load_experiments, needed_rows, suite_of
+from zslplat.reproduction.results import Line, keep_results, number, read_results
+from zslplat.reproduction.verdicts import (
+    LEAST_LEAD,
+    NOT_TESTED,
+    Contrast,
+    Verdict,
+    claim_verdict,
+    contrast_verdict,
+)
+from zslplat.settings import Settings
+from zslplat.suites.cells import DONE, FAILED, SKIPPED
+from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.suite import Suite
+
+RESULTS = "claims"
+KEY = ("claim", "suite", "contrast", "trials", "seed")
+
+
+@dataclass
+class Judged:
+    """A claim, the experiments on it, the differences that were found, and the verdict.
+
+    ``lines`` are the differences as results keep them; ``experiment`` names what tests the claim; ``failed`` says which
+    of its cells failed just now, and why.
+    """
+
+    claim: Claim
+    experiment: str
+    verdict: Verdict
+    lines: list[dict[str, Any]] = field(default_factory=list)
+    apart: str = ""
+    failed: tuple[str, ...] = ()
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the claim as plain values."""
+        return {
+            "claim": self.claim.id,
+            "paper": self.claim.paper.code,
+            "text": self.claim.text,
+            "where": self.claim.where,
+            "printed": self.claim.printed,
+            "experiment": self.experiment,
+            "apart": self.apart,
+            "verdict": self.verdict.verdict,
+            "why": self.verdict.why,
+            "failed": list(self.failed),
+            "contrasts": self.lines,
+        }
+
+
+def chosen_claims(names: Sequence[str] = ()) -> list[Claim]:
+    """Return the claims that names mean: ids, or codes of papers; none for all.
+
+    Raises :class:`UnknownNameError` for a name that means none.
+    """
+    known = load_claims()
+    for name in names:
+        if not any(name in (claim.id, claim.paper.code) for claim in known):
+            raise UnknownNameError("claim or paper", name, {c.id for c in known} | {c.paper.code for c in known})
+    return [claim for claim in known if not names or claim.id in names or claim.paper.code in names]
+
+
+def recorded_claims(names: Sequence[str] = (), folder: Path | None = None) -> list[Judged]:
+    """Return claims with the verdicts that follow from the kept results; nothing is carried out."""
+    experiments = load_experiments()
+    kept = read_results(RESULTS, folder, KEY)
+    return [
+        _judged(claim, experiments, [_plain(line) for line in kept if line["claim"] == claim.id])
+        for claim in chosen_claims(names)
+    ]
+
+
+def run_claims(
+    names: Sequence[str],
+    settings: Settings,
+    options: GridOptions | None = None,
+    *,
+    suites: Sequence[str] = (),
+    reporter: Reporter | None = None,
+    watch: Callable[[str], None] = lambda text: None,
+) -> list[Judged]:
+    """Carry out the suites that test the claims, or what is missing of them, and judge the claims by them.
+
+    Of a suite only the rows that are compared are carried out. ``options.only`` restricts its data sets; ``suites``
+    restricts the suites. A cell that fails, or whose data are not at hand, leaves the others alone.
+    """
+    reporter, options = reporter or SilentReporter(), options or GridOptions()
+    experiments, claims = load_experiments(), chosen_claims(names)
+    wanted: dict[str, list[Experiment]] = {}
+    for claim in claims:
+        for tested in experiments.tested.get(claim.id, ()):
+            if not suites or tested.suite in suites:
+                wanted.setdefault(tested.suite, []).append(tested)
+    lines: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in claims}
+    failed: dict[str, list[str]] = {claim.id: [] for claim in claims}
+    for name, tests in wanted.items():
+        watch(f"suite {name}, for {len(tests)} experiments")
+        try:
+            found, troubles = _carried_out(suite_of(name, settings), tests, options, settings, reporter)
+        except Interrupted:
+            raise
+        except ZslplatError as error:
+            reporter.warn(f"suite {name}: {error}")
+            found, troubles = [], {one.claim: [f"suite {name}: {error}"] for one in tests}
+        for line in found:
+            lines[line["claim"]].append(line)
+        for claimed, texts in troubles.items():
+            failed[claimed] += texts
+    return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
+
+
+def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | None:
+    """Keep the differences that were found as ``claims.csv``; None where there are none."""
+    lines = [line for one in judged for line in one.lines]
+    if not lines:
+        return None
+    return keep_results(RESULTS, lines, KEY, folder, hours=0.0)
+
+
+def single_line(line: Mapping[str, Any]) -> str:
+    """Return a difference in one line: what, estimate, interval and what it is over."""
+    ends = "no interval"
+    if line["low"] is not None and line["high"] is not None:
+        ends = f"[{line['low']:+.3f}, {line['high']:+.3f}] over {line['over']}"
+    return f"{line['contrast']}: {line['difference']:+.3f} {ends}: {line['verdict']}"
+
+
+def _carried_out(
+    suite: Suite, tests: Sequence[Experiment], options: GridOptions, settings: Settings, reporter: Reporter
+) -> tuple[list[dict[str, Any]], dict[str, list[str]]]:
+    """Return the differences that a suite gives, and by claim the cells that failed."""
+    rows = needed_rows(tests)
+    data = [entry.name for entry in suite.data if _is_wanted(entry.name, tests, options.only)]
+    only = [f"{name}/{row}" for name in data for row in rows]
+    if not only:
+        return [], {}
+    grid = carry_out(suite, replace(options, only=only), settings, reporter)
+    for cell in grid.cells:
+        if cell.status in (FAILED, SKIPPED):
+            reporter.note(f"{cell.title}: {cell.status}: {cell.reason}")
+    spent = {cell.data: 0.0 for cell in grid.cells}
+    for cell in grid.cells:
+        spent[cell.data] += cell.seconds if cell.status == DONE else 0.0
+    trials = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
+    lines = []
+    for tested in tests:
+        for found in contrasts_of(tested, grid.scores):
+            name = found.of.partition(":")[0]
+            lines.append(_line(tested, found, trials[name], grid.repeats, suite.seed, spent[name]))
+    troubles: dict[str, list[str]] = {}
+    for tested in tests:
+        own = needed_rows([tested])
+        texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own]
+        troubles.setdefault(tested.claim, []).extend(texts)
+    return lines, troubles
+
+
+def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
+    return (not only or name in only) and any(not one.data or name in one.data for one in tests)
+
+
+def _line(tested: Experiment, found: Contrast, trials: int, repeats: int, seed: int, seconds: float) -> dict[str, Any]:
+    single = contrast_verdict(found, tested.least, level=tested.direction == "level")
+    return {
+        "claim": tested.claim,
+        "suite": tested.suite,
+        "contrast": found.of,
+        "difference": found.difference,
+        "low": found.low,
+        "high": found.high,
+        "over": found.over,
+        "verdict": single.verdict,
+        "direction": tested.direction,
+        "joined": tested.joined,
+        "least": tested.least,
+        "trials": trials,
+        "repeats": repeats,
+        "seed": seed,
+        "seconds": round(seconds, 1),
+    }
+
+
+def _plain(line: Line) -> dict[str, Any]:
+    numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "least")}
+    return {**line, **numbers}
+
+
+def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
+    tested = experiments.tested.get(claim.id, ())
+    if claim.id in experiments.shown:
+        by, verdict = experiments.shown[claim.id]
+        return Judged(claim, ", ".join(by), verdict)
+    if not tested:
+        return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
+    suites = list(dict.fromkeys(one.suite for one in tested))
+    contrasts = [
+        Contrast(line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"])
+        for line in lines
+    ]
+    missing = f"zslplat claims {claim.id} --run carries out {', '.join(f'suite {name}' for name in suites)}"
+    if failed:
+        missing = f"{len(failed)} cells failed, the first: {failed[0]}"
+    verdict = claim_verdict(
+        contrasts,
+        float(lines[0]["least"] or LEAST_LEAD) if lines else LEAST_LEAD,
+        level=bool(lines) and lines[0]["direction"] == "level",
+        every=bool(lines) and lines[0]["joined"] == "all",
+        missing=missing,
+    )
+    apart = "; ".join(filter(None, (one.apart for one in tested)))
+    return Judged(claim, ", ".join(suites), verdict, lines, apart, tuple(failed))

@@ -1,0 +1,149 @@
+"""Which experiment tests which claim: rows of a suite and the differences between them, or why there is none.
+
+``experiments.toml`` has entries of three kinds, each under the id of its claim:
+
+[[tested]]                        # differences of rows of a suite
+claim = "000-ort-beats-plain"
+suite = "zskl"                    # built in, or a file of ``suites/``
+task = "zsl"
+metrics = ["per_class_accuracy"]
+pairs = [["Gaussian-Ort", "Gaussian"]]
+apart = "..."                     # in what it is not the paper's experiment
+
+[[shown]]                         # an identity, which tests of this project show to rounding
+claim = "002-factor-carries-the-problem"
+by = ["tests/..."]
+says = "..."
+
+[[untested]]                      # what is missing
+claim = "..."
+missing = "..."                   # or get = the name of a source of data
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import DataError
+from zslplat.published import load_claims
+from zslplat.reproduction.recipe import sources
+from zslplat.reproduction.verdicts import HOLDS, LEAST_LEAD, Verdict
+from zslplat.settings import Settings
+from zslplat.suites.suite import Suite, load_suite
+
+HERE = Path(__file__).parent
+SUITES = HERE / "suites"
+DIRECTIONS = ("higher", "lower", "level")
+# How the differences of a claim are put together: any of them, all of them, or on each data set the least.
+JOINED = ("any", "all")
+_TESTED = ("claim", "suite", "task", "metrics", "pairs", "terms", "direction", "joined", "least", "data", "apart")
+
+
+@dataclass(frozen=True)
+class Term:
+    """One side of a difference: a row, under a task, by a metric; ``sign`` +1 or -1."""
+
+    row: str
+    task: str
+    metric: str
+    sign: int
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """Differences of rows of a suite that bear on a claim.
+
+    ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than ``least``).
+    ``joined``: whether one difference is enough (``any``) or all count (``all``). ``data``: data sets of the suite,
+    none for all. ``apart`` says in what the experiment is not the paper's.
+    """
+
+    claim: str
+    suite: str
+    sides: tuple[tuple[Term, ...], ...]
+    direction: str
+    joined: str = "any"
+    least: float = LEAST_LEAD
+    data: tuple[str, ...] = ()
+    apart: str = ""
+
+
+@dataclass(frozen=True)
+class Experiments:
+    """All experiments by claim; ``shown`` maps a claim to the tests that show it, ``untested`` to what is missing."""
+
+    tested: Mapping[str, tuple[Experiment, ...]]
+    shown: Mapping[str, tuple[tuple[str, ...], Verdict]]
+    untested: Mapping[str, str]
+
+
+@cache
+def load_experiments() -> Experiments:
+    """Return the experiments of all claims."""
+    return read_experiments(HERE / "experiments.toml")
+
+
+def read_experiments(path: Path) -> Experiments:
+    """Read a file of experiments; raises :class:`DataError` for keys that nobody reads and claims that nobody makes."""
+    content = tomllib.loads(path.read_text(encoding="utf-8"))
+    directions = {claim.id: claim.direction for claim in load_claims()}
+    tested: dict[str, tuple[Experiment, ...]] = {}
+    shown: dict[str, tuple[tuple[str, ...], Verdict]] = {}
+    untested: dict[str, str] = {}
+    for kind, entries in content.items():
+        for entry in entries:
+            name = str(entry.get("claim"))
+            if name not in directions:
+                raise DataError(f"{path.name}: no paper claims {name!r}")
+            if kind == "tested":
+                tested[name] = (*tested.get(name, ()), _tested(entry, directions[name], path.name))
+            elif kind == "shown":
+                shown[name] = (tuple(entry["by"]), Verdict(entry.get("verdict", HOLDS), entry["says"]))
+            else:
+                untested[name] = entry["missing"] if "missing" in entry else f"the data: {sources()[entry['get']]}"
+    return Experiments(tested, shown, untested)
+
+
+def suite_of(name: str, settings: Settings | None = None) -> Suite:
+    """Return the suite of an experiment: one that is packaged with the experiments, or a built-in one."""
+    path = SUITES / f"{name}.toml"
+    return load_suite(path if path.exists() else name, settings)
+
+
+def needed_rows(experiments: Sequence[Experiment]) -> list[str]:
+    """Return the rows of a suite that experiments compare, each once."""
+    return list(dict.fromkeys(term.row for one in experiments for side in one.sides for term in side))
+
+
+def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
+    odd = sorted(set(entry) - set(_TESTED))
+    direction = entry.get("direction", claimed)
+    if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
+        what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
+        raise DataError(f"{where}: the experiment of {entry['claim']} {what}")
+    # Where less is claimed, the second side is the one that should be ahead.
+    sign = -1 if direction == "lower" else 1
+    metrics = entry.get("metrics", ())
+    sides: list[tuple[Term, ...]] = [
+        (Term(first, entry["task"], metric, sign), Term(second, entry["task"], metric, -sign))
+        for first, second in entry.get("pairs", ())
+        for metric in metrics
+    ]
+    sides += [tuple(Term(**{**t, "sign": sign * t["sign"]}) for t in terms) for terms in entry.get("terms", ())]
+    if not sides:
+        raise DataError(f"{where}: the experiment of {entry['claim']} has neither pairs nor terms")
+    return Experiment(
+        entry["claim"],
+        entry["suite"],
+        tuple(sides),
+        direction,
+        entry.get("joined", "any"),
+        entry.get("least", LEAST_LEAD),
+        tuple(entry.get("data", ())),
+        entry.get("apart", ""),
+    )

@@ -1,0 +1,96 @@
+"""The page of documentation that shows the kept results: claims with their verdicts, and tables made again.
+
+It says nothing that the kept results do not say, and a test makes it again and compares.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+from zslplat.published import load_table
+from zslplat.reproduction.claims import Judged, recorded_claims
+from zslplat.reproduction.results import Line, number, read_results, result_names
+from zslplat.reproduction.verdicts import CLAIM_VERDICTS
+
+_CELLS = "reproduce-"
+_HEAD = """# Results
+
+Made by `zslplat claims --page docs/results.md` from the kept results; do not edit it. `zslplat claims` and
+`zslplat reproduce` say how a number came about and make it again.
+"""
+_CLAIMS = """
+## Claims of the papers
+
+*holds*: the interval of the difference lies above 0; *does not hold*: it leaves no room for a lead of a point (0.01);
+*cannot tell*: neither. Intervals (95 %) are over new classes where there are values per class, else over what is named.
+None of these data sets is a paper's own: a verdict is about the claim, not about a printed number.
+"""
+
+
+def write_page(path: Path, folder: Path | None = None) -> None:
+    """Write the page of the results in a folder (default: the project's own, with ``./results`` over them)."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(page(folder), encoding="utf-8")
+
+
+def page(folder: Path | None = None) -> str:
+    """Return the page."""
+    parts = [_HEAD, _CLAIMS, *_claims(recorded_claims((), folder))]
+    for name in result_names(folder):
+        if name.startswith(_CELLS):
+            parts += _table(name.removeprefix(_CELLS), read_results(name, folder))
+    return "\n".join(parts).replace("\n\n\n", "\n\n")
+
+
+def _claims(found: Sequence[Judged]) -> Iterable[str]:
+    counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
+    yield "Of {} claims: {}.\n".format(len(found), ", ".join(f"{count} {name}" for name, count in counts.items()))
+    for code in dict.fromkeys(judged.claim.paper.code for judged in found):
+        own = [judged for judged in found if judged.claim.paper.code == code]
+        yield f"\n### {code}: {own[0].claim.paper.title}\n"
+        yield "| claim | tested by | verdict | differences |"
+        yield "|---|---|---|---|"
+        for judged in own:
+            by = ", ".join(f"`{part.rpartition('::')[2]}`" for part in judged.experiment.split(", ") if part)
+            # What is not tested says what is missing; the rest says its differences.
+            why = "<br>".join(_short(line) for line in judged.lines) or _inline(judged.verdict.why)
+            text = _inline(judged.claim.text)
+            yield f"| `{judged.claim.id}`: {text} | {by} | {judged.verdict.verdict} | {why} |"
+
+
+def _short(line: dict[str, object]) -> str:
+    low, high = line["low"], line["high"]
+    ends = f" [{low:+.3f}, {high:+.3f}] ({line['over']}, {line['trials']} trials)" if low is not None else ""
+    return _inline(f"{line['contrast']}: {line['difference']:+.3f}{ends}")
+
+
+def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
+    table = load_table(name)
+    yield f"\n## {table.paper.name}, {table.label} (`{name}`)\n"
+    yield "| row | data | way | trials | metric | paper | ours | these rows | new classes | oracle | verdict |"
+    yield "|---|---|---|---|---|---|---|---|---|---|---|"
+    for line in lines:
+        what = f"{line['column']} (stand-in)" if line["stand_in"] == "yes" else line["column"]
+        ends = [_ends(line, ""), _ends(line, "_classes")]
+        numbers = [_number(line.get("paper")), _number(line["ours"]), *ends, _number(line.get("oracle"))]
+        verdict = _inline(f"{line['verdict']}: {line['why']}" if line["why"] else line["verdict"])
+        how = f"{line['row']} | {what} | {line['way']} | {line['trials']} | {line['metric']}"
+        yield f"| {how} | {' | '.join(numbers)} | {verdict} |"
+    commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
+    hours = sum(number(line["hours"]) or 0.0 for line in lines)
+    yield f"\nCommits: {', '.join(commits)}; {hours:.2f} hours."
+
+
+def _ends(line: Line, kind: str) -> str:
+    low, high = line.get(f"low{kind}"), line.get(f"high{kind}")
+    return f"{_number(low)} .. {_number(high)}" if low and high else ""
+
+
+def _number(text: str | None) -> str:
+    value = number(text)
+    return "" if value is None else f"{value:.1f}" if abs(value) >= 10 else f"{value:.3f}"
+
+
+def _inline(text: str) -> str:
+    return " ".join(text.split()).replace("|", "\\|")

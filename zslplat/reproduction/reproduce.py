@@ -1,0 +1,238 @@
+"""A published table made again, as far as its data are at hand: ours beside the paper's, with a verdict per cell.
+
+Every cell is a study (or, where nothing is searched, a study of one trial) in the store: the same call goes on where it
+was stopped, cells that share a study carry it out once, and a cell that fails leaves the others alone.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.classes import over_classes
+from zslplat.comparison.paired import Scored, interval
+from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.worker import Limits
+from zslplat.published import load_table
+from zslplat.reproduction.cells import Budget, Cell, Missing, planned
+from zslplat.reproduction.oracle import Oracle, score_trials
+from zslplat.reproduction.recipe import WAYS, load_recipe
+from zslplat.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
+from zslplat.settings import Settings
+from zslplat.tuning.study import run_study
+
+ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
+DONE, FAILED, PLANNED = "done", "failed", "planned"
+
+
+@dataclass
+class Made:
+    """One cell as it came out: ours with both intervals, the printed number, the verdict, the oracle.
+
+    ``status``: done, failed (``why`` says it) or planned. ``low`` and ``high`` are over these test rows (or over the
+    seeds, where a metric has no value per row), ``low_classes`` and ``high_classes`` over new classes.
+    """
+
+    cell: Cell
+    status: str = PLANNED
+    study: str = ""
+    ours: float | None = None
+    low: float | None = None
+    high: float | None = None
+    low_classes: float | None = None
+    high_classes: float | None = None
+    validation: float | None = None
+    repeats: int = 0
+    trials: int = 0
+    seconds: float = 0.0
+    verdict: Verdict = field(default_factory=lambda: Verdict(CANNOT_TELL, "not carried out"))
+    oracle: Oracle | None = None
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the line of a table: plain values, the same names in every line."""
+        cell, oracle = self.cell, self.oracle
+        return {
+            "table": cell.table,
+            "row": cell.row,
+            "column": cell.place.id,
+            "stand_in_for": cell.place.column if cell.place.standin else None,
+            "stand_in": cell.place.standin is not None,
+            "way": cell.way,
+            "method": str(cell.setting.method),
+            "dataset": str(cell.setting.dataset),
+            "task": str(cell.setting.task),
+            "metric": cell.place.metric,
+            # A stand-in is never compared with the number of the column that it stands for.
+            "paper": None if cell.place.standin else cell.printed,
+            "ours": self.ours,
+            "low": self.low,
+            "high": self.high,
+            "low_classes": self.low_classes,
+            "high_classes": self.high_classes,
+            "validation": self.validation,
+            "verdict": self.verdict.verdict,
+            "why": self.verdict.why,
+            "oracle": oracle.best if oracle else None,
+            "oracle_gain": oracle.gain if oracle else None,
+            "oracle_trials": oracle.trials if oracle else None,
+            "trials": self.trials,
+            "repeats": self.repeats,
+            "seed": cell.setting.seed,
+            "seconds": round(self.seconds, 1),
+            "status": self.status,
+            "study": self.study,
+            "unsure": cell.unsure,
+        }
+
+
+@dataclass
+class Reproduction:
+    """A table made again: its cells, and the columns whose data are not at hand."""
+
+    table: str
+    made: list[Made]
+    missing: list[Missing]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return {
+            "table": self.table,
+            "cells": [made.to_json() for made in self.made],
+            "not_at_hand": [asdict(missing) for missing in self.missing],
+        }
+
+
+Watch = Callable[[Made], None]
+
+
+def reproduce(
+    table: str,
+    settings: Settings,
+    budget: Budget | None = None,
+    *,
+    only: Sequence[str] = (),
+    ways: Sequence[str] = WAYS,
+    standins: bool = True,
+    oracle: bool = False,
+    dry_run: bool = False,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+    watch: Watch = lambda made: None,
+) -> Reproduction:
+    """Carry out the cells of a published table whose data are at hand; ``watch`` is told of each as it ends.
+
+    ``budget``: trials and repeats in place of the recipe's, workers and limits. ``dry_run``: nothing is carried out.
+    ``oracle`` scores every trial of every study on the test split afterwards, see :mod:`zslplat.reproduction.oracle`.
+    Raises :class:`UsageError` for a table without a recipe and for an ``only`` that names nothing.
+    """
+    reporter = reporter or SilentReporter()
+    budget = budget or Budget()
+    cells, missing = planned(
+        *(load_table(table), load_recipe(table), settings),
+        only=only,
+        ways=ways,
+        standins=standins,
+        seed=seed,
+        budget=budget,
+    )
+    found = Reproduction(table, [Made(cell) for cell in cells], missing)
+    if dry_run:
+        return found
+    work = _Work(settings, budget, reporter, oracle=oracle)
+    for made in found.made:
+        work.make(made)
+        watch(made)
+    return found
+
+
+class _Work:
+    """The studies of one call; each is carried out once, however many cells read it."""
+
+    def __init__(self, settings: Settings, budget: Budget, reporter: Reporter, *, oracle: bool) -> None:
+        self.settings, self.budget, self.reporter, self.oracle = settings, budget, reporter, oracle
+        self._studies: dict[str, str] = {}
+
+    def make(self, made: Made) -> None:
+        """Carry out a cell and judge it; what goes wrong is noted in the cell."""
+        began = time.time()
+        try:
+            self._make(made)
+            made.status = DONE
+        except Interrupted:
+            raise
+        except ZslplatError as error:
+            made.status = FAILED
+            made.verdict = Verdict(CANNOT_TELL, f"failed: {' '.join(str(error).split())}")
+            self.reporter.warn(f"{made.cell.name}: {error}")
+        made.seconds = time.time() - began
+
+    def _make(self, made: Made) -> None:
+        cell = made.cell
+        made.study = self._study(cell)
+        setting = cell.setting
+        (scored,) = read_test_evaluations(
+            self.settings, str(setting.dataset), str(setting.task), [made.study], warn=self.reporter.warn
+        )
+        judge(made, scored)
+        if self.oracle:
+            limits = Limits(self.budget.trial_timeout, self.budget.memory_bytes)
+            made.oracle = score_trials(
+                *(setting, made.study, cell.place.metric, self.settings),
+                workers=self.budget.workers,
+                limits=limits,
+                reporter=self.reporter,
+            )
+
+    def _study(self, cell: Cell) -> str:
+        key = json.dumps([cell.setting.to_json(), cell.trials, cell.repeats], sort_keys=True)
+        if key not in self._studies:
+            options = self.budget.options(cell.trials, cell.repeats)
+            self._studies[key] = run_study(cell.setting, options, self.settings, self.reporter).name
+        return self._studies[key]
+
+
+def judge(made: Made, scored: Scored) -> None:
+    """Note what a study's test evaluations say of a cell, and the verdict on the printed number.
+
+    The verdict is by the interval over these test rows where they are the paper's, and over new classes where the
+    paper drew others: there its own choice of classes stands between the two numbers as well.
+    """
+    cell, metric = made.cell, made.cell.place.metric
+    if metric not in scored.values:
+        raise ZslplatError(f"no {metric} was recorded; recorded: {', '.join(sorted(scored.values))}")
+    rows, classes = estimate(scored, metric), class_estimate(scored, metric)
+    made.ours, made.low, made.high = rows.value, rows.low, rows.high
+    made.low_classes, made.high_classes = (classes.low, classes.high) if classes else (None, None)
+    made.validation = scored.validation.get(metric)
+    made.repeats, made.trials = len(scored.values[metric]), cell.trials
+    by = rows if cell.place.same_rows else classes or rows
+    made.verdict = cell_verdict(cell.printed, by, share=cell.share, differs=cell.place.differs)
+
+
+def estimate(scored: Scored, metric: str) -> Estimate:
+    """Return a metric with its interval over these test rows; over the seeds where it has no value per row."""
+    own = interval(scored, metric)
+    if not np.isnan(own.low):
+        return Estimate(own.estimate, own.low, own.high, ROWS)
+    values = np.asarray(scored.values[metric], dtype=float)
+    if len(values) < 2:
+        return Estimate(own.estimate)
+    from scipy.stats import t
+
+    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
+    return Estimate(own.estimate, own.estimate - half, own.estimate + half, SEEDS)
+
+
+def class_estimate(scored: Scored, metric: str) -> Estimate | None:
+    """Return a metric with its interval over new classes; None where it has no value per class."""
+    draw = over_classes(scored, metric)
+    if draw is None or np.isnan(draw.ends[0]):
+        return None
+    return Estimate(draw.estimate, *draw.ends, CLASSES)

@@ -1,0 +1,117 @@
+"""Kept results: small CSV files with their provenance, from which claims are judged and documentation is drawn.
+
+The project's own lie in this package (``results/``), so that an installed copy knows them as well as a checkout does.
+A user's own lie in ``./results`` or wherever ``--results`` says; a line there takes the place of one of the same key.
+"""
+
+from __future__ import annotations
+
+import csv
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.records.environment import environment_record, git_state
+from zslplat.tables import Table, write_table
+
+PACKAGED = Path(__file__).parent / "results"
+OWN = Path("results")
+PROVENANCE = ("commit", "versions", "seed", "hours", "kept")
+_VERSIONS = ("zslplat", "numpy", "scipy", "scikit-learn")
+Line = dict[str, str]
+
+
+def keep_results(
+    name: str,
+    lines: Sequence[Mapping[str, Any]],
+    key: Sequence[str],
+    folder: Path | None = None,
+    *,
+    hours: float,
+) -> Path:
+    """Write lines into ``NAME.csv`` in the folder of results, each with where it comes from; return the file.
+
+    ``key`` names the columns that tell lines apart: a line of the same key is replaced, all others stay. ``hours`` is
+    what all of it took; a line that says ``seconds`` says its own. Without ``folder`` a checkout keeps them among its
+    own sources, an installed copy in ``./results``. Raises :class:`StoreError` where they cannot be written.
+    """
+    folder = folder or (PACKAGED if git_state() else OWN)
+    path = folder / f"{name}.csv"
+    stamp = provenance(hours)
+    new = [{**stamp, **line, **_own_hours(line)} for line in lines]
+    earlier = read_file(path)
+    known = {_key(line, key) for line in new}
+    kept: list[Mapping[str, Any]] = [line for line in earlier if _key(line, key) not in known]
+    columns = [*dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)]
+    together = sorted([*kept, *new], key=lambda line: _key(line, key))
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        partial = path.with_suffix(".partial")
+        names = [*columns, *PROVENANCE]
+        write_table(Table({column: [_text(line.get(column)) for line in together] for column in names}), partial)
+        partial.replace(path)
+    except OSError as error:
+        raise StoreError(
+            f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER"
+        ) from error
+    return path
+
+
+def provenance(hours: float) -> dict[str, str]:
+    """Return what every kept line says of its origin: commit, versions, hours, day."""
+    environment = environment_record()
+    git, packages = environment["git"], environment["packages"]
+    commit = str(git.get("commit", "installed"))[:12] + ("+" if git.get("dirty") else "")
+    versions = [f"python {environment['python']}", *(f"{name} {packages[name]}" for name in _VERSIONS)]
+    return {
+        "commit": commit,
+        "versions": ", ".join(versions),
+        "seed": "",
+        "hours": f"{hours:.3f}",
+        "kept": time.strftime("%Y-%m-%d", time.gmtime()),
+    }
+
+
+def read_results(name: str, folder: Path | None = None, key: Sequence[str] = ()) -> list[Line]:
+    """Return the kept lines of a name: those of ``folder``, or the package's with those of ``./results`` over them."""
+    if folder is not None:
+        return read_file(folder / f"{name}.csv")
+    found = {_key(line, key or tuple(line)): line for line in read_file(PACKAGED / f"{name}.csv")}
+    found |= {_key(line, key or tuple(line)): line for line in read_file(OWN / f"{name}.csv")}
+    return list(found.values())
+
+
+def result_names(folder: Path | None = None) -> list[str]:
+    """Return the names of all kept results."""
+    places = [PACKAGED, OWN] if folder is None else [folder]
+    return sorted({path.stem for place in places for path in place.glob("*.csv")})
+
+
+def read_file(path: Path) -> list[Line]:
+    """Return the lines of a file of results; none where there is no file."""
+    if not path.is_file():
+        return []
+    with open(path, newline="", encoding="utf-8") as file:
+        return [dict(line) for line in csv.DictReader(file)]
+
+
+def number(text: str | None) -> float | None:
+    """Return a kept number; None for an empty entry."""
+    return float(text) if text else None
+
+
+def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
+    seconds = line.get("seconds")
+    return {} if seconds in (None, "") else {"hours": f"{float(seconds) / 3600:.4f}"}
+
+
+def _key(line: Mapping[str, Any], key: Iterable[str]) -> tuple[str, ...]:
+    return tuple(str(_text(line.get(name))) for name in key)
+
+
+def _text(value: Any) -> Any:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else f"{value:.6g}" if isinstance(value, float) else value

@@ -1,0 +1,120 @@
+"""Verdicts: whether a printed number is confirmed, and whether a claim holds, by intervals and nothing else.
+
+A printed number is one number of one experiment. It is *confirmed* where it lies in our interval of the same quantity
+on the same data, *above* or *below* say where our whole interval lies. A claim says that something is better than
+something else; it *holds* where the interval of the difference over new classes lies above 0.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
+HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"
+CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, CANNOT_TELL, NOT_TESTED)
+# An interval that reaches further than this to each side confirms too much to confirm anything: shares of 1, and parts
+# of the printed number where it is none.
+WIDEST, WIDEST_PART = 0.1, 0.25
+# A lead below this is none worth the name: shares of 1, where a claim names no other.
+LEAST_LEAD = 0.01
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict and, in words, what it rests on or what is missing."""
+
+    verdict: str
+    why: str = ""
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """An estimate with the ends of its interval, None where there is none, and what the interval is over, in words."""
+
+    value: float
+    low: float | None = None
+    high: float | None = None
+    over: str = ""
+
+
+def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = True, differs: str = "") -> Verdict:
+    """Return the verdict on a printed number: confirmed, above, below, or cannot tell with the reason.
+
+    ``share``: both numbers are shares of 1, whose intervals have a natural size. ``differs`` says in what our data are
+    not the paper's: then nothing is compared.
+    """
+    if differs:
+        return Verdict(CANNOT_TELL, differs)
+    if printed is None:
+        return Verdict(CANNOT_TELL, "the paper prints no number here")
+    if ours is None:
+        return Verdict(CANNOT_TELL, "not carried out")
+    if ours.low is None or ours.high is None:
+        return Verdict(CANNOT_TELL, "our number has no interval")
+    over = f"interval over {ours.over}" if ours.over else ""
+    if ours.low > printed:
+        return Verdict(ABOVE, over)
+    if ours.high < printed:
+        return Verdict(BELOW, over)
+    reach = max(ours.high - ours.value, ours.value - ours.low)
+    if reach > (WIDEST if share else WIDEST_PART * abs(printed)):
+        return Verdict(CANNOT_TELL, f"interval too wide: {reach:.3g} to a side")
+    return Verdict(CONFIRMED, over)
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """A difference that a claim is about, on one data set: positive where the claim has it.
+
+    ``of`` names the data set and the two sides; ``classes`` counts what the interval is over, ``over`` says it.
+    """
+
+    of: str
+    difference: float
+    low: float | None
+    high: float | None
+    over: str = ""
+
+
+def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bool = False) -> Verdict:
+    """Return whether one difference bears a claim out: it holds, does not hold, or the interval cannot tell.
+
+    A claimed lead holds where the interval lies above 0, and does not where it leaves no room for a lead of ``least``.
+    A claim to be ``level`` holds where the interval leaves no room for being behind by ``least``, and does not where
+    it lies below 0 otherwise.
+    """
+    found = f"{contrast.of} {contrast.difference:+.3f}"
+    if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
+        return Verdict(CANNOT_TELL, f"{found} without an interval")
+    found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
+    if contrast.low > (-least if level else 0):
+        return Verdict(HOLDS, found)
+    return Verdict(HOLDS_NOT if contrast.high < (0 if level else least) else CANNOT_TELL, found)
+
+
+def claim_verdict(
+    contrasts: Sequence[Contrast],
+    least: float = LEAST_LEAD,
+    *,
+    level: bool = False,
+    every: bool = False,
+    missing: str = "",
+) -> Verdict:
+    """Return the verdict on a claim from all differences that bear on it.
+
+    It holds where it holds in most of them (``every``: in each) and is refuted in none; it does not hold where it is
+    refuted in most of them and holds in none (``every``: where it is refuted in one). One difference out of many may
+    leave 0 out by chance. ``missing`` says what a claim without any difference needs.
+    """
+    if not contrasts:
+        return Verdict(NOT_TESTED, missing)
+    single = [contrast_verdict(contrast, least, level=level).verdict for contrast in contrasts]
+    holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single)
+    counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
+    if (refuted and every) or (2 * refuted > n and not holds):
+        return Verdict(HOLDS_NOT, counted)
+    if not refuted and (holds == n or (2 * holds > n and not every)):
+        return Verdict(HOLDS, counted)
+    return Verdict(CANNOT_TELL, counted)

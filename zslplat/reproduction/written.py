@@ -1,0 +1,64 @@
+"""What ``reproduce`` and ``claims`` write: CSV lines of cells and claims, and the lines that are kept as results."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from zslplat.reproduction.claims import Judged
+from zslplat.reproduction.reproduce import DONE, Reproduction
+from zslplat.reproduction.results import keep_results
+from zslplat.suites.result import GridResult
+from zslplat.suites.written import DIFFERENCES, SCORES, tables_of
+from zslplat.tables import Table, write_table
+
+SCORE_KEY = ("data", "row", "task", "metric", "split")
+DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data")
+CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
+# What a kept line leaves out: it means nothing outside the store.
+_LOCAL = ("study", "status")
+
+
+def write_cells(found: Sequence[Reproduction], path: Path) -> None:
+    """Write a line per cell, those whose data are not at hand included, with the way to get them in ``why``."""
+    lines = [made.to_json() for one in found for made in one.made]
+    for one in found:
+        for missing in one.missing:
+            why = f"data not at hand: {missing.how}"
+            known = {"table": one.table, "column": missing.column, "dataset": missing.dataset}
+            lines.append({**known, "verdict": "cannot tell", "why": why, "status": "not at hand"})
+    columns = list(dict.fromkeys(name for line in lines for name in line))
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)
+
+
+def keep_cells(found: Reproduction, folder: Path | None = None) -> Path | None:
+    """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none."""
+    lines = [made.to_json() for made in found.made if made.status == DONE]
+    if not lines:
+        return None
+    lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
+    hours = sum(made.seconds for made in found.made) / 3600
+    return keep_results(f"reproduce-{found.table}", lines, CELL_KEY, folder, hours=hours)
+
+
+def write_claims(found: Sequence[Judged], path: Path) -> None:
+    """Write a line per claim with its verdict; the differences are those of the kept results."""
+    lines = [judged.to_json() for judged in found]
+    names = [name for name in lines[0] if name != "contrasts"]
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_table(Table({name: [line[name] for line in lines] for name in names}), path)
+
+
+def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
+    """Keep scores and differences of a grid as ``bench-SUITE-scores.csv`` and ``bench-SUITE-differences.csv``."""
+    tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
+    found = []
+    for name, header, lines, key in (
+        ("scores", SCORES, tables.scores, SCORE_KEY),
+        ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY),
+    ):
+        kept = [{**dict(zip(header, line, strict=True)), "seed": result.suite.seed} for line in lines]
+        if kept:
+            found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
+    return found
