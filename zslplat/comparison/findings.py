@@ -28,9 +28,8 @@ def comparison_findings(
 
     ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
     part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
-    there ``trials``, ``test_seconds``, ``data`` and ``test_rows``. ``warn`` is told of what cannot
-    be read of the records. Show findings with
-    :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
+    there ``trials``, ``test_seconds``, ``data`` and ``test_rows``. ``warn`` is told of what cannot be read of the
+    records. Show findings with :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
     """
     fingerprints = {str(row["data"]) for row in rows if row.get("data")}
     looks = 0
@@ -61,16 +60,13 @@ def row_facts(row: Mapping[str, Any]) -> RowFacts:
 def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     """Return how often the test split of these data was scored under a task with settings that no study had chosen.
 
-    Those are single runs and the points of sweeps; repeats of one setting, and what was taken from another's record,
-    are no further looks.
+    Those are of single runs and of the points of sweeps, each counted once, however often it was repeated; what was
+    taken from another's record scored nothing.
     """
-    settings = set()
-    for owner, key, content in records.evaluations_on(fingerprint):
+    asked = set()
+    for owner, _, content in records.evaluations_on(fingerprint):
         setting = content.get("setting", {})
-        tested = setting.get("split") == TEST or key.endswith(f"/{TEST}")
-        if not owner.startswith(_CHOSEN_BY_NOBODY) or not tested or "known_from" in content:
-            continue
-        if setting.get("task", task) == task:
-            point = key.rsplit("/", 2)[0] if key.endswith(f"/{TEST}") else ""
-            settings.add((owner, point))
-    return len(settings)
+        tested = setting.get("split") == TEST and setting.get("task") == task and "known_from" not in content
+        if tested and owner.startswith(_CHOSEN_BY_NOBODY):
+            asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures")))
+    return len(asked)
