@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from zslplat.hookspecs import hookimpl
+
+_SUITES = Path(__file__).parent / "suites" / "builtin"
 
 _ZERO_SHOT = {
     "ale": "zslplat.methods.zero_shot.ranking.ale:ALE",
@@ -160,6 +164,7 @@ def zslplat_datasets() -> dict[str, str]:
     return {
         "digit-pairs": "zslplat.data.digit_pairs:DigitPairs",
         "digit-sets": "zslplat.data.digit_sets:DigitSets",
+        "redrawn": "zslplat.data.redrawn:Redrawn",
         "region-covariance": "zslplat.data.region_covariance:RegionCovariance",
         "synthetic": "zslplat.data.synthetic:Synthetic",
         "voc07": "zslplat.data.voc07:Voc07",
@@ -195,3 +200,9 @@ def zslplat_tasks() -> dict[str, str]:
         "gzsl": "zslplat.tasks.gzsl:GeneralizedZeroShot",
         "retrieval": "zslplat.tasks.retrieval:Retrieval",
     }
+
+
+@hookimpl
+def zslplat_suites() -> dict[str, Path]:
+    """The built-in suites."""
+    return {name: _SUITES / f"{name}.toml" for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zskl")}

@@ -85,6 +85,18 @@ class DataError(ZslplatError):
     """The data cannot be used as asked: missing file or field, wrong shape, NaN, labels without signature."""
 
 
+class NotAtHand:
+    """What errors are, too, that say of data that they are not here: a grid leaves such data out, and goes on."""
+
+
+class MissingDataError(NotAtHand, DataError):
+    """The files of a data set are not here."""
+
+
+class UnknownDataError(NotAtHand, UnknownNameError):
+    """A data set, or its folder or file, by a name that the data root does not have; it may come there later."""
+
+
 class PluginError(ZslplatError):
     """A plugin is broken or clashes with another one."""
 

@@ -16,7 +16,7 @@ Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.rows.Rows`, which reads 
 with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a method
 which columns are which view.
 
-Version 1.3: checks of a plugin's own (``zslplat_checks``).
+Version 1.3: suites and checks of a plugin's own (``zslplat_suites``, ``zslplat_checks``).
 """
 
 from __future__ import annotations
@@ -50,6 +50,11 @@ def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
 @hookspec
 def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: class or "module:Class"} of tasks (subclasses of :class:`zslplat.api.Task`)."""
+
+
+@hookspec
+def zslplat_suites() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {name: path of a TOML file, or its content as a mapping} of suites, for ``zslplat bench NAME``."""
 
 
 @hookspec

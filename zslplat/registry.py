@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
 from typing import Any
 
 import pluggy
@@ -27,6 +28,8 @@ from zslplat.spec import Spec
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
 KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
+# All that hooks register by name: components, and suites, which are data.
+LISTED = {**KINDS, "suites": "suite"}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
@@ -61,7 +64,10 @@ class BrokenPlugin(Plugin):
 
 @dataclass(frozen=True)
 class Entry:
-    """A registered component: where it comes from, and the class or ``module:Class`` that it is."""
+    """A registered component: where it comes from, and the class or ``module:Class`` that it is.
+
+    Of a suite, the path of its file, or its content as a mapping.
+    """
 
     kind: str
     name: str
@@ -76,6 +82,8 @@ class Entry:
     def load(self) -> Any:
         """Import the component; raises :class:`PluginError` naming component, distribution and cause."""
         target = self.target
+        if self.kind == "suites":
+            return target
         if isinstance(target, str):
             module, _, attribute = target.partition(":")
             try:
@@ -94,7 +102,7 @@ class Entry:
     def _error(self, cause: str) -> PluginError:
         plugin = self.plugin
         return PluginError(
-            f"{KINDS[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
+            f"{LISTED[self.kind]} {self.name!r} of {plugin.distribution} {plugin.version} {cause}; "
             f"repair or uninstall {plugin.distribution}"
         )
 
@@ -130,7 +138,7 @@ class Registry:
         """
         found = self.claims(kind, name)
         if not found:
-            error = UnknownNameError(KINDS[kind], name, self.spellings(kind))
+            error = UnknownNameError(LISTED[kind], name, self.spellings(kind))
             if self.broken:
                 # The name may be one that a broken plugin would offer.
                 error.args = ("; ".join([str(error), *map(describe_broken, self.broken)]),)
@@ -170,14 +178,14 @@ def _clash(found: list[Entry]) -> str:
     owners = " and ".join(f"{e.plugin.distribution} {e.plugin.version}" for e in found)
     names = list(dict.fromkeys(e.full_name for e in found))
     advice = f"write {' or '.join(names)}" if len(names) == len(found) else "rename one of them there"
-    return f"{KINDS[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
+    return f"{LISTED[found[0].kind]} {found[0].name!r} is claimed by {owners}; {advice}"
 
 
 def build_registry(points: list[EntryPoint] | None = None) -> Registry:
     """Read the entry points of the group ``zslplat`` (or the given ones) and collect what their hooks return."""
     manager = pluggy.PluginManager("zslplat")
     manager.add_hookspecs(hookspecs)
-    registry = Registry(manager, entries={kind: {} for kind in KINDS})
+    registry = Registry(manager, entries={kind: {} for kind in LISTED})
     found = list(entry_points(group=GROUP)) if points is None else points
     for point in _unique(found):
         name, version = (point.dist.name, point.dist.version) if point.dist else (point.value, "?")
@@ -254,13 +262,14 @@ def _odd_hooks(module: Any) -> Iterator[str]:
 
 def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
     """Register what the hooks of a module return; yield what is wrong with one hook, or with one component."""
-    for kind in KINDS:
+    for kind in LISTED:
         hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
         for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
             try:
                 components = implementation.function()
                 if not isinstance(components, Mapping):
-                    raise TypeError(f"returns {type(components).__name__}, expected {{name: class or 'module:Class'}}")
+                    what = "path or mapping" if kind == "suites" else "class or 'module:Class'"
+                    raise TypeError(f"returns {type(components).__name__}, expected {{name: {what}}}")
                 found = list(components.items())
             except KeyboardInterrupt:
                 raise
@@ -268,14 +277,14 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
                 yield f"hook {_HOOKS}{kind}: {one_line(error)}"
                 continue
             for name, target in found:
-                fault = _fault(name, target) or (_code_fault(name, plugin) if kind == "checks" else "")
+                fault = _fault(name, target, kind) or (_code_fault(name, plugin) if kind == "checks" else "")
                 if fault:
-                    yield f"{KINDS[kind]} {name!r} {fault}"
+                    yield f"{LISTED[kind]} {name!r} {fault}"
                 else:
                     registry.entries[kind].setdefault(name, []).append(Entry(kind, name, plugin, target))
 
 
-def _fault(name: Any, target: Any) -> str:
+def _fault(name: Any, target: Any, kind: str) -> str:
     """Return why a component cannot be registered, an empty text where it can."""
     try:
         typed = isinstance(name, str) and _NAME.fullmatch(name) and Spec.parse(name).name == name
@@ -286,6 +295,9 @@ def _fault(name: Any, target: Any) -> str:
             "cannot be written in a command; a name is made of letters, digits, _, - and ., begins with a letter, and "
             "is none of true, false, none, inf"
         )
+    if kind == "suites":
+        fits = isinstance(target, str | Path | Mapping)
+        return "" if fits else f"is {target!r}, expected the path of a TOML file or its content as a mapping"
     if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
         return ""
     return f"is {target!r}, expected a class or 'module:Class'"

@@ -2,13 +2,9 @@
 
 import csv
 import json
-import runpy
-import sys
-from pathlib import Path
 
 import numpy as np
 import pytest
-from support import blank_main
 
 from zslplat.data.preprocessing import apply_steps, looks_at_all_classes
 from zslplat.evaluation.components import knowledge
@@ -17,7 +13,6 @@ from zslplat.registry import registry
 from zslplat.spec import Spec
 
 BOTH = "transductive, class balance"
-TABLES = Path(__file__).parents[2] / "benchmarks" / "tables.py"
 DATA = (
     "synthetic(rows_train=160, rows_test_seen=10, rows_test_unseen=30, dimensions=12, attributes=5, classes_seen=10, "
     "classes_unseen=3, classes_validation=2)"
@@ -159,14 +154,10 @@ def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
     assert len(rows) == 2
 
 
-def test_tables_print_knowledge_and_budgets(new_store, tmp_path, monkeypatch, capsys):
+def test_tables_print_knowledge_and_budgets(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE.replace("DATA", DATA))
-    new_store(tmp_path / "out").rename(tmp_path / "out" / "store")
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(sys, "argv", [str(TABLES), "suite.toml", "--out", "out"])
-    with blank_main():
-        runpy.run_path(str(TABLES))["main"]()
-    printed = capsys.readouterr().out
+    done = call("bench", "suite.toml", "--out", "out", "-q")
+    assert done.returncode == 0, done.stderr
     with open(tmp_path / "out" / "budgets.csv", newline="") as file:
         budgets = {row["row"]: row for row in csv.DictReader(file)}
     assert [row["trials"] for row in budgets.values()] == ["2", "2", "2"]
@@ -174,6 +165,6 @@ def test_tables_print_knowledge_and_budgets(new_store, tmp_path, monkeypatch, ca
     assert budgets["zskl"]["most_epochs"] == "3"
     assert 1 <= float(budgets["zskl"]["chosen_epoch"]) <= 3
     assert budgets["gfhf"]["chosen_epoch"] == ""
-    assert "transductive" in printed
+    assert "transductive" in done.stdout
     with open(tmp_path / "out" / "scores.csv", newline="") as file:
         assert {row["knows_of_batch"] for row in csv.DictReader(file)} == {"nothing", "transductive"}

@@ -12,7 +12,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, compare, cross_validation, data, experiments, interface, plugins, query, store
+from zslplat.cli import bench, catalogue, compare, cross_validation, data, experiments, interface, plugins, query, store
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
 from zslplat.errors import ZslplatError
@@ -90,6 +90,7 @@ app = typer.Typer(
 )
 experiments.register(app)
 cross_validation.register(app)
+bench.register(app)
 compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")

@@ -9,7 +9,8 @@ import typer
 from zslplat.cli import options as o
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
-_LISTED = (*_KINDS, "checks")
+_SHOWN = (*_KINDS, "suites")
+_LISTED = (*_SHOWN, "checks")
 _LABELS = {"knows": "knows of the scored batch"}
 
 
@@ -23,7 +24,9 @@ def register(app: typer.Typer) -> None:
 def list_(
     kind: Annotated[
         str | None,
-        typer.Argument(help="methods, kernels, datasets, tasks, checks or plugins; default: all but the checks."),
+        typer.Argument(
+            help="methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks."
+        ),
     ] = None,
     as_json: o.Json = False,
 ) -> None:
@@ -45,7 +48,7 @@ def list_(
     rows = [
         {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
         for k in _LISTED
-        if k == kind or (kind is None and k in _KINDS)
+        if k == kind or (kind is None and k in _SHOWN)
         for name, entries in sorted(known.entries[k].items())
     ]
     plugins = [

@@ -18,7 +18,15 @@ from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layo
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.data.rows import Rows, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError, near_names
+from zslplat.errors import (
+    DataError,
+    MissingDataError,
+    PluginError,
+    UnknownDataError,
+    UnknownNameError,
+    UsageError,
+    near_names,
+)
 from zslplat.spec import Spec, format_value
 
 Registered = Mapping[str, type[DataSource] | Callable[[], type[DataSource]]]
@@ -108,12 +116,12 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if root is None:
         if near_names(spec.name, registered, cutoff=0.7):
             raise UnknownNameError("data set", spec.name, registered)
-        raise DataError(
+        raise MissingDataError(
             f"data set {spec.name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; name "
             f"the folder of your data sets with {HOW_TO_SET}"
         )
     if not root.is_dir():
-        raise DataError(f"data set {spec.name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
+        raise MissingDataError(f"data set {spec.name!r}: data root {root} is no folder; set it with {HOW_TO_SET}")
     for key in OPTIONS:
         if key in options:
             raise UsageError(f"{spec.name}: {key} is given by the name itself; remove {key}=...")
@@ -123,7 +131,7 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
             raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
         return layout.loader(**{layout.option: path.name}, **options)
     known = {*registered, *(name for name, _, _ in under(root))}
-    raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)
+    raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, known)
 
 
 def describe(dataset: Dataset) -> dict[str, Any]:

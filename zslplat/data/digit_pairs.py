@@ -69,6 +69,7 @@ class DigitPairs(DataSource):
         "E. Alpaydin, C. Kaynak: Optical Recognition of Handwritten Digits, UCI Machine Learning Repository, 1998; "
         "test part as distributed with scikit-learn (load_digits)"
     )
+    drawn_by = "seed"
     parameters: ClassVar = {
         "seed": Parameter("which images, pairs and classes are drawn", Integer(0)),
         "rows": Parameter("training rows per class, a multiple of 5", Integer(5, 180)),

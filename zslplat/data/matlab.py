@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.errors import DataError
+from zslplat.errors import DataError, MissingDataError
 
 
 class MatlabFile:
@@ -24,7 +24,7 @@ class MatlabFile:
         if not path.is_file():
             near = sorted(p.name for p in path.parent.glob("*.mat")) if path.parent.is_dir() else []
             hint = f"the folder has {', '.join(near)}" if near else "there is no .mat file in that folder"
-            raise DataError(f"{path}: no such file; {hint}")
+            raise MissingDataError(f"{path}: no such file; {hint}")
         self.path = path
         self._is_hdf5 = _starts_as_hdf5(path)
         self.names: tuple[str, ...] = self._read_names()

@@ -6,17 +6,17 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from zslplat.data.source import DataPlaces
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.errors import MissingDataError, UnknownDataError
 
 HOW_TO_SET = "--data-root, ZSLPLAT_DATA_ROOT or data_root in zslplat.toml"
 
 
 def require_root(places: DataPlaces, wanted: str) -> Path:
-    """Return the data root; raises :class:`DataError` when none is set or the folder is missing."""
+    """Return the data root; raises :class:`MissingDataError` when none is set or the folder is missing."""
     if places.root is None:
-        raise DataError(f"{wanted}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
+        raise MissingDataError(f"{wanted}: no data root is set; name the folder of your data sets with {HOW_TO_SET}")
     if not places.root.is_dir():
-        raise DataError(f"{wanted}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
+        raise MissingDataError(f"{wanted}: data root {places.root} is no folder; set it with {HOW_TO_SET}")
     return places.root
 
 
@@ -47,7 +47,7 @@ def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]
     if fits(given) and given.exists():
         return given
     if given.is_absolute():
-        raise DataError(f"{given}: no such {what}")
+        raise MissingDataError(f"{given}: no such {what}")
     root = require_root(places, name)
     known = [p.name for p in root.iterdir() if fits(p) and not p.name.startswith(".")]
-    raise UnknownNameError(f"{what} in data root {root}", name, known)
+    raise UnknownDataError(f"{what} in data root {root}", name, known)

@@ -26,12 +26,14 @@ class DataSource(ABC):
     """A data set plugin: options in the constructor, :meth:`load` reads from disk, nothing else touches the disk.
 
     ``parameters`` describes the options; ``summary``, ``licence`` and ``citation`` are shown by ``zslplat show``.
+    ``drawn_by`` names the option, a seed, that draws which classes are seen and unseen, where the data set does so.
     """
 
     summary: ClassVar[str] = ""
     licence: ClassVar[str] = ""
     citation: ClassVar[str] = ""
     parameters: ClassVar[Mapping[str, Parameter]] = {}
+    drawn_by: ClassVar[str] = ""
 
     def __init__(self, **options: Any) -> None:
         for name, value in options.items():

@@ -66,6 +66,7 @@ class Synthetic(DataSource):
 
     summary = "synthetic classes and rectified features of any size; presets in the shapes of awa1, awa2, cub, sun, apy"
     licence = "none needed: drawn from a seed"
+    drawn_by = "seed"
     parameters: ClassVar = {
         "preset": Parameter("take all sizes from a published set", Optional(Choice(tuple(PRESETS)))),
         "rows_train": Parameter("training rows", Integer(4, 10_000_000)),

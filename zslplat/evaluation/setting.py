@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from zslplat.data.redrawn import NAME as REDRAWN
 from zslplat.keys import key_of
 from zslplat.space import Space
 from zslplat.spec import Spec, format_value
@@ -49,6 +50,9 @@ class Setting:
     def dataset_title(self) -> str:
         """What names call the data set: its own name, or that of the file or folder which a loader of files reads."""
         given = self.dataset.parameters
+        if self.dataset.name == REDRAWN:
+            other = replace(self, dataset=Spec.parse(str(given.get("of", "digit-pairs"))))
+            return f"{other.dataset_title} draw {given.get('draw', 1)}"
         if "file" in given or Path(str(given.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
             return Path(str(given.get("file", given.get("path")))).stem
         if "path" in given:

@@ -7,7 +7,6 @@ classes of a fold, preprocessed with its own training rows) and the method's sta
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +17,7 @@ from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
+from zslplat.evaluation.code_roots import code_of, roots_of
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
 from zslplat.evaluation.problems import data_of, folds_of, load_problem, save_problem
 from zslplat.evaluation.problems import preprocess as preprocess
@@ -30,9 +30,6 @@ from zslplat.settings import Settings
 from zslplat.space import Space
 from zslplat.spec import format_value
 from zslplat.tasks.base import Problem, Task
-
-_WORDS = re.compile(r"[\w-]+")
-_SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
 
 
 class Workbench:
@@ -82,8 +79,7 @@ class Workbench:
         roots = self._roots(parameters)
         key = key_of(sorted(roots["kernel"]))
         if key not in self._codes:
-            digests = {role: self._reader.digest(modules) for role, modules in roots.items() if modules}
-            self._codes[key] = {**digests, **libraries()}
+            self._codes[key] = code_of(roots, self._reader)
         return self._codes[key]
 
     def sources(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
@@ -97,18 +93,14 @@ class Workbench:
         return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
 
     def _roots(self, parameters: Mapping[str, Any] | None) -> dict[str, set[str]]:
-        values = {**self.setting.method.parameters, **(parameters or {})}
-        return {
-            "method": {self.method_class.__module__},
-            "kernel": _modules_named("kernels", values.values()),
-            # The options of a task may name methods of their own.
-            "task": {type(self.task).__module__} | _modules_named("methods", self.setting.task.parameters.values()),
-            "data": {type(self._source).__module__},
-            "scoring": set(_SCORING),
-        }
+        return roots_of(self.setting, parameters or {}, self.method_class, self.task, self._source)
 
-    def about(self) -> dict[str, Any]:
-        """Return what records keep of the surroundings: enough to show and to compare a result without the data."""
+    def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
+        """Return what records keep of the surroundings: enough to show and to compare a result without the data.
+
+        ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number
+        of the ``split``; the suite is MLflow's experiment then.
+        """
         data, setting, primary = self.dataset, self.setting, self.task.primary
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         profile = {
@@ -119,7 +111,8 @@ class Workbench:
             "fingerprint": data.fingerprint,
         }
         about: dict[str, Any] = {
-            "experiment": f"{setting.task.name}: {setting.dataset}",
+            "experiment": f"suite: {part_of['suite']}" if part_of else f"{setting.task.name}: {setting.dataset}",
+            **({"part_of": dict(part_of)} if part_of else {}),
             "primary": {"name": primary.name, "maximise": primary.maximise},
             "preprocessing": "; ".join(f"{role}={text}" for role, text in steps.items()),
             "data": {
@@ -242,13 +235,3 @@ class Workbench:
         save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
         self.counts["problems"] += 1
         return folder
-
-
-def _modules_named(kind: str, values: Any) -> set[str]:
-    """Return the modules of the registered components of a kind whose names stand in these values as words."""
-    entries = registry.registry().entries[kind]
-    found = set()
-    for name in {word for value in values for word in _WORDS.findall(str(value))} & set(entries):
-        for entry in entries[name]:
-            found.add(entry.target.partition(":")[0] if isinstance(entry.target, str) else entry.target.__module__)
-    return found

@@ -9,7 +9,7 @@ from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
 from zslplat.errors import PluginError, UnknownNameError
-from zslplat.registry import COMMAND_GROUP, KINDS, Entry, Registry, normal_name
+from zslplat.registry import COMMAND_GROUP, LISTED, Entry, Registry, normal_name
 from zslplat.testing.checks import run_checks
 from zslplat.testing.running import FAILED, PASSED, CheckResult, one_line, run_check
 
@@ -49,7 +49,7 @@ def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
     names = sorted({p.name for p in [*plugins, *broken]})
     subjects = [Subject("plugin", name, partial(_check_plugin, registry, name, wanted)) for name in names]
     subjects += [
-        Subject(KINDS[e.kind], e.name, partial(check_entry, registry, e))
+        Subject(LISTED[e.kind], e.name, partial(check_entry, registry, e))
         for e in sorted(entries, key=lambda e: (e.kind, e.name))
     ]
     return subjects + [Subject("command", p.name, partial(_check_command, p)) for p in commands]
@@ -62,6 +62,8 @@ def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
         results.append(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name"))
+    if entry.kind == "suites":
+        return [*results, run_check(suite_is_sound, entry)]
     try:
         instance = entry.load()()
         return results + run_checks(instance)
@@ -69,6 +71,13 @@ def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
         raise
     except BaseException as error:
         return [*results, CheckResult("is_built_with_its_defaults", FAILED, one_line(error))]
+
+
+def suite_is_sound(entry: Entry) -> None:
+    """A suite is read without an error: its keys, methods, tasks, metrics and differences are known."""
+    from zslplat.suites.suite import suite_of
+
+    suite_of(entry)
 
 
 def command_loads(point: EntryPoint) -> None:

@@ -50,7 +50,12 @@ def common_tags(setting: Mapping[str, Any], about: Mapping[str, Any], environmen
         "zslplat.preprocessing": about["preprocessing"],
         "zslplat.version": environment["packages"]["zslplat"],
         "zslplat.git": json.dumps(environment["git"]),
+        **{f"zslplat.suite.{name}" if name != "suite" else "zslplat.suite": v for name, v in _part_of(about).items()},
     }
+
+
+def _part_of(about: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(value) for name, value in about.get("part_of", {}).items()}
 
 
 def setting_tag(setting: Mapping[str, Any]) -> dict[str, str]:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 from zslplat.errors import UsageError
 
@@ -21,7 +22,8 @@ class StudyOptions:
     for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
-    again.
+    again. ``part_of``: what it is carried out for, ``suite``, ``data``, ``row`` and ``split`` (see
+    :meth:`~zslplat.evaluation.workbench.Workbench.about`), noted when a study begins.
     """
 
     name: str | None = None
@@ -38,6 +40,7 @@ class StudyOptions:
     artifact_bytes: int = 64 * 2**20
     accept_changed_code: bool = False
     retry_failed: bool = False
+    part_of: Mapping[str, str] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         for name in ("trials", "batch_size", "workers", "repeats"):

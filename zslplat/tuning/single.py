@@ -66,13 +66,16 @@ def run_setting(
     method_seed: int | None = None,
     recall: bool = True,
     kind: str = "run",
+    cluster: str | None = None,
+    part_of: Mapping[str, str] | None = None,
 ) -> RunResult:
     """Evaluate the method's fixed parameters; ``validation_choices`` is what an earlier validation handed to the refit.
 
     Repeats mean something for random methods only; others are evaluated once. ``export_to``: folder that gets a copy of
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
     it is not the setting's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
-    ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. Raises like
+    ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. ``part_of``: as
+    :class:`~zslplat.tuning.options.StudyOptions` has it. Raises like
     :func:`zslplat.tuning.study.run_study`.
     """
     reporter = reporter or SilentReporter()
@@ -82,8 +85,8 @@ def run_setting(
     records = open_records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
-    with Session(setting, settings, records, reporter, workers=workers, recall=recall) as session:
-        single = _Single(session, TEST if test else VALIDATION, kind, export_to)
+    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
+        single = _Single(session, TEST if test else VALIDATION, kind, export_to, part_of)
         seed = setting.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
         return single.show()
@@ -92,8 +95,10 @@ def run_setting(
 class _Single:
     """One setting on one split, and its record under an owner of its own."""
 
-    def __init__(self, session: Session, split: str, kind: str, target: Path | None) -> None:
-        self.session, self.split, self.target = session, split, target
+    def __init__(
+        self, session: Session, split: str, kind: str, target: Path | None, part_of: Mapping[str, str] | None
+    ) -> None:
+        self.session, self.split, self.target, self.part_of = session, split, target, part_of
         self.started = time.time()
         self.owner = f"{kind}:{key_of(session.setting.to_json(), split, self.started)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
@@ -184,7 +189,7 @@ class _Single:
             "seed": request.setting.method_seed,
             "repeat": r,
             "repeats": len(self.requests),
-            "about": session.bench.about(),
+            "about": session.bench.about(self.part_of),
             "environment": environment_record(),
             "findings": [finding.to_json() for finding in (*built, *findings)],
             "started": self.started,

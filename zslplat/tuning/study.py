@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from typing import Any
 
 from zslplat.checks.base import unsilenced
@@ -17,7 +16,6 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.setting import VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
-from zslplat.keys import key_of
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
 from zslplat.records.locks import file_lock
@@ -25,15 +23,14 @@ from zslplat.settings import Settings
 from zslplat.tracking.shown import ShownStudy
 from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records
 from zslplat.tuning.code_changes import check_code, code_mark
-from zslplat.tuning.options import TRIALS, StudyOptions, fitting
-from zslplat.tuning.proposals import check_space, grid_trials, nothing_to_search, propose_batch
+from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.proposals import check_space, nothing_to_search, propose_batch
 from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
 from zslplat.tuning.verdicts import remember_validation, study_findings
-
-STEP_RULE = "best of the mean over folds"
 
 
 def run_study(
@@ -60,18 +57,14 @@ class Study:
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
         bench, given = session.bench, session.setting
-        # Conditions may ask for parameters that nobody searches or fixes: those have their defaults.
-        unsearched = {k: v for k, v in bench.template.get_params(deep=False).items() if k not in given.space}
-        self.fixed = {**unsearched, **given.method.parameters}
-        search = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
-        if bench.method_class.step_parameter:
-            # Trials whose step was chosen by another rule are not comparable with these.
-            search["step"] = STEP_RULE
-        self.setting = replace(given, search=search)
-        self.wanted = self._number_of_trials()
+        self.fixed = unsearched(given, bench.template)
+        self.setting = searching(given, options, bench.method_class)
+        self.wanted = number_of_trials(given, options, self.fixed)
+        if nothing_to_search(given.space, self.fixed) and (options.trials or 1) > 1:
+            trials = f"--trials {options.trials} does not matter"
+            self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
         self.maximise = bench.task.primary.maximise
-        title = f"{given.method.name}@{given.dataset_title}-{given.task.name}"
-        self.name = options.name or f"{fitting(title)}-{key_of(self.setting.to_json())[:8]}"
+        self.name = study_name(self.setting, options)
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.shown: ShownStudy | None = None
@@ -105,19 +98,9 @@ class Study:
         self.shown.projection.close()
         return self._result(finished, test)
 
-    def _number_of_trials(self) -> int:
-        space, asked = self.setting.space, self.options.trials
-        if nothing_to_search(space, self.fixed):
-            if asked is not None and asked > 1:
-                self.reporter.note(f"nothing is searched, so one trial says it all; --trials {asked} does not matter")
-            return 1
-        if self.options.sampler == "grid":
-            return grid_trials(space, self.fixed, asked)
-        return asked or TRIALS
-
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
-        self.study.recall("about", self.session.bench.about)
+        self.study.recall("about", lambda: self.session.bench.about(self.options.part_of))
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 

@@ -1,0 +1,298 @@
+"""A suite as a grid: continued, isolated, shared between commands, with equal budgets that are recorded."""
+
+import csv
+import json
+import sqlite3
+from contextlib import closing
+
+import pytest
+from support import install_distribution, tags_of
+
+from zslplat.registry import registry
+from zslplat.spec import Spec
+
+SUITE = """
+trials = 2
+repeats = 2
+workers = 1
+tasks = ["zsl", "retrieval"]
+only_tested = ["retrieval"]
+differences = [["weighted", "plain"]]
+[metrics]
+zsl = ["per_class_accuracy"]
+retrieval = ["mAP"]
+[[data]]
+name = "toy"
+dataset = "marked"
+[[row]]
+name = "plain"
+method = "plain(mix=0.3)"
+[[row]]
+name = "weighted"
+method = "plain"
+"""
+BAD_ROW = """
+[[row]]
+name = "bad"
+method = "trouble(trouble=raises)"
+"""
+ABSENT = """
+[[data]]
+name = "elsewhere"
+dataset = "AWA9(features=surf)"
+"""
+
+
+def lines_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def trials_in(store):
+    """Return {(study, number): record} of all trials."""
+    query = (
+        "select s.study_name, t.number, a.value_json from trials t join studies s on s.study_id = t.study_id "
+        "join trial_user_attributes a on a.trial_id = t.trial_id where a.key = 'record'"
+    )
+    with closing(sqlite3.connect(store / "optuna.db")) as connection:
+        rows = connection.execute(query).fetchall()
+    assert len({row[:2] for row in rows}) == len(rows)
+    return {(study, number): json.loads(json.loads(text)) for study, number, text in rows}
+
+
+def evaluations_in(store):
+    """Return [(study or run, key, metrics)] of all test evaluations; owners of runs have no name of their own."""
+    with closing(sqlite3.connect(store / "optuna.db")) as connection:
+        rows = connection.execute("select owner, key, content from zslplat_evaluations").fetchall()
+    return sorted(
+        (
+            o if o.startswith("study:") else "run",
+            k,
+            json.loads(c)["metrics"]["mAP" if "mAP" in c else "per_class_accuracy"],
+        )
+        for o, k, c in rows
+    )
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory, store_template, program_environment):
+    """The folder of a suite that was carried out without an interruption."""
+    import subprocess
+    import sys
+
+    folder = tmp_path_factory.mktemp("whole")
+    (folder / "suite.toml").write_text(SUITE)
+    command = [sys.executable, "-m", "zslplat", "bench", "suite.toml", "--out", "out", "--json"]
+    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_every_cell_is_recorded_and_the_tables_say_what_it_gave(whole):
+    folder, result = whole
+    assert [(c["row"], c["task"], c["status"], c["new"]) for c in result["cells"]] == [
+        (row, task, "done", True) for row in ("plain", "weighted") for task in ("zsl", "retrieval")
+    ]
+    scores = lines_of(folder / "out" / "scores.csv")
+    assert [(s["row"], s["task"], s["metric"], s["split"]) for s in scores] == [
+        (row, task, metric, "given")
+        for row in ("plain", "weighted")
+        for task, metric in (("zsl", "per_class_accuracy"), ("retrieval", "mAP"))
+    ]
+    by_cell = {(c["row"], c["task"]): c for c in result["cells"]}
+    for score in scores:
+        assert float(score["test"]) == pytest.approx(by_cell[score["row"], score["task"]]["value"])
+        assert float(score["low"]) <= float(score["test"]) <= float(score["high"])
+        assert score["spread"] != ""  # plain is random: two repeats
+    differences = {(d["task"], d["data"]): d for d in lines_of(folder / "out" / "differences.csv")}
+    values = {key: cell["value"] for key, cell in by_cell.items()}
+    for task in ("zsl", "retrieval"):
+        gap = values["weighted", task] - values["plain", task]
+        assert float(differences[task, "toy"]["difference"]) == pytest.approx(gap)
+        assert float(differences[task, "mean"]["difference"]) == pytest.approx(gap)
+    provenance = json.loads((folder / "out" / "provenance.json").read_text())
+    assert provenance["cells"] == {"done": 4}
+    assert {"numpy", "scipy", "scikit-learn"} <= set(provenance["libraries"])
+    assert (provenance["seed"], provenance["repeats"]) == (0, 2)
+    assert "commit" in provenance or provenance["version"]
+
+
+def test_the_first_task_is_tuned_and_the_others_have_what_it_found(whole):
+    folder, result = whole
+    records = trials_in(folder / "mlruns")
+    assert len(records) == 4  # two rows of two trials; retrieval is only tested
+    with closing(sqlite3.connect(folder / "mlruns" / "optuna.db")) as connection:
+        runs = connection.execute("select content from zslplat_evaluations where owner like 'run:%'").fetchall()
+    asked = [json.loads(text)["setting"] for (text,) in runs]
+    studies = [cell["study"] for cell in result["cells"] if cell["task"] == "zsl"]
+    for study in studies:
+        best = max((r for (name, _), r in records.items() if name == study), key=lambda r: r["value"])
+        found = {"mix": 0.3, **best["parameters"]}
+        assert sum(setting["method"] == str(Spec("plain", found)) for setting in asked) == 2
+
+
+def test_one_experiment_holds_the_grid_and_its_runs_say_which_cell_they_are_of(whole):
+    store = whole[0] / "mlruns"
+    with closing(sqlite3.connect(store / "mlflow.db")) as connection:
+        query = "select e.name, count(*) from experiments e join runs r on r.experiment_id = e.experiment_id group by 1"
+        assert [name for name, _ in connection.execute(query)] == ["suite: suite"]
+    assert set(tags_of(store, "zslplat.suite")) == {"suite"}
+    assert set(tags_of(store, "zslplat.suite.row")) == {"plain", "weighted"}
+    assert set(tags_of(store, "zslplat.suite.data")) == {"toy"}
+
+
+def test_the_same_command_again_computes_nothing_and_writes_the_same(whole, call, tmp_path):
+    folder, first = whole
+    before = trials_in(folder / "mlruns"), evaluations_in(folder / "mlruns")
+    (tmp_path / "suite.toml").write_text(SUITE)
+    done = call("bench", "suite.toml", "--out", "again", "--json", "--store", folder / "mlruns")
+    assert done.returncode == 0, done.stderr
+    second = json.loads(done.stdout)
+    assert [cell["new"] for cell in second["cells"]] == [False] * 4
+    assert [cell["study"] for cell in second["cells"]] == [cell["study"] for cell in first["cells"]]
+    assert (trials_in(folder / "mlruns"), evaluations_in(folder / "mlruns")) == before
+    for name in ("scores.csv", "differences.csv", "budgets.csv"):
+        assert (tmp_path / "again" / name).read_text() == (folder / "out" / name).read_text()
+
+
+def test_a_grid_that_was_killed_goes_on_and_computes_nothing_twice(whole, leader, call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    command = ("bench", "suite.toml", "--out", "out")
+    store = tmp_path / "mlruns"
+    kept = {}
+    for text in ("trial 0 (1 of 2)", "toy / plain / zsl", "toy / weighted / zsl"):
+        running = leader(*command, TROUBLE_PAUSE="0.1")
+        running.wait_for(text)
+        running.kill()
+        now = trials_in(store)
+        # What is recorded stays as it is, to the second in which it ended.
+        assert {key: now[key] for key in kept} == kept
+        kept = now
+    assert kept
+    done = call(*command, "-q")
+    assert done.returncode == 0, done.stderr
+    ended = trials_in(store)
+    assert {key: ended[key] for key in kept} == kept
+    reference = trials_in(whole[0] / "mlruns")
+    values = {key: (r["parameters"], r["value"]) for key, r in reference.items()}
+    assert {key: (r["parameters"], r["value"]) for key, r in ended.items()} == values
+    assert evaluations_in(store) == evaluations_in(whole[0] / "mlruns")
+    assert (tmp_path / "out" / "scores.csv").read_text() == (whole[0] / "out" / "scores.csv").read_text()
+
+
+def test_two_commands_share_a_grid(whole, leader, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE)
+    first, second = (
+        leader("bench", "suite.toml", "--out", out, "--json", TROUBLE_PAUSE="0.1") for out in ("one", "two")
+    )
+    results = [json.loads(done.stdout) for done in (first.wait(200), second.wait(200)) if done.returncode == 0]
+    assert len(results) == 2
+    assert evaluations_in(tmp_path / "mlruns") == evaluations_in(whole[0] / "mlruns")
+    # Each cell was computed by one of them.
+    for ours, theirs in zip(results[0]["cells"], results[1]["cells"], strict=True):
+        assert ours["new"] + theirs["new"] == 1
+        assert (ours["study"], ours["value"]) == (theirs["study"], theirs["value"])
+    assert (tmp_path / "one" / "scores.csv").read_text() == (tmp_path / "two" / "scores.csv").read_text()
+
+
+def test_a_row_that_fails_leaves_the_others_alone_and_absent_data_are_no_failure(call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE.replace("[[row]]", BAD_ROW + "[[row]]", 1) + ABSENT)
+    done = call("bench", "suite.toml", "--out", "out", "--only", "elsewhere", "-q")
+    assert done.returncode == 0, done.stderr
+    assert "left out: elsewhere: " in done.stdout
+    assert not (tmp_path / "out").exists()
+    done = call("bench", "suite.toml", "--out", "out", "-q")
+    assert done.returncode == 1
+    assert "failed: toy / bad / zsl: " in done.stdout
+    assert "failed: toy / bad / retrieval: zsl failed, whose parameters it would have had" in done.stdout
+    assert "this goes wrong" in done.stdout
+    assert "4 done, 2 failed, 6 skipped" in done.stdout
+    assert [s["row"] for s in lines_of(tmp_path / "out" / "scores.csv")] == ["plain"] * 2 + ["weighted"] * 2
+
+
+def test_budgets_are_equal_and_what_is_not_is_marked(call, tmp_path):
+    text = SUITE.replace('tasks = ["zsl", "retrieval"]\nonly_tested = ["retrieval"]', 'tasks = ["zsl"]')
+    text = text.replace('retrieval = ["mAP"]\n', "") + (
+        '[[row]]\nname = "fixed"\nmethod = "plain(ridge=1, mix=0.1)"\n'
+        '[[row]]\nname = "third"\nmethod = "plain(mix=0.7)"\n'
+        '[[row]]\nname = "steps"\nmethod = "stepwise(epochs=3, ridge=1)"\n'
+        '[[row]]\nname = "more steps"\nmethod = "stepwise(epochs=4, ridge=1)"\n'
+    )
+    (tmp_path / "suite.toml").write_text(text)
+    assert call("bench", "suite.toml", "--only", "third", "--trials", 3, "--repeats", 1, "-q").returncode == 0
+    done = call("bench", "suite.toml", "--out", "out", "--repeats", 1, "-q")
+    assert done.returncode == 0, done.stderr
+    budgets = {line["row"]: line for line in lines_of(tmp_path / "out" / "budgets.csv")}
+    assert {row: line["trials"] for row, line in budgets.items()} == {
+        **{"plain": "2", "weighted": "2", "fixed": "1", "third": "3", "steps": "2", "more steps": "2"}
+    }
+    assert {row: line["unequal"] for row, line in budgets.items()} == {
+        **{"plain": "", "weighted": "", "fixed": "nothing is searched", "third": "3 trials, others 2"},
+        **{"steps": "at most 3 epochs, others 4", "more steps": "at most 4 epochs, others 3"},
+    }
+    assert all(float(line["seconds"]) > 0 for line in budgets.values())
+    assert 1 <= float(budgets["steps"]["chosen_epoch"]) <= 3
+    assert "nothing is searched" in done.stdout
+
+
+def test_a_metric_that_no_record_has_is_named(call, tmp_path):
+    text = SUITE.replace('["per_class_accuracy"]', '["per_class_acuracy"]').replace(
+        'method = "plain"\n', 'method = "plain(mix=0.1)"\n'
+    )
+    (tmp_path / "suite.toml").write_text(text)
+    done = call("bench", "suite.toml", "--only", "plain", "--trials", 1, "--repeats", 1, "-q")
+    assert done.returncode == 1
+    assert "metric 'per_class_acuracy' of task zsl is recorded of no row; recorded are" in done.stdout
+
+
+def test_suites_of_plugins_are_found_by_name(call, tmp_path, monkeypatch):
+    (tmp_path / "lab.toml").write_text(SUITE)
+    source = (
+        "from zslplat.api import hookimpl\nZSLPLAT_API = '1.3'\n@hookimpl\ndef zslplat_suites():\n"
+        f"    return {{'lab': {str(tmp_path / 'lab.toml')!r}, 'odd': 3, 'given': dict(tasks=['zsl'], "
+        "data=[dict(name='d', dataset='marked')], row=[dict(name='r', method='plain')])}\n"
+    )
+    folder = install_distribution(tmp_path / "plugin", "zslplat-lab", "lab_suites", source)
+    monkeypatch.syspath_prepend(str(folder))
+    registry.cache_clear()
+    listed = json.loads(call("list", "suites", "--json").stdout)
+    assert {"lab", "given", "quick", "zero-shot"} <= {row["name"] for row in listed["components"]}
+    (broken,) = [p for p in listed["plugins"] if p["plugin"] == "lab_suites" and "broken" in p["state"]]
+    assert "suite 'odd' is 3, expected the path of a TOML file" in broken["state"]
+    planned = json.loads(call("bench", "given", "--dry-run", "--probe", 0, "--json").stdout)
+    assert [(c["data"], c["row"], c["task"]) for c in planned["cells"]] == [("d", "r", "zsl")]
+    assert json.loads(call("bench", "lab", "--dry-run", "--probe", 0, "--json").stdout)["suite"] == "lab"
+    checked = call("plugins", "check", "zslplat-lab")
+    assert "suite_is_sound" in checked.stdout
+
+
+def files_of(store):
+    """Return {path: content} of what a store holds beside its databases, and what is recorded in these."""
+    apart = (".db", ".db-wal", ".db-shm", ".lock")
+    files = {p: p.read_bytes() for p in store.rglob("*") if p.is_file() and not p.name.endswith(apart)}
+    return files, trials_in(store), evaluations_in(store), tags_of(store, "zslplat.key")
+
+
+def test_a_dry_run_says_what_is_done_and_writes_nothing(whole, call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE + ABSENT)
+    done = call("bench", "suite.toml", "--dry-run", "--probe", 20, "--store", "none", "--json")
+    assert done.returncode == 0, done.stderr
+    planned = json.loads(done.stdout)
+    assert not (tmp_path / "none").exists()
+    assert {cell["status"] for cell in planned["cells"]} == {"waiting", "skipped"}
+    waiting = [cell for cell in planned["cells"] if cell["status"] == "waiting"]
+    assert {cell["source"] for cell in waiting} == {"timed"}
+    assert planned["seconds"] == pytest.approx(sum(cell["estimated_seconds"] for cell in waiting))
+    assert min(planned["seconds"], planned["memory_bytes"], planned["disk_bytes"]) > 0
+    store = whole[0] / "mlruns"
+    before = files_of(store)
+    more = ("--trials", 5, "--store", store)
+    planned = json.loads(call("bench", "suite.toml", "--dry-run", *more, "--json").stdout)
+    cells = {(c["data"], c["row"], c["task"]): c for c in planned["cells"]}
+    assert cells["toy", "plain", "zsl"]["missing_trials"] == 3
+    assert cells["toy", "plain", "zsl"]["source"] == "records"
+    planned = json.loads(call("bench", "suite.toml", "--dry-run", "--store", store, "--json").stdout)
+    assert {c["status"] for c in planned["cells"] if c["data"] == "toy"} == {"done"}
+    assert planned["seconds"] == 0
+    assert "done" in call("bench", "suite.toml", "--dry-run", "--store", store).stdout
+    assert files_of(store) == before

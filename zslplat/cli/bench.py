@@ -1,0 +1,108 @@
+"""``bench``: a suite carried out as a grid of studies, or what is missing of it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from zslplat.cli import options as o
+
+
+def register(app: typer.Typer) -> None:
+    """Add the command to the application."""
+    app.command()(bench)
+
+
+def bench(
+    suite: Annotated[
+        str, typer.Argument(help="Name of a suite (zslplat list suites), or a TOML file.", metavar="SUITE")
+    ],
+    only: Annotated[
+        list[str] | None,
+        typer.Option("--only", help="A data set, a row, or DATA/ROW of the suite. May be repeated."),
+    ] = None,
+    trials: Annotated[
+        int | None, typer.Option("--trials", "-n", help="Trials of every search; default: the suite's.", min=1)
+    ] = None,
+    repeats: Annotated[
+        int | None, typer.Option("--repeats", help="Repeats of random methods; default: the suite's.", min=1)
+    ] = None,
+    splits: Annotated[
+        int | None,
+        typer.Option(
+            "--splits",
+            help="Draw the seen and unseen classes of each data set anew, so many times, in place of the given ones.",
+            min=2,
+        ),
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder of the tables; default: suites/SUITE in the store.")
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Say what is done already, and what time, memory and disk the rest would take."),
+    ] = False,
+    probe: Annotated[
+        float,
+        typer.Option(
+            "--probe", help="Seconds that --dry-run may take to time methods of which nothing is recorded.", min=0
+        ),
+    ] = 60,
+    workers: o.Workers = None,
+    cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
+    trial_timeout: o.TrialTimeout = None,
+    memory: o.Memory = None,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Try failed trials again; a higher limit does so, too.")
+    ] = False,
+    accept_changed_code: Annotated[
+        bool, typer.Option("--accept-changed-code", help="Continue although code has changed; the mixture is marked.")
+    ] = False,
+    data_root: o.DataRoot = None,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Carry out a suite: methods x data sets x tasks, with equal budgets, as a grid of studies.
+
+    The same command goes on where it was stopped. A cell that fails leaves the others alone, and the exit code is 1;
+    data sets that are not at hand are left out. Several commands may work on one suite in one store.
+    """
+    from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
+    from zslplat.suites.grid import GridOptions, carry_out
+    from zslplat.suites.suite import load_suite
+
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    found = load_suite(suite, settings)
+    count = workers or found.workers or o.worker_count(None)
+    options = GridOptions(
+        trials=trials,
+        repeats=repeats,
+        workers=count,
+        cluster=cluster,
+        only=only or (),
+        splits=splits,
+        out=out or settings.store / "suites" / (found.name if splits is None else f"{found.name}-splits"),
+        trial_timeout=trial_timeout,
+        memory_bytes=o.memory_limit(memory, count),
+        retry_failed=retry_failed,
+        accept_changed_code=accept_changed_code,
+    )
+    if dry_run:
+        from zslplat.suites.plan import plan
+        from zslplat.suites.probe import Probe
+
+        with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
+            planned = plan(found, options, settings, Probe(settings, probe, reporter))
+        print_plan(planned, as_json=as_json)
+        return
+    with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
+        result = carry_out(found, options, settings, reporter)
+    print_grid(result, settings.silenced, as_json=as_json)
+    if result.exit_code:
+        raise typer.Exit(result.exit_code)

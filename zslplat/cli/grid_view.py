@@ -1,0 +1,254 @@
+"""The view of a grid while it is carried out, and its tables at the end."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+
+from zslplat.cli.reporting import (
+    LineReporter,
+    QuietReporter,
+    TerminalReporter,
+    print_json,
+    print_warnings,
+    stdout_console,
+)
+from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
+from zslplat.suites.clock import remaining_text
+
+_MARKS = {WAITING: "[dim].[/dim]", RUNNING: "[cyan]>[/cyan]", DONE: "[green]+[/green]", FAILED: "[red]x[/red]"}
+
+
+@contextmanager
+def grid_reporting(*, as_json: bool, quiet: bool) -> Iterator[Any]:
+    """Give the reporter that fits where the output goes; its view is gone afterwards."""
+    silent = as_json or quiet
+    reporter = QuietReporter() if silent else GridTerminal() if sys.stderr.isatty() else GridLines()
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+class GridLines(LineReporter):
+    """Plain lines: one for each cell that ends, with the time that is left."""
+
+    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
+        """Print how a cell ended."""
+        if changed is not None and changed.status in (DONE, FAILED):
+            self.note(ended_text(cells, changed, remaining))
+
+
+class GridTerminal(TerminalReporter):
+    """A live table of rows and data sets, a mark for each task, above the line of what is done just now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # One live display at a time: the bar is drawn in this one.
+        self.progress.stop()
+        self.live = Live(self.progress, console=self.console, transient=True, refresh_per_second=4)
+        self.live.start()
+
+    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
+        """Show all cells as they are now; those that failed leave a line."""
+        if changed is not None and changed.status == FAILED:
+            self.note(ended_text(cells, changed, remaining))
+        self.live.update(Group(grid_table(cells, remaining), self.progress))
+
+    def close(self) -> None:
+        """Remove the view."""
+        self.live.stop()
+
+
+def grid_table(cells: Sequence[Cell], remaining: float | None) -> Table:
+    """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
+    places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    marks: dict[tuple[str, tuple[str, int | None]], str] = {}
+    for cell in cells:
+        at = (cell.row, (cell.data, cell.split))
+        marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
+    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
+    caption = f"{ended} of {len(cells)} cells; {remaining_text(remaining)}   + done  x failed  - left out  > now"
+    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places), caption=caption)
+    for row in rows:
+        table.add_row(row, *(marks.get((row, place), "") for place in places))
+    return table
+
+
+def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> str:
+    """Return the line of a cell that has ended."""
+    ended = sum(other.status not in (WAITING, RUNNING) for other in cells)
+    if cell.status == FAILED:
+        outcome = f"failed: {cell.reason}"
+    else:
+        value = "" if cell.value is None else f"{cell.value:.4f}"
+        outcome = f"{value}  {cell.seconds:.1f} s" if cell.new else f"{value}  recorded already"
+    return f"{ended} of {len(cells)}  {cell.title}  {outcome}  ({remaining_text(remaining)})"
+
+
+def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
+    from zslplat.checks.base import unsilenced
+    from zslplat.suites.written import SCORES, tables_of
+
+    unheard = result.unheard_metrics()
+    findings, hidden = unsilenced(result.findings(), silenced)
+    if as_json:
+        tables = tables_of(result)
+        print_json(
+            {
+                "suite": result.suite.name,
+                "cells": [vars(cell) for cell in result.cells],
+                "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
+                "seconds": result.seconds,
+                "out": result.out,
+                "warnings": [*unheard, *(finding.line for finding in findings)],
+                "findings": [finding.to_json() for finding in findings],
+                "silenced": hidden,
+            }
+        )
+        return
+    console = stdout_console()
+    for table in score_tables(result):
+        console.print(table)
+    counts = ", ".join(
+        f"{len(found)} {status}" for status in (DONE, FAILED, SKIPPED) if (found := result.having(status))
+    )
+    lines = [f"suite {result.suite.name}: {counts}; {result.seconds:.0f} s"]
+    left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
+    lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
+    lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
+    lines += [f"failed: {line}" for line in unheard]
+    if result.out is not None and result.scores:
+        lines.append(f"tables: {result.out}")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [finding.line for finding in findings], hidden)
+
+
+def score_tables(result: Any) -> Iterator[Table]:
+    """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
+    from zslplat.suites.budgets import GIVEN
+    from zslplat.suites.written import MEAN, kinds_of, tables_of
+
+    tables = tables_of(result)
+    lines = [line for line in tables.scores if line[10] in (GIVEN, MEAN)]
+    names = list(dict.fromkeys(line[0] for line in lines))
+    rows = list(dict.fromkeys(line[1] for line in lines))
+    for kind, metric in kinds_of(result):
+        own = {(line[0], line[1]): line for line in lines if line[2].partition("(")[0] == kind and line[3] == metric}
+        if not own:
+            continue
+        table = Table(f"{kind}: {metric}", *names, "knows of batch", title_justify="left")
+        for row in rows:
+            found = [own.get((name, row)) for name in names]
+            marks = dict.fromkeys(line[8] for line in found if line is not None)
+            table.add_row(
+                row + " *" * any(line is not None and line[9] for line in found),
+                *("" if line is None else _score(line) for line in found),
+                " / ".join(marks),
+            )
+        yield table
+    yield _budget_table(tables.budgets, names)
+
+
+def _score(line: list[Any]) -> str:
+    if line[10] == "mean":
+        return f"{line[4]:.3f} ({line[6]:.3f} .. {line[7]:.3f})"
+    return f"{line[4]:.3f}" + (f" ±{line[5]:.3f}" if line[5] != "" else "")
+
+
+def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
+    table = Table("trials; epochs chosen of most", *names, "unequal")
+    for row in dict.fromkeys(line[1] for line in lines):
+        own = [line for line in lines if line[1] == row]
+        cells = {line[0]: str(line[3]) + (f"; {line[4]:g} of {line[5]}" if line[4] != "" else "") for line in own}
+        marks = dict.fromkeys(line[9] for line in own if line[9])
+        table.add_row(row, *(cells.get(name, "") for name in names), " / ".join(marks))
+    return table
+
+
+def print_plan(planned: Any, *, as_json: bool) -> None:
+    """Print what a grid would take: by row and data set, and in all."""
+    from zslplat.suites.clock import duration
+
+    estimates = planned.estimates
+    total = {
+        "seconds": planned.seconds,
+        "unknown_cells": planned.unknown,
+        "memory_bytes": planned.peak_bytes,
+        "disk_bytes": planned.disk_bytes,
+        "workers": planned.workers,
+        "changed_code": planned.changed,
+    }
+    if as_json:
+        cells = [
+            {
+                **vars(e.cell),
+                "estimated_seconds": e.seconds,
+                "source": e.source,
+                "memory_bytes": e.peak_bytes,
+                "missing_trials": e.trials,
+                "missing_test_evaluations": e.evaluations,
+            }
+            for e in estimates
+        ]
+        print_json({"suite": planned.suite.name, "cells": cells, **total})
+        return
+    console = stdout_console()
+    places = list(dict.fromkeys((e.cell.data, e.cell.split) for e in estimates))
+    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places))
+    for row in dict.fromkeys(e.cell.row for e in estimates):
+        own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
+        table.add_row(row, *(_planned_text(found) for found in own.values()))
+    console.print(table)
+    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED)}
+    names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out"}
+    absent = {e.cell.data: e.cell.reason for e in estimates if e.cell.status == SKIPPED}
+    beside = f", and {planned.unknown} cells of which nothing is known" if planned.unknown else ""
+    lines = [
+        f"suite {planned.suite.name}: "
+        + ", ".join(f"{count} cells {names[status]}" for status, count in counted.items() if count),
+        f"time: about {duration(planned.seconds)} with {planned.workers} workers{beside}",
+        f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
+        f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and the cache up to its bound",
+        *(f"left out: {name}: {reason}" for name, reason in absent.items()),
+    ]
+    if planned.changed:
+        count = len(planned.changed)
+        lines.append(
+            f"warning: {count} studies were computed by other code (first {planned.changed[0]!r}) and will fail unless "
+            "--accept-changed-code is given, or another --store"
+        )
+    if any(e.source in ("scaled", "timed") for e in estimates):
+        lines.append("* from other data in proportion to its size; + from one trial, timed just now: both are rough")
+    for line in lines:
+        console.print(line, highlight=False, markup=False, soft_wrap=True)
+
+
+def _place(estimate: Any) -> tuple[str, int | None]:
+    return estimate.cell.data, estimate.cell.split
+
+
+def _planned_text(found: Sequence[Any]) -> str:
+    """Return what the cells of one row on one data set will take."""
+    from zslplat.suites.clock import duration
+
+    if not found:
+        return ""
+    if all(e.cell.status == SKIPPED for e in found):
+        return "[yellow]-[/yellow]"
+    waiting = [e for e in found if e.cell.status == WAITING]
+    if not waiting:
+        return "[green]done[/green]"
+    if any(e.seconds is None for e in waiting):
+        return "?"
+    mark = {"scaled": " *", "timed": " +"}.get(waiting[0].source, "")
+    return duration(sum(e.seconds for e in waiting)) + mark

@@ -1,0 +1,122 @@
+"""Another data set with its seen and unseen classes drawn anew, so that a result can be repeated on new classes.
+
+A draw takes as many unseen classes as the data set has, out of all classes that its splits have rows of. The rows of
+these are ``test_unseen``; of the rows of the others the share that ``test_seen`` had is held out as such, and the rest
+is ``train``. The data set's own validation folds are dropped, as they may hold classes that are now tested: tasks draw
+folds of the new seen classes. So nothing that is tuned on a draw sees a row, or knows a class, of its test.
+
+Rows of a group are never on both sides: training rows that share a group with a row of ``test_unseen`` are left out.
+Where that would leave a class nothing to train on, as where every speaker says every word, groups are divided first:
+training rows are those of seen classes in some groups, test rows are in the others.
+
+Data sets that are drawn from a seed themselves (:attr:`~zslplat.data.source.DataSource.drawn_by`) draw anew.
+
+What was learned from the original seen classes stays: features of a network that was trained on them, say.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+from typing import ClassVar
+
+import numpy as np
+
+from zslplat.data.catalogue import open_source
+from zslplat.data.dataset import Dataset
+from zslplat.data.hold_out import hold_out_rows
+from zslplat.data.source import DataPlaces, DataSource
+from zslplat.errors import DataError, UsageError
+from zslplat.registry import ByName
+from zslplat.space import Integer, Parameter, Text
+from zslplat.spec import Spec
+
+NAME = "redrawn"
+
+
+class Redrawn(DataSource):
+    """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``."""
+
+    summary = "another data set with its seen and unseen classes drawn anew: redrawn(of=..., draw=3)"
+    licence = "that of the other data set"
+    parameters: ClassVar = {
+        "of": Parameter("the other data set, with its options; default digit-pairs", Text()),
+        "draw": Parameter("which draw; 1 where nothing is said", Integer(1)),
+    }
+
+    def load(self, places: DataPlaces) -> Dataset:
+        """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
+        spec, draw = Spec.parse(str(self.options.get("of", "digit-pairs"))), self.options.get("draw", 1)
+        if spec.name == NAME:
+            raise UsageError(f"{spec} is drawn anew already; give the data set itself")
+        source = open_source(spec, places, ByName("datasets"))
+        if source.drawn_by:
+            seed = {source.drawn_by: source.options.get(source.drawn_by, 0) + draw}
+            return type(source)(**{**source.options, **seed}).load(places)
+        return redrawn(source.load(places), draw)
+
+
+def redrawn(dataset: Dataset, draw: int) -> Dataset:
+    """Return a data set with its classes divided anew, the same for the same ``draw`` anywhere; see the module."""
+    if dataset.y.ndim != 1:
+        raise DataError(f"{dataset.name}: classes are drawn of rows with one class each, got labels {dataset.y.shape}")
+    for split in ("train", "test_unseen"):
+        if split not in dataset.splits or not len(dataset.rows(split)):
+            raise DataError(f"{dataset.name} has no rows in {split!r}: it has no seen and unseen classes to draw anew")
+    given = {name: dataset.rows(name) for name in ("train", "test_seen", "test_unseen") if name in dataset.splits}
+    rows = np.sort(np.concatenate(list(given.values())))
+    classes = np.unique(dataset.y[rows])
+    count = len(np.unique(dataset.y[given["test_unseen"]]))
+    unseen = np.random.default_rng([draw, 41]).permutation(classes)[:count]
+    seen_share = (
+        len(given["test_seen"]) / (len(given["test_seen"]) + len(given["train"])) if "test_seen" in given else 0.0
+    )
+    splits = _without_groups(dataset, rows, unseen, seen_share, draw) or _by_groups(
+        dataset, rows, unseen, 1 - len(given["train"]) / len(rows), "test_seen" in given, draw
+    )
+    digest = hashlib.sha256(f"redrawn|{dataset.fingerprint}".encode())
+    for name in sorted(splits):
+        digest.update(name.encode() + splits[name].astype(np.int64).tobytes())
+    return replace(
+        dataset,
+        name=f"{dataset.name}, draw {draw}",
+        splits=splits,
+        folds=(),
+        source={**dataset.source, "draw": draw},
+        known_fingerprint=digest.hexdigest(),
+    )
+
+
+def _without_groups(
+    dataset: Dataset, rows: np.ndarray, unseen: np.ndarray, share: float, draw: int
+) -> dict[str, np.ndarray] | None:
+    """Return the splits with all rows of the unseen classes in the test; None where groups leave a class no row."""
+    of_unseen = np.isin(dataset.y[rows], unseen)
+    test, left = rows[of_unseen], rows[~of_unseen]
+    if dataset.groups is not None:
+        wanted = np.unique(dataset.y[left])
+        left = left[~np.isin(dataset.groups[left], dataset.groups[test])]
+        if len(np.unique(dataset.y[left])) < len(wanted):
+            return None
+    splits = {"test_unseen": test, "train": left}
+    if share:
+        splits["train"], splits["test_seen"] = hold_out_rows(dataset, left, share, draw)
+    return splits
+
+
+def _by_groups(
+    dataset: Dataset, rows: np.ndarray, unseen: np.ndarray, share: float, seen_too: bool, draw: int
+) -> dict[str, np.ndarray]:
+    """Return the splits with the groups divided: those of the test have about ``share`` of the rows of every class."""
+    kept, held = hold_out_rows(dataset, rows, share, draw)
+    of_unseen = np.isin(dataset.y[held], unseen)
+    splits = {"train": kept[~np.isin(dataset.y[kept], unseen)], "test_unseen": held[of_unseen]}
+    if seen_too:
+        splits["test_seen"] = held[~of_unseen]
+    missing = set(unseen.tolist()) - set(dataset.y[splits["test_unseen"]].tolist())
+    if missing:
+        raise DataError(
+            f"{dataset.name}, draw {draw}: {len(missing)} unseen classes have no row in the groups that are tested, "
+            f"first {dataset.class_names[min(missing)]!r}; its groups and classes cannot be divided at once"
+        )
+    return splits

@@ -1,0 +1,181 @@
+"""The cells of a grid: which setting each asks for, and how it ended."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import NAME as REDRAWN
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.components import searched_space
+from zslplat.evaluation.setting import Setting
+from zslplat.methods.base import Method
+from zslplat.registry import component
+from zslplat.spec import Spec
+from zslplat.suites.suite import Suite, SuiteData, SuiteRow
+from zslplat.tuning.identity import number_of_trials, unsearched
+from zslplat.tuning.options import StudyOptions
+
+WAITING, RUNNING, DONE, FAILED, SKIPPED = "waiting", "running", "done", "failed", "skipped"
+Key = tuple[str, str, str, int | None]
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One task of one row on one data set (of one ``split``, where classes are drawn anew), and how it ended.
+
+    ``status``: waiting, running, done, failed or skipped, with the ``reason`` of the last two; ``study``: the name of
+    the study, or the run where only the test was scored; ``value``: the mean over repeats of the task's primary metric
+    on the test; ``seconds``: of all its evaluations, as recorded; ``new``: some of them were computed just now.
+    """
+
+    data: str
+    row: str
+    task: str
+    split: int | None = None
+    status: str = WAITING
+    study: str = ""
+    reason: str = ""
+    value: float | None = None
+    seconds: float = 0.0
+    new: bool = False
+
+    @property
+    def key(self) -> Key:
+        """What tells it from the other cells of a grid."""
+        return (self.data, self.row, self.task, self.split)
+
+    @property
+    def title(self) -> str:
+        """What it is called in a line."""
+        return f"{self.data}{'' if self.split is None else f' #{self.split}'} / {self.row} / {self.task}"
+
+
+@dataclass(frozen=True)
+class Piece:
+    """One row on one data set: the cells of its tasks, of which the first is tuned and hands on what it found."""
+
+    suite: Suite
+    row: SuiteRow
+    data: SuiteData
+    split: int | None = None
+
+    @property
+    def tasks(self) -> tuple[str, ...]:
+        """The tasks, the tuned one first."""
+        return self.suite.tasks_of(self.row, self.data)
+
+    @property
+    def cells(self) -> list[Cell]:
+        """The cells, waiting."""
+        return [Cell(self.data.name, self.row.name, task, self.split) for task in self.tasks]
+
+    @property
+    def dataset(self) -> Spec:
+        """The data set; with classes drawn anew where the piece is of a split."""
+        given = parse_dataset(self.data.dataset)
+        if self.split is None:
+            return given
+        return Spec(REDRAWN, {"of": str(given), "draw": self.split})
+
+    @property
+    def method(self) -> Spec:
+        """The method with what the suite and the data set fix."""
+        spec = self.row.spec
+        open_ones = set(component("methods", spec.name).parameters) - set(spec.parameters)
+        return spec.with_parameters({name: v for name, v in self.data.fixed.items() if name in open_ones})
+
+    def template(self, parameters: Mapping[str, Any] | None = None) -> Method:
+        """Return the method as it is built, with parameters that were found."""
+        spec = self.method.with_parameters(parameters or {})
+        built: Method = component("methods", spec.name).build(spec.parameters)
+        return built
+
+    def setting(self, task: str, parameters: Mapping[str, Any] | None = None) -> Setting:
+        """Return what is asked for of a task; ``parameters`` are those found by the first, which has none yet."""
+        template = self.template()
+        features = self.row.features
+        if self.data.first_steps:
+            wanted = template.wanted_preprocessing.overridden(features, None)
+            features = ",".join([*self.data.first_steps, *wanted.features])
+        method, space = self.method, {}
+        if task == self.tasks[0]:
+            space = dict(searched_space(template, method.parameters, self.row.space))
+        else:
+            method = method.with_parameters(parameters or {})
+        return Setting(method, self.dataset, Spec.parse(task), space, features, self.row.signatures, self.suite.seed)
+
+    def only_tested(self, task: str) -> bool:
+        """Tell whether a task is scored on the test without validation, which would hand nothing on."""
+        return task != self.tasks[0] and self.suite.is_only_tested(task)
+
+    def study_options(self, task: str, options: StudyOptions) -> StudyOptions:
+        """Return the options of the study of a task, with its number of trials."""
+        trials = (options.trials or self.data.trials or self.suite.trials) if task == self.tasks[0] else 1
+        part_of = {"suite": self.suite.name, "data": self.data.name, "row": self.row.name}
+        if self.split is not None:
+            part_of["split"] = str(self.split)
+        return replace(options, trials=trials, part_of=part_of)
+
+    def trials(self, task: str, options: StudyOptions) -> int:
+        """Return how many trials the study of a task makes; 0 where only the test is scored."""
+        if self.only_tested(task):
+            return 0
+        setting = self.setting(task)
+        return number_of_trials(setting, self.study_options(task, options), unsearched(setting, self.template()))
+
+
+def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None) -> list[Piece]:
+    """Return the pieces of a grid, data set after data set.
+
+    ``only``: names of data sets, of rows, or both as ``DATA/ROW``; a name of either kind may stand alone. ``splits``:
+    how many times the classes of each data set are drawn anew. Raises :class:`UnknownNameError` for a name that means
+    nothing, :class:`UsageError` for a value that no method of the suite takes.
+    """
+    wanted = [_wanted(suite, text) for text in only]
+    pieces = [
+        Piece(suite, row, data, split)
+        for data in suite.data
+        for split in ([None] if splits is None else range(1, splits + 1))
+        for row in suite.rows
+        if data.name not in row.not_on
+        if not wanted or any(data.name in names and row.name in rows for names, rows in wanted)
+    ]
+    if not pieces:
+        raise UsageError(f"--only {' '.join(only)}: suite {suite.name} leaves these rows out on these data sets")
+    _check_fixed(pieces)
+    return pieces
+
+
+def cells_of(pieces: Sequence[Piece]) -> Iterator[Cell]:
+    """Yield the cells of all pieces, waiting."""
+    for piece in pieces:
+        yield from piece.cells
+
+
+def _wanted(suite: Suite, text: str) -> tuple[list[str], list[str]]:
+    """Return the names of the data sets and of the rows that a text means."""
+    data, rows = [entry.name for entry in suite.data], [row.name for row in suite.rows]
+    if text in data:
+        return [text], rows
+    if text in rows:
+        return data, [text]
+    for name in data:
+        # Names may hold a slash themselves.
+        if text.startswith(f"{name}/") and text.removeprefix(f"{name}/") in ("", *rows):
+            return [name], [text.removeprefix(f"{name}/")] if text != f"{name}/" else rows
+    raise UnknownNameError(f"data set, row or DATA/ROW of suite {suite.name} (--only)", text, [*data, *rows])
+
+
+def _check_fixed(pieces: Sequence[Piece]) -> None:
+    """Raise :class:`UnknownNameError` for a value that a data set fixes and that no method of the suite has."""
+    first = pieces[0].suite
+    if any(entry.fixed for entry in first.data):
+        known = {name for row in first.rows for name in component("methods", row.spec.name).parameters}
+        for entry in first.data:
+            for name in entry.fixed:
+                if name not in known:
+                    where = f"(fixed of data set {entry.name!r} in suite {first.name})"
+                    raise UnknownNameError(f"parameter, which no method of the suite has {where}", name, known)

@@ -1,0 +1,57 @@
+"""How long a grid will take yet, by what its cells took."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Mapping, Sequence
+
+from zslplat.suites.cells import DONE, FAILED, RUNNING, WAITING, Cell, Key
+
+
+class Clock:
+    """The seconds that are left of a grid; ``expected``: those of each cell, where something is known of it.
+
+    Cells of which nothing is known count with the mean of those that ended, or of those that are known. What is
+    expected is corrected by how the cells that ended compare with what was expected of them.
+    """
+
+    def __init__(self, expected: Mapping[Key, float]) -> None:
+        self.expected = dict(expected)
+        self.took: dict[Key, float] = {}
+        self._began: dict[Key, float] = {}
+
+    def told(self, cell: Cell) -> None:
+        """Note the change of a cell."""
+        if cell.status == RUNNING:
+            self._began[cell.key] = time.monotonic()
+        elif cell.status in (DONE, FAILED) and cell.key in self._began:
+            self.took[cell.key] = time.monotonic() - self._began.pop(cell.key)
+
+    def remaining(self, cells: Sequence[Cell]) -> float | None:
+        """Return the seconds until the last cell ends, None while nothing is known."""
+        known = [key for key in self.took if key in self.expected]
+        wanted = sum(self.expected[key] for key in known)
+        factor = sum(self.took[key] for key in known) / wanted if wanted > 0 else 1.0
+        means = list(self.took.values()) or [seconds * factor for seconds in self.expected.values()]
+        if not means:
+            return None
+        usual, left = sum(means) / len(means), 0.0
+        for cell in cells:
+            if cell.status in (WAITING, RUNNING):
+                expected = self.expected[cell.key] * factor if cell.key in self.expected else usual
+                spent = time.monotonic() - self._began[cell.key] if cell.key in self._began else 0.0
+                left += max(0.0, expected - spent)
+        return left
+
+
+def remaining_text(seconds: float | None) -> str:
+    """Return the time that is left in words."""
+    return "time left not known yet" if seconds is None else f"{duration(seconds)} left"
+
+
+def duration(seconds: float) -> str:
+    """Return a duration as hours and minutes, or as minutes and seconds."""
+    whole = round(seconds)
+    if whole >= 3600:
+        return f"{whole // 3600} h {whole % 3600 // 60:02d} min"
+    return f"{whole // 60} min {whole % 60:02d} s" if whole >= 60 else f"{whole} s"

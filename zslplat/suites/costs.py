@@ -1,0 +1,103 @@
+"""What evaluations took: by method and data set, from records, or in proportion to the size of other data."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from math import prod
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import StoreError
+from zslplat.evaluation.setting import TEST
+from zslplat.records.database import Records
+from zslplat.records.studies import STUDY
+from zslplat.spec import Spec
+
+RECORDED, SCALED, UNKNOWN = "records", "scaled", "unknown"
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them."""
+
+    trial: float
+    test: float
+    peak_bytes: int = 0
+    source: str = RECORDED
+
+
+@dataclass
+class Costs:
+    """Costs by method and data set, and the ``sizes`` of data sets: rows x dimensions."""
+
+    known: dict[tuple[str, str], Cost] = field(default_factory=dict)
+    sizes: dict[str, float] = field(default_factory=dict)
+
+    def of(self, method: str, dataset: str) -> tuple[Cost | None, str]:
+        """Return what a method costs on a data set, and how that is known; None where it is not.
+
+        Of another data set the nearest in size counts, in proportion to the sizes.
+        """
+        if (method, dataset) in self.known:
+            cost = self.known[method, dataset]
+            return cost, cost.source
+        size = self.sizes.get(_given(dataset))
+        others = [(self.sizes[d], cost) for (m, d), cost in self.known.items() if m == method and d in self.sizes]
+        if size is None or not others:
+            return None, UNKNOWN
+        near, cost = min(others, key=lambda other: abs(np.log(other[0] / size)))
+        factor = size / near
+        return Cost(cost.trial * factor, cost.test * factor, int(cost.peak_bytes * max(factor, 1.0))), SCALED
+
+
+def costs_of(records: Records) -> Costs:
+    """Return the costs of everything that a store has recorded; what is damaged is left out."""
+    trials: dict[tuple[str, str], list[Any]] = {}
+    tests: dict[tuple[str, str], list[Any]] = {}
+    costs = Costs()
+    identities = records.identities()
+    for name, identity in identities.items():
+        with suppress(StoreError):
+            study = records.study(name)
+            finished = [record for _, record in study.finished() if record["state"] != "failed"]
+            trials.setdefault(_place(identity), []).extend(r for r in finished if "known_from" not in r)
+            _note_size(costs, str(identity["dataset"]), study.values().get("about", {}))
+    for owner, _, record in records.all_evaluations():
+        setting = record.get("setting") or identities.get(owner.removeprefix(STUDY), {})
+        if "method" in setting and "seconds" in record and setting.get("split", TEST) == TEST:
+            tests.setdefault(_place(setting), []).append(record)
+            _note_size(costs, str(setting["dataset"]), record.get("about", {}))
+    for place in {*trials, *tests}:
+        searched, tested = trials.get(place, []), tests.get(place, [])
+        if searched or tested:
+            test = _mean(tested or searched)
+            # A trial fits once for each of three or more folds; a test evaluation alone says that much of it.
+            trial = _mean(searched) if searched else 3 * test
+            peak = max(int(record.get("peak_bytes", 0)) for record in [*searched, *tested])
+            costs.known[place] = Cost(trial, test, peak)
+    return costs
+
+
+def _place(setting: Any) -> tuple[str, str]:
+    return str(setting["method"]).partition("(")[0], str(setting["dataset"])
+
+
+def _note_size(costs: Costs, dataset: str, about: Any) -> None:
+    profile = about.get("data", {}).get("profile")
+    if profile:
+        costs.sizes[dataset] = float(prod(profile["shape"]))
+        costs.sizes.setdefault(_given(dataset), costs.sizes[dataset])
+
+
+def _given(dataset: str) -> str:
+    """Return the data set whose classes were drawn anew, or the data set itself: both have about one size."""
+    spec = Spec.parse(dataset)
+    return str(spec.parameters["of"]) if spec.name == "redrawn" and "of" in spec.parameters else dataset
+
+
+def _mean(records: Sequence[Any]) -> float:
+    # Seconds of the processor, of which methods use one: how busy the machine was is another matter.
+    return float(np.mean([record.get("cpu_seconds") or record["seconds"] for record in records]))

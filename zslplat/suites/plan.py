@@ -1,0 +1,182 @@
+"""What a grid would take: what is done already, and time, memory and disk of the rest. Nothing is written to the store.
+
+The seconds of a trial and of a test evaluation of a method come from the records of the store: on the same data where
+there are any, else from another data set in proportion to rows x dimensions. A method without records is timed
+(:mod:`zslplat.suites.probe`). All of this is rough: other hyperparameters cost more or less, and a busy machine is
+slower. What is done is told without loading data: whether they have changed since shows when it is carried out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.records.database import Records
+from zslplat.settings import Settings
+from zslplat.suites.at_hand import reason_of_absence
+from zslplat.suites.cells import DONE, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
+from zslplat.suites.costs import UNKNOWN, Costs, costs_of
+from zslplat.suites.options import GridOptions
+from zslplat.suites.recorded import Recorded
+from zslplat.suites.suite import Suite
+from zslplat.tracking.stores import existing_records
+from zslplat.tuning.options import StudyOptions
+
+# Of a study beside its evaluations: folds, processes, pictures, what MLflow shows; and of a test run.
+STUDY_SECONDS, RUN_SECONDS = 3.0, 2.0
+# A test evaluation leaves outcomes, tables and pictures, twice; where no record tells how much.
+EVALUATION_BYTES = 2**20
+
+Probe = Callable[[Sequence[Piece], Costs], None]
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A cell, and what it will take: seconds until it has ended, by ``source``, and the memory of its workers.
+
+    ``seconds`` are None where nothing is known; 0 for what is done already or left out. ``trials`` are those that are
+    missing, ``evaluations`` those of the test that are.
+    """
+
+    cell: Cell
+    seconds: float | None = 0.0
+    source: str = ""
+    peak_bytes: int = 0
+    trials: int = 0
+    evaluations: int = 0
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a grid would take; ``seconds`` of all cells of which something is known, ``unknown`` counts the others.
+
+    ``changed``: studies that other code computed than there is now.
+    """
+
+    suite: Suite
+    estimates: tuple[Estimate, ...]
+    workers: int
+    bytes_per_evaluation: int
+    changed: tuple[str, ...] = ()
+
+    @property
+    def seconds(self) -> float:
+        """Return the seconds until the last cell has ended."""
+        return sum(estimate.seconds or 0.0 for estimate in self.estimates)
+
+    @property
+    def unknown(self) -> int:
+        """Return how many cells nothing is known of."""
+        return sum(estimate.seconds is None for estimate in self.estimates)
+
+    @property
+    def peak_bytes(self) -> int:
+        """Return the most memory that the workers hold together at a time."""
+        return max((estimate.peak_bytes for estimate in self.estimates), default=0)
+
+    @property
+    def disk_bytes(self) -> int:
+        """Return what the store will grow by, its cache apart."""
+        return self.bytes_per_evaluation * sum(estimate.evaluations for estimate in self.estimates)
+
+
+def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | None = None) -> Plan:
+    """Return what a suite would take; ``probe`` times methods of which the store has no record, and tells the costs.
+
+    Raises :class:`UsageError` like :func:`zslplat.suites.grid.carry_out`.
+    """
+    pieces = pieces_of(suite, options.only, options.splits)
+    absent = {entry.name: reason_of_absence(entry.dataset, settings) for entry in suite.data}
+    try:
+        records: Records | None = existing_records(settings, lambda text: None)
+    except StoreError:
+        records = None
+    study_options = options.study_options(suite)
+    costs = Costs() if records is None else costs_of(records)
+    recorded = (
+        None if records is None else Recorded(settings, records, by_data=False, any_code=options.accept_changed_code)
+    )
+    cells = [_cells(piece, absent[piece.data.name], recorded, study_options) for piece in pieces]
+    if probe is not None:
+        open_ones = [p for p, found in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in found)]
+        probe(open_ones, costs)
+    estimates = [
+        _estimate(piece, cell, trials, costs, study_options)
+        for piece, found in zip(pieces, cells, strict=True)
+        for cell, trials in found
+    ]
+    bytes_each = EVALUATION_BYTES if records is None else _bytes_per_evaluation(settings, records)
+    changed = () if recorded is None else tuple(recorded.changed)
+    if records is not None:
+        records.close()
+    return Plan(suite, tuple(estimates), study_options.workers, bytes_each, changed)
+
+
+def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOptions) -> dict[Key, float]:
+    """Return the seconds that the cells would take from their beginning, of those of which something is known."""
+    found = {}
+    for piece in pieces:
+        for cell in piece.cells:
+            seconds = None
+            with suppress(Exception):  # whoever carries the piece out says what is wrong
+                seconds = _estimate(piece, cell, piece.trials(cell.task, options), costs, options).seconds
+            if seconds is not None:
+                found[cell.key] = seconds
+    return found
+
+
+def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
+    """Return the cells of a piece, each with the trials that are missing; what a search will find is not known yet."""
+    if absent:
+        return [(replace(cell, status=SKIPPED, reason=absent), 0) for cell in piece.cells]
+    parameters: Mapping[str, Any] | None = None
+    found: list[tuple[Cell, int]] = []
+    for cell in piece.cells:
+        first = cell.task == piece.tasks[0]
+        entry = None
+        if recorded is not None and (first or parameters is not None):
+            entry = recorded.entry(piece, cell.task, parameters, options)
+        wanted = piece.trials(cell.task, options)
+        if entry is None:
+            done = recorded.trials_of(piece, cell.task, options) if recorded and first else 0
+            found.append((cell, max(0, wanted - done)))
+            continue
+        if first:
+            parameters = entry.parameters
+        changed = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
+        found.append((replace(cell, **changed), 0))  # type: ignore[arg-type]
+    return found
+
+
+def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: StudyOptions) -> Estimate:
+    if cell.status != WAITING:
+        return Estimate(cell)
+    template = piece.template()
+    random = template.is_random and "seed" not in piece.method.parameters
+    evaluations = options.repeats if random else 1
+    cost, source = costs.of(piece.method.name, str(piece.dataset))
+    if cost is None:
+        return Estimate(cell, None, UNKNOWN, 0, trials, evaluations)
+    at_once = min(options.workers, options.batch_size)
+    seconds = RUN_SECONDS if piece.only_tested(cell.task) else STUDY_SECONDS
+    seconds += cost.trial * trials / min(at_once, max(trials, 1))
+    seconds += cost.test * evaluations / min(options.workers, evaluations)
+    held = cost.peak_bytes * min(options.workers, max(trials, evaluations))
+    return Estimate(cell, seconds, source, held, trials, evaluations)
+
+
+def _bytes_per_evaluation(settings: Settings, records: Records) -> int:
+    count = sum(record.get("setting", {}).get("split") == "test" for _, _, record in records.all_evaluations())
+    if not count:
+        return EVALUATION_BYTES
+    grown = [settings.store / name for name in ("evaluations", "artifacts", "studies", "optuna.db", "mlflow.db")]
+    return int(sum(map(_bytes_of, grown)) // count)
+
+
+def _bytes_of(path: Path) -> int:
+    files = [path] if path.is_file() else path.rglob("*") if path.is_dir() else []
+    return sum(file.stat().st_size for file in files if file.is_file())

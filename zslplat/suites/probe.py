@@ -1,0 +1,98 @@
+"""Timing of methods of which nothing is recorded: one trial each, at its defaults, in a store that is thrown away."""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from math import prod
+from pathlib import Path
+
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.components import defaults_of, open_dataset
+from zslplat.evaluation.reporter import Reporter, SilentReporter
+from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.setting import VALIDATION
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.database import Records
+from zslplat.settings import Settings
+from zslplat.suites.cells import Piece
+from zslplat.suites.costs import Cost, Costs
+
+TIMED = "timed"
+# Of all that a probe may take, one method gets this share at most.
+_SHARE = 0.25
+
+
+@dataclass
+class Probe:
+    """Times methods for up to ``seconds`` in all, each on the smallest data set of the suite that it is used on.
+
+    A method that is stopped at its limit costs that much at least, and is told as if it cost just that.
+    """
+
+    settings: Settings
+    seconds: float
+    reporter: Reporter | None = None
+
+    def __call__(self, pieces: Sequence[Piece], costs: Costs) -> None:
+        """Add sizes of data sets and costs of methods that are missing."""
+        unknown = [piece for piece in pieces if costs.of(piece.method.name, str(piece.dataset))[0] is None]
+        if not unknown or self.seconds <= 0:
+            return
+        ends = time.monotonic() + self.seconds
+        with tempfile.TemporaryDirectory(prefix="zslplat-probe-") as folder:
+            store = Path(folder)
+            url = f"sqlite:///{store / 'optuna.db'}"
+            away = replace(self.settings, store=store, storage_url=url, tracking_uri=f"sqlite:///{store / 'mlflow.db'}")
+            away.make_store()
+            self._measure_sizes(unknown, costs, away)
+            for piece in self._smallest(unknown, costs):
+                left = ends - time.monotonic()
+                if left <= 0:
+                    return
+                if costs.of(piece.method.name, str(piece.dataset))[0] is None:
+                    self._time(piece, costs, away, min(left, max(1.0, self.seconds * _SHARE)))
+
+    def _measure_sizes(self, pieces: Sequence[Piece], costs: Costs, away: Settings) -> None:
+        for dataset in dict.fromkeys(str(piece.dataset) for piece in pieces if piece.split in (None, 1)):
+            piece = next(p for p in pieces if str(p.dataset) == dataset)
+            given = str(piece.data.dataset) if piece.split is not None else dataset
+            if given not in costs.sizes:
+                with suppress(ZslplatError):  # its cells will say so when they are carried out
+                    costs.sizes[given] = float(prod(open_dataset(piece.dataset, away).X.shape))
+
+    def _smallest(self, pieces: Sequence[Piece], costs: Costs) -> list[Piece]:
+        return sorted(pieces, key=lambda piece: costs.sizes.get(str(piece.dataset), float("inf")))
+
+    def _time(self, piece: Piece, costs: Costs, away: Settings, limit: float) -> None:
+        reporter = SilentReporter()
+        setting = piece.setting(piece.tasks[0])
+        if self.reporter is not None:
+            self.reporter.stage(f"timing {setting.method} on {setting.dataset}")
+        answers: list[Answer] = []
+        records = Records(away)
+        try:
+            with Session(setting, away, records, reporter, workers=1, recall=False) as session:
+                session.start_workers(1, away.studies / "workers.log")
+                problems = session.prepared(VALIDATION, setting.space)
+                parameters = defaults_of(session.bench.template, setting.space)
+                request = Request(
+                    label="timing",
+                    run="timing",
+                    setting=setting.evaluation(parameters, VALIDATION, setting.seed),
+                    parameters=parameters,
+                )
+                session.evaluate([request], problems, Limits(limit), lambda _, answer: answers.append(answer))
+                folds = len(problems)
+        except ZslplatError:
+            return  # the cell will say so when it is carried out
+        if not answers:
+            return
+        result = answers[0].result
+        seconds = limit if result is None else float(result["seconds"])
+        peak = 0 if result is None else int(result["peak_bytes"])
+        # The test is one fit on somewhat more rows than a fold has.
+        costs.known[piece.method.name, str(piece.dataset)] = Cost(seconds, 1.5 * seconds / folds, peak, TIMED)

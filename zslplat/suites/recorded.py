@@ -1,0 +1,227 @@
+"""What the records of a store hold of a grid already: its finished studies and test runs are not asked for again.
+
+A study counts as finished where its trials, its test evaluations and its end are recorded, by the code as it is now.
+Nothing is kept beside the records: what they hold is what is done.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import StoreError
+from zslplat.evaluation.code import LIBRARIES, CodeReader
+from zslplat.evaluation.code_roots import code_of, roots_of
+from zslplat.evaluation.components import build_component, open_dataset, source_of
+from zslplat.evaluation.session import repeat_seed
+from zslplat.evaluation.setting import TEST, Setting
+from zslplat.keys import key_of
+from zslplat.records.database import Records
+from zslplat.registry import component
+from zslplat.settings import Settings
+from zslplat.suites.cells import Piece
+from zslplat.tuning.identity import searching, study_name, unsearched
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.proposals import nothing_to_search
+
+
+@dataclass(frozen=True)
+class Entry:
+    """What is recorded of a cell: its study (or run), what the search found, and what it cost.
+
+    ``steps``: the epoch that validation chose, out of ``most``, where the method trains in epochs; ``seconds`` of all
+    trials and test evaluations; ``test``: the value of the primary metric in each repeat; ``searched``: whether there
+    was anything to search.
+    """
+
+    study: str
+    parameters: Mapping[str, Any]
+    test: tuple[float, ...]
+    primary: str
+    trials: int = 0
+    failed: int = 0
+    steps: float | None = None
+    seconds: float = 0.0
+    finished: bool = True
+    searched: bool = True
+    most: Any = ""
+
+    @property
+    def value(self) -> float:
+        """The mean over the repeats."""
+        return float(np.mean(self.test))
+
+
+@dataclass
+class Recorded:
+    """What a store holds, asked for by the settings of a grid.
+
+    By the specs of data sets, each of which is loaded once: ``fingerprints``, and ``classes``, how many are trained on
+    and how many are unseen in the test. Without ``by_data`` no data are loaded: a study of the same setting counts
+    whatever its data were, the newest of several. ``changed`` collects the studies that other code computed; with
+    ``any_code`` they count as well.
+    """
+
+    settings: Settings
+    records: Records
+    by_data: bool = True
+    any_code: bool = False
+    changed: list[str] = field(default_factory=list)
+    fingerprints: dict[str, str] = field(default_factory=dict)
+    classes: dict[str, tuple[int, int]] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        # Who only looks leaves nothing behind.
+        self._reader = CodeReader(self.settings.cache / "code.json" if self.by_data else None)
+        self._runs: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
+        self._names: dict[str, str] = {}
+
+    def known(self, setting: Setting) -> Setting:
+        """Return a setting with the fingerprint of its data, which are loaded for it once."""
+        spec = str(setting.dataset)
+        if not self.by_data:
+            return setting
+        if spec not in self.fingerprints:
+            dataset = open_dataset(setting.dataset, self.settings)
+            self.fingerprints[spec] = dataset.fingerprint
+            single = dataset.y.ndim == 1
+            counts = [
+                len(np.unique(dataset.y[dataset.rows(split)])) if single and split in dataset.splits else 0
+                for split in ("train", "test_unseen")
+            ]
+            self.classes[spec] = (counts[0], counts[1])
+        return replace(setting, data=self.fingerprints[spec])
+
+    def entry(
+        self, piece: Piece, task: str, parameters: Mapping[str, Any] | None, options: StudyOptions
+    ) -> Entry | None:
+        """Return what is recorded of a task of a piece, None where something of it is missing."""
+        setting = self.known(piece.setting(task, parameters))
+        repeats = self._repeats(piece, setting, options.repeats)
+        if piece.only_tested(task):
+            return self._tested(setting, repeats)
+        name = self._name(setting, options)
+        found = None if name is None else self._study(name, setting, piece.trials(task, options), repeats)
+        template = piece.template(setting.method.parameters)
+        most = template.get_params(deep=False).get(template.step_parameter, "") if template.step_parameter else ""
+        searched = not nothing_to_search(setting.space, unsearched(setting, template))
+        return None if found is None else replace(found, most=most, searched=searched)
+
+    def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
+        """Return how many trials of a search are recorded already."""
+        name = self._name(self.known(piece.setting(task)), options)
+        with suppress(StoreError):
+            return 0 if name is None else len(self.records.study(name).finished())
+        return 0
+
+    def read_study(self, name: str) -> Entry | None:
+        """Return what is recorded of a study, None before it has ended for the first time."""
+        study = self.records.study(name)
+        values = study.values()
+        finished = values.get("finished")
+        if finished is None:
+            return None
+        trials = [record for _, record in study.finished()]
+        winner = trials[finished["winner"]]
+        primary = str(values["about"]["primary"]["name"])
+        known = self.records.evaluations(study.owner)
+        test = [record for record in known.values() if record["winner"] == finished["winner"]]
+        chosen = winner.get("carry", {}).get("best_step")
+        return Entry(
+            study=name,
+            parameters=dict(winner["parameters"]),
+            test=tuple(float(record["metrics"][primary]) for record in test),
+            primary=primary,
+            trials=len(trials),
+            failed=sum(record["state"] == "failed" for record in trials),
+            steps=None if chosen is None else float(chosen),
+            seconds=_seconds([*trials, *test]),
+            finished=bool(finished["complete"]),
+        )
+
+    def _name(self, setting: Setting, options: StudyOptions) -> str | None:
+        """Return the name of the study of a setting, None where there is none."""
+        asked = searching(setting, options, component("methods", setting.method.name))
+        if self.by_data:
+            name = study_name(asked, options)
+            return name if name in self.records.study_names() else None
+        if not self._names:
+            self._names = {_question(identity): name for name, identity in self.records.identities().items()}
+        return self._names.get(_question(asked.to_json()))
+
+    def _study(self, name: str, setting: Setting, wanted: int, repeats: int) -> Entry | None:
+        try:
+            entry = self.read_study(name)
+            trials = [record for _, record in self.records.study(name).finished()]
+        except StoreError:
+            return None  # whoever carries it out says what is wrong
+        if entry is None or not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
+            return None
+        test = self.records.evaluations(f"study:{name}").values()
+        if self.any_code or self._by_this_code(setting, [*trials, *test]):
+            return entry
+        self.changed.append(name)
+        return None
+
+    def _tested(self, setting: Setting, repeats: int) -> Entry | None:
+        seeds = [repeat_seed(setting.seed, r) for r in range(repeats)]
+        asked = [_question(setting.evaluation({}, TEST, seed).to_json()) for seed in seeds]
+        for _ in range(2):
+            known = setting.data in self._runs
+            for found in self._evaluations(setting.data).values():
+                records = [found[question] for question in asked if question in found]
+                if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
+                    return run_entry(records, _primary(setting))
+            if not known:
+                break
+            del self._runs[setting.data]  # another command may have recorded it since these were read
+        return None
+
+    def _evaluations(self, data: str) -> dict[str, dict[str, Mapping[str, Any]]]:
+        """Return {owner: {question: record}} of the complete evaluations on data, the newest owner first."""
+        if data not in self._runs:
+            found: dict[str, dict[str, Mapping[str, Any]]] = {}
+            for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
+                if record.get("state") == "complete" and "setting" in record:
+                    found.setdefault(owner, {})[_question(record["setting"])] = record
+            self._runs[data] = dict(reversed(found.items()))
+        return self._runs[data]
+
+    def _by_this_code(self, setting: Setting, records: Sequence[Mapping[str, Any]]) -> bool:
+        """Tell whether the code that gave the records is today's; of what does not say it nothing is known."""
+        method = component("methods", setting.method.name)
+        task, source = build_component("tasks", setting.task), source_of(setting.dataset, self.settings)
+        for record in records:
+            values = record.get("parameters") or Setting.from_json(record["setting"]).method.parameters
+            now = code_of(roots_of(setting, values, method, task, source), self._reader)
+            before = {role: text for role, text in record.get("code", {}).items() if role not in LIBRARIES}
+            if any(now.get(role) != text for role, text in before.items()):
+                return False
+        return True
+
+    def _repeats(self, piece: Piece, setting: Setting, asked: int) -> int:
+        random = piece.template(setting.method.parameters).is_random and "seed" not in setting.method.parameters
+        return asked if random else 1
+
+
+def run_entry(records: Sequence[Mapping[str, Any]], primary: str) -> Entry:
+    """Return the entry of a test run, by the records of its repeats."""
+    values = tuple(float(record["metrics"][primary]) for record in records)
+    return Entry(str(records[0]["run"]), {}, values, primary, seconds=_seconds(records))
+
+
+def _question(setting: Mapping[str, Any]) -> str:
+    """Return a key of a setting in JSON form, whatever its data are."""
+    return key_of({name: value for name, value in setting.items() if name != "data"})
+
+
+def _primary(setting: Setting) -> str:
+    return str(build_component("tasks", setting.task).primary.name)
+
+
+def _seconds(records: Sequence[Mapping[str, Any]]) -> float:
+    return float(sum(record.get("seconds", 0.0) for record in records))

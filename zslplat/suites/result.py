@@ -1,0 +1,71 @@
+"""How a grid ended."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
+from zslplat.comparison.paired import Scored
+from zslplat.suites.cells import FAILED, SKIPPED, Cell, Key
+from zslplat.suites.recorded import Entry
+from zslplat.suites.suite import Suite
+
+
+@dataclass(frozen=True)
+class GridResult:
+    """How a grid ended: its cells, and what is recorded of those that are done.
+
+    By the key of a cell: ``entries`` (what its study found and cost), ``scores`` (its test evaluations with their
+    replicates) and ``classes`` (how many are trained on, and how many are unseen in its test). ``trials`` and
+    ``repeats`` are those that were asked for, ``trials`` None where the suite says it. ``out``: folder of the tables.
+    """
+
+    suite: Suite
+    cells: tuple[Cell, ...]
+    entries: Mapping[Key, Entry] = field(default_factory=dict)
+    scores: Mapping[Key, Scored] = field(default_factory=dict)
+    classes: Mapping[Key, tuple[int, int]] = field(default_factory=dict)
+    trials: int | None = None
+    repeats: int = 5
+    seconds: float = 0.0
+    out: Path | None = None
+
+    def having(self, status: str) -> list[Cell]:
+        """Return the cells that ended so."""
+        return [cell for cell in self.cells if cell.status == status]
+
+    def unheard_metrics(self) -> list[str]:
+        """Return a line for every metric that the suite asks for and that no test evaluation of its task has."""
+        by_task: dict[str, set[str]] = {}
+        for (_, _, task, _), scored in self.scores.items():
+            by_task.setdefault(task, set()).update(scored.values)
+        asked = {task.partition("(")[0]: task for task in by_task}
+        return [
+            f"metric {metric!r} of task {task} is recorded of no row; recorded are {', '.join(sorted(by_task[spec]))}"
+            for task, spec in asked.items()
+            for metric in self.suite.metrics_of(task)
+            if not any(metric in found for other, found in by_task.items() if other.partition("(")[0] == task)
+        ]
+
+    def findings(self) -> list[Finding]:
+        """Return what the checks of suites find in it; cells whose data are not at hand do not count as missing."""
+        cells = tuple(
+            CellFacts(
+                cell.data if cell.split is None else f"{cell.data} #{cell.split}",
+                cell.row,
+                cell.task,
+                cell.status,
+                self.entries[cell.key].trials if cell.key in self.entries else None,
+                cell.reason,
+            )
+            for cell in self.cells
+            if cell.status != SKIPPED
+        )
+        return run_checks("suite", SuiteFacts(self.suite.name, cells))
+
+    @property
+    def exit_code(self) -> int:
+        """1 where a cell failed or a metric is nowhere to be found, 0 otherwise; what was skipped is no failure."""
+        return 1 if self.having(FAILED) or self.unheard_metrics() else 0

@@ -1,0 +1,256 @@
+"""A suite: which methods are tuned on which data sets for which tasks, read from TOML and checked.
+
+summary = "what it shows"
+trials = 20                            # of every row; nothing to search: 1
+repeats = 5                            # of the test evaluations of random methods
+workers = 2                            # where the command does not say it; none: the cores of the machine
+tasks = ["zsl", "gzsl", "retrieval"]   # the first is tuned, the others are given what it found
+only_tested = ["retrieval"]            # tasks whose validation hands nothing on
+differences = [["sae", "eszsl"]]       # pairs of rows: ahead, behind
+
+[metrics]                              # that are reported, by task; default: its primary one
+zsl = ["per_class_accuracy"]
+
+[[data]]
+name = "AWA1 proposed"
+dataset = "AWA1(features=surf)"
+first_steps = ["hellinger"]            # of preprocessing, before each method's own
+fixed = { epochs = 10 }                # for the methods that have these parameters
+trials = 24                            # in place of the suite's; so is tasks
+
+[[row]]
+name = "eszsl, centred"
+method = "eszsl"
+features = "center,l2"                 # in place of the method's own; so is signatures
+space = { lam = "1e-3..1e3:log" }      # in place of the method's own ranges
+tasks = ["gzsl", "zsl"]                # in place of the suite's and the data set's
+not_on = ["AWA1 proposed"]             # data sets that are left out
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.data.catalogue import parse_dataset
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.registry import Entry, registry
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.suites.at_hand import reason_of_absence
+from zslplat.suites.reading import Section
+
+TRIALS, REPEATS = 20, 5
+
+
+@dataclass(frozen=True)
+class SuiteData:
+    """A data set of a suite; ``trials`` and ``tasks`` in place of the suite's where they are given.
+
+    ``fixed``: values for the methods that have parameters of these names; ``first_steps``: preprocessing of the
+    features that comes before each method's own.
+    """
+
+    name: str
+    dataset: str
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+    first_steps: tuple[str, ...] = ()
+    trials: int | None = None
+    tasks: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class SuiteRow:
+    """A method of a suite; ``features``, ``signatures`` and ``space`` in place of its own, ``tasks`` of the suite's."""
+
+    name: str
+    method: str
+    features: str | None = None
+    signatures: str | None = None
+    space: Mapping[str, str] = field(default_factory=dict)
+    tasks: tuple[str, ...] = ()
+    not_on: tuple[str, ...] = ()
+
+    @property
+    def spec(self) -> Spec:
+        """The method with plain values: a kernel is its text."""
+        found = Spec.parse(self.method)
+        return Spec(found.name, {k: str(v) if isinstance(v, Spec) else v for k, v in found.parameters.items()})
+
+
+@dataclass(frozen=True)
+class Suite:
+    """Methods (``rows``) x data sets x tasks, with one budget for all; see the module's docstring for its file.
+
+    ``workers`` is None where the machine says how many; ``metrics`` maps the bare name of a task to what is reported.
+    """
+
+    name: str
+    data: tuple[SuiteData, ...]
+    rows: tuple[SuiteRow, ...]
+    tasks: tuple[str, ...]
+    summary: str = ""
+    metrics: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    differences: tuple[tuple[str, str], ...] = ()
+    only_tested: tuple[str, ...] = ()
+    trials: int = TRIALS
+    repeats: int = REPEATS
+    workers: int | None = None
+    seed: int = 0
+
+    def tasks_of(self, row: SuiteRow, data: SuiteData) -> tuple[str, ...]:
+        """Return the tasks of a row on a data set, the first of which is tuned."""
+        return row.tasks or data.tasks or self.tasks
+
+    def metrics_of(self, task: str) -> tuple[str, ...]:
+        """Return the metrics that are reported of a task: those of the suite, or the task's primary one."""
+        name = Spec.parse(task).name
+        if name in self.metrics:
+            return self.metrics[name]
+        return (registry().component("tasks", name).primary.name,)
+
+    def is_only_tested(self, task: str) -> bool:
+        """Tell whether a task does without validation, by its spec or its bare name."""
+        return task in self.only_tested or Spec.parse(task).name in self.only_tested
+
+
+def suite_names() -> list[str]:
+    """Return the names of all suites that are built in or registered by plugins."""
+    return registry().spellings("suites")
+
+
+def load_suite(name_or_path: str | Path, settings: Settings | None = None) -> Suite:
+    """Return a suite by its name, or by the path of its TOML file.
+
+    ``settings``: where they are given, the options of the data sets that are at hand are checked, too. Raises
+    :class:`UsageError` for what is wrong in it, with the place, and :class:`UnknownNameError` for an unknown name.
+    """
+    text = str(name_or_path)
+    if registry().claims("suites", text):
+        suite = suite_of(registry().entry("suites", text))
+    elif isinstance(name_or_path, Path) or text.endswith(".toml") or Path(text).is_file():
+        path = Path(text).expanduser()
+        suite = suite_from(path.stem, _read(path), str(path))
+    else:
+        raise UnknownNameError("suite (or path of a TOML file)", text, suite_names())
+    if settings is not None:
+        for entry in suite.data:
+            reason_of_absence(entry.dataset, settings)
+    return suite
+
+
+def suite_of(entry: Entry) -> Suite:
+    """Return the suite of a registered entry; raises like :func:`load_suite`."""
+    origin = f"suite {entry.name} of {entry.plugin.distribution}"
+    target = entry.load()
+    content = target if isinstance(target, Mapping) else _read(Path(target))
+    return suite_from(entry.name, content, origin)
+
+
+def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite:
+    """Return the suite that a mapping describes as its file does; ``origin`` is what errors call it."""
+    top = Section(content, origin or f"suite {name}", "suite")
+    metrics = Section(top.mapping("metrics"), f"{top.where}, [metrics]", "task")
+    suite = Suite(
+        name=name,
+        data=tuple(_data(Section(d, f"{top.where}, [[data]] {i}", "data set")) for i, d in top.tables("data")),
+        rows=tuple(_row(Section(r, f"{top.where}, [[row]] {i}", "row")) for i, r in top.tables("row")),
+        tasks=top.texts("tasks"),
+        summary=top.text("summary", default=""),
+        metrics={task: metrics.texts(task) for task in metrics.content},
+        differences=top.pairs("differences"),
+        only_tested=top.texts("only_tested"),
+        trials=top.count("trials", TRIALS),
+        repeats=top.count("repeats", REPEATS),
+        workers=top.count("workers", None),
+        seed=top.count("seed", 0, least=0),
+    )
+    top.finish()
+    _check(suite, top.where)
+    return suite
+
+
+def _data(section: Section) -> SuiteData:
+    name = section.named()
+    found = SuiteData(
+        name=name,
+        dataset=section.text("dataset"),
+        fixed=section.mapping("fixed"),
+        first_steps=section.texts("first_steps"),
+        trials=section.count("trials", None),
+        tasks=section.texts("tasks"),
+    )
+    section.finish()
+    section.read("dataset", lambda: parse_dataset(found.dataset))
+    return found
+
+
+def _row(section: Section) -> SuiteRow:
+    name = section.named()
+    found = SuiteRow(
+        name=name,
+        method=section.text("method"),
+        features=section.text("features", default=None),
+        signatures=section.text("signatures", default=None),
+        space=section.mapping("space"),
+        tasks=section.texts("tasks"),
+        not_on=section.texts("not_on"),
+    )
+    section.finish()
+    for parameter, text in found.space.items():
+        if not isinstance(text, str):
+            raise UsageError(
+                f'{section.where}: space.{parameter}={text!r}; expected a range in quotes, "1e-3..1e3:log"'
+            )
+    section.read("method", lambda: registry().entry("methods", found.spec.name))
+    return found
+
+
+def _check(suite: Suite, where: str) -> None:
+    """Check what parts of a suite say of each other."""
+    for what, names in (("[[data]]", [d.name for d in suite.data]), ("[[row]]", [r.name for r in suite.rows])):
+        if not names:
+            raise UsageError(f"{where}: it has no {what}; give at least one")
+        if twice := sorted({name for name in names if names.count(name) > 1}):
+            raise UsageError(f"{where}: two {what} are named {twice[0]!r}; names tell them apart")
+    rows, data = [row.name for row in suite.rows], [entry.name for entry in suite.data]
+    for row in suite.rows:
+        _known(row.not_on, data, f"data set in not_on of row {row.name!r} ({where})")
+        for entry in suite.data:
+            if entry.name not in row.not_on and not suite.tasks_of(row, entry):
+                raise UsageError(f"{where}: row {row.name!r} has no task on {entry.name!r}; give tasks = [...]")
+    for ahead, behind in suite.differences:
+        _known((ahead, behind), rows, f"row in differences ({where})")
+        if ahead == behind:
+            raise UsageError(f"{where}: differences has {ahead!r} against itself")
+    asked = _texts(suite.tasks, *(r.tasks for r in suite.rows), *(d.tasks for d in suite.data))
+    for task in asked:
+        registry().entry("tasks", Spec.parse(task).name)
+    bare = _texts([Spec.parse(task).name for task in asked])
+    _known(suite.metrics, bare, f"task in [metrics] ({where})")
+    _known(suite.only_tested, [*asked, *bare], f"task in only_tested ({where})")
+
+
+def _known(names: Sequence[str] | Mapping[str, Any], known: Sequence[str], what: str) -> None:
+    for name in names:
+        if name not in known:
+            raise UnknownNameError(what, name, known)
+
+
+def _texts(*lists: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(text for texts in lists for text in texts))
+
+
+def _read(path: Path) -> Mapping[str, Any]:
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError) as error:
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"suite {path} cannot be read: {reason}; give a name ({', '.join(suite_names())}) or a file"
+        ) from error
+    except tomllib.TOMLDecodeError as error:
+        raise UsageError(f"suite {path} is no TOML: {error}") from error

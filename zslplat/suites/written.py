@@ -1,0 +1,186 @@
+"""The tables of a grid: scores, differences, budgets, and where they come from.
+
+``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, split
+``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict
+``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
+                      unequal
+``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
+
+``spread`` is the standard deviation over the repeats of a random method. Intervals of one split are bootstrap intervals
+over its test rows. Where classes were drawn anew, each draw (``split`` 1, 2, ...) has its lines, and ``mean`` one with
+the mean over draws, their standard deviation and a t interval for it, corrected for draws that overlap (Nadeau and
+Bengio, "Inference for the generalization error", Machine Learning 52, 2003): the variance of the mean is
+s^2 (1/n + u/c) for n draws of u unseen classes beside c seen ones. It says what to expect of other draws from the same
+classes.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import os
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.across import over_splits
+from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
+from zslplat.records.environment import environment_record
+from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known
+from zslplat.suites.cells import Key
+from zslplat.suites.result import GridResult
+
+SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory", "split"]
+DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict"]
+MEAN = "mean"
+
+
+@dataclass(frozen=True)
+class Tables:
+    """The lines of each table, as the files have them."""
+
+    scores: list[list[Any]]
+    differences: list[list[Any]]
+    budgets: list[list[Any]]
+
+
+def tables_of(result: GridResult) -> Tables:
+    """Return the tables of a grid."""
+    return Tables(_scores(result), _differences(result), budget_lines(result))
+
+
+def write_tables(result: GridResult, folder: Path) -> None:
+    """Write the tables and where they come from; a file is there as a whole or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    tables = tables_of(result)
+    for name, header, lines in (
+        ("scores", SCORES, tables.scores),
+        ("differences", DIFFERENCES, tables.differences),
+        ("budgets", BUDGETS, tables.budgets),
+    ):
+        with _replacing(folder / f"{name}.csv") as path, open(path, "w", newline="", encoding="utf-8") as file:
+            csv.writer(file, lineterminator="\n").writerows([header, *lines])
+    with _replacing(folder / "provenance.json") as path:
+        path.write_text(json.dumps(provenance(result), indent=1) + "\n", encoding="utf-8")
+
+
+def provenance(result: GridResult) -> dict[str, Any]:
+    """Return where the tables come from: suite, code, libraries, seeds, dates, and hours of computation.
+
+    ``hours`` are those of all trials and test evaluations, one after another, whenever they were computed; ``elapsed``
+    those of the command that wrote the tables.
+    """
+    environment = environment_record()
+    git = environment["git"]
+    entries = result.entries.values()
+    done = [cell for cell in result.cells if cell.key in result.entries]
+    return {
+        "suite": result.suite.name,
+        "written": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "version": environment["packages"]["zslplat"],
+        **({"commit": git["commit"], "changed_since": git["dirty"]} if git else {}),
+        "python": environment["python"],
+        "libraries": {name: environment["packages"][name] for name in ("numpy", "scipy", "scikit-learn", "numba")},
+        "machine": {name: environment[name] for name in ("platform", "processor", "cores")},
+        "seed": result.suite.seed,
+        "repeats": result.repeats,
+        "splits": sorted({cell.split for cell in done if cell.split is not None}) or GIVEN,
+        "cells": {status: len(result.having(status)) for status in sorted({cell.status for cell in result.cells})},
+        "hours": round(sum(entry.seconds for entry in entries) / 3600, 4),
+        "elapsed_hours": round(result.seconds / 3600, 4),
+        "studies": {cell.title: cell.study for cell in done},
+    }
+
+
+class _replacing:
+    """A path beside another, which takes its place at the end."""
+
+    def __init__(self, path: Path) -> None:
+        self.path, self.beside = path, path.with_name(f".{path.name}-{os.getpid()}")
+
+    def __enter__(self) -> Path:
+        return self.beside
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        if kind is None:
+            self.beside.replace(self.path)
+        else:
+            self.beside.unlink(missing_ok=True)
+
+
+def _scores(result: GridResult) -> list[list[Any]]:
+    lines: list[list[Any]] = []
+    draws: dict[tuple[str, str, str, str], list[tuple[float, tuple[int, int]]]] = {}
+    marks: dict[tuple[str, str], list[Any]] = {}
+    for key, scored in result.scores.items():
+        data, row, task, split = key
+        # What a row knows is that of its first task where a search chooses it.
+        mark = marks.setdefault((data, row), [known(scored), scored.from_memory])
+        for metric in result.suite.metrics_of(task):
+            if metric in scored.values:
+                own = interval(scored, metric)
+                values = scored.values[metric]
+                spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
+                where = GIVEN if split is None else split
+                lines.append([data, row, task, metric, own.estimate, spread, own.low, own.high, *mark, where])
+                if split is not None:
+                    draws.setdefault((data, row, task, metric), []).append((own.estimate, result.classes[key]))
+    for (data, row, task, metric), found in draws.items():
+        values = [value for value, _ in found]
+        over = over_splits(values, [classes for _, classes in found])
+        spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
+        lines.append([data, row, task, metric, over.estimate, spread, over.low, over.high, *marks[data, row], MEAN])
+    return lines
+
+
+def _differences(result: GridResult) -> list[list[Any]]:
+    lines: list[list[Any]] = []
+    names = list(dict.fromkeys(cell.data for cell in result.cells))
+    for kind, metric in kinds_of(result):
+        for ahead, behind in result.suite.differences:
+            given: list[tuple[Scored, Scored]] = []
+            for name in names:
+                draws = []
+                for key, pair in _pairs(result, name, kind, metric, ahead, behind):
+                    gap = difference(*pair, metric)
+                    if key[3] is not None:
+                        draws.append((gap.estimate, result.classes[key]))
+                        continue
+                    lines.append([kind, metric, ahead, behind, name, *_told(gap)])
+                    given.append(pair)
+                if draws:
+                    gap = over_splits([value for value, _ in draws], [classes for _, classes in draws])
+                    lines.append([kind, metric, ahead, behind, name, *_told(gap)])
+            if given:
+                lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric))])
+    return lines
+
+
+def kinds_of(result: GridResult) -> list[tuple[str, str]]:
+    """Return the pairs of a task's bare name and a metric that are reported of it."""
+    found = {
+        (task.partition("(")[0], metric): None
+        for _, _, task, _ in result.scores
+        for metric in result.suite.metrics_of(task)
+    }
+    return list(found)
+
+
+def _pairs(
+    result: GridResult, data: str, kind: str, metric: str, ahead: str, behind: str
+) -> list[tuple[Key, tuple[Scored, Scored]]]:
+    """Return what two rows have of a metric on a data set, each pair with the key of the first."""
+    found = []
+    for key, scored in result.scores.items():
+        other = result.scores.get((data, behind, key[2], key[3]))
+        mine = key[:2] == (data, ahead) and key[2].partition("(")[0] == kind
+        if mine and other is not None and metric in scored.values and metric in other.values:
+            found.append((key, (scored, other)))
+    return found
+
+
+def _told(gap: Interval) -> list[Any]:
+    return [gap.estimate, gap.low, gap.high, gap.verdict]
