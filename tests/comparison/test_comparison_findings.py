@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 
-from zslplat.comparison.findings import comparison_findings, row_facts, unchosen_looks
+from zslplat.checks.base import RowFacts
+from zslplat.comparison.findings import row_facts, unchosen_looks
 from zslplat.settings import resolve_settings
 from zslplat.tracking.stores import existing_records
 
@@ -14,17 +15,12 @@ def row(method, **more):
     return {"method": method, **known, **more}
 
 
-def test_findings_are_those_of_the_rows(tmp_path):
-    settings = resolve_settings({"store": tmp_path})
-    rows = [row("eszsl", trials=20, test_seconds=0.5), row("mfmr", trials=60, test_seconds=9.0, code="mixed")]
-    findings = comparison_findings(settings, rows, task="zsl", dataset="digit-pairs", metric="per_class_accuracy")
-    assert [finding.code for finding in findings] == ["ZSP301", "ZSP304", "ZSP305"]
-    assert {finding.subject for finding in findings} == {"task zsl on digit-pairs"}
+def test_facts_are_those_of_the_rows():
+    tuned = row("mfmr(lam=0.001)", trials=60, test_seconds=9.0, code="mixed", data="d", test_rows="r", verdict="behind")
+    facts = row_facts(tuned, {"mfmr(lam=0.001)": "mfmr", "eszsl": "eszsl"})
+    assert facts == RowFacts("mfmr", 60, "r", "d", "mixed", 9.0, "behind", "nothing", False, "eszsl")
     # A leaderboard alone knows less, and nothing is made up.
-    assert row_facts(row("eszsl")).trials is None
-    bare = [row("eszsl"), row("gfhf", knows="transductive")]
-    findings = comparison_findings(settings, bare, task="zsl", dataset="digit-pairs", metric="per_class_accuracy")
-    assert [finding.code for finding in findings] == ["ZSP306"]
+    assert row_facts(row("eszsl")) == RowFacts("eszsl", verdict="level", knows="nothing", baseline="eszsl")
 
 
 def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
@@ -33,7 +29,7 @@ def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)
 
-    carried_out("tune", "-m", "plain(mix=0.5)", "--trials", 1, "--repeats", 1)
+    carried_out("tune", "-m", "plain(mix=0.5)", "--trials", 5, "--repeats", 1)
     carried_out("run", "-m", "plain(mix=0.25)", "--test")
     carried_out("run", "-m", "plain(mix=0.25)")
     carried_out("sweep", "-m", "plain", "-p", "ridge", "--range", "1..100:log", "--points", 3)
@@ -43,3 +39,12 @@ def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
     assert unchosen_looks(records, data, "zsl") == 1 + 3
     assert unchosen_looks(records, data, "gzsl") == 0
     records.close()
+    carried_out("tune", "-m", "plain(mix=0.25)", "--trials", 3, "--repeats", 1)
+    shown = call("compare", "-d", "marked")
+    (line,) = [line for line in shown.stdout.splitlines() if line.startswith("warning: ZSP301 unequal budgets")]
+    assert "searched 5 trials" in line
+    silent = call("compare", "-d", "marked", "--silence", "ZSP301", "--json")
+    result = json.loads(silent.stdout)
+    assert "ZSP301" in {one["code"] for one in result["findings"]}
+    assert not any(line.startswith("ZSP301") for line in result["warnings"])
+    assert result["silenced"] == 1

@@ -216,14 +216,9 @@ class FeatureSelection(Task):
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
-            warnings.warn(
-                OutcomeWarning(
-                    f"{chosen} features were chosen and {method.features_taken} are taken: the rest come in the order "
-                    "in which they might follow; choose a setting that selects more",
-                    "ZSP210",
-                ),
-                stacklevel=2,
-            )
+            rest = "the rest come in the order in which they might follow; choose a setting that selects more"
+            text = f"{chosen} features were chosen and {method.features_taken} are taken: {rest}"
+            warnings.warn(OutcomeWarning(text, "ZSP210"), stacklevel=2)
         outputs["clusters"] = cluster_by_features(
             inputs["X_unseen"],
             ranking,
