@@ -12,7 +12,19 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import bench, catalogue, compare, cross_validation, data, experiments, interface, plugins, query, store
+from zslplat.cli import (
+    bench,
+    catalogue,
+    compare,
+    cross_validation,
+    data,
+    experiments,
+    interface,
+    plugins,
+    published,
+    query,
+    store,
+)
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
 from zslplat.errors import ZslplatError
@@ -95,6 +107,7 @@ compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
+app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
 query.register(app)
 interface.register(app)
