@@ -130,12 +130,12 @@ CASES = {
     "ZSP305": (
         table(
             {"label": "a", "seconds": 1.0},
-            {"label": "b", "seconds": 9.0, "baseline": "a", "verdict": "level"},
+            {"label": "b", "seconds": 11.0, "baseline": "a", "verdict": "level"},
         ),
         table(
             {"label": "a", "seconds": 1.0},
-            {"label": "b", "seconds": 9.0, "baseline": "a", "verdict": "ahead"},
-            {"label": "c", "seconds": 4.0, "baseline": "a", "verdict": "behind"},
+            {"label": "b", "seconds": 11.0, "baseline": "a", "verdict": "ahead"},
+            {"label": "c", "seconds": 9.0, "baseline": "a", "verdict": "behind"},
         ),
     ),
     "ZSP306": (
@@ -183,6 +183,12 @@ def test_check_speaks_of_its_case_and_not_of_the_near_one(code):
 def test_check_says_nothing_of_what_is_not_known(code):
     check = component("checks", code)
     assert found(code, SCOPES[check.scope]("nothing known")) == []
+
+
+def test_a_best_value_of_trials_that_are_all_equal_is_at_no_edge():
+    speaks, _ = CASES["ZSP101"]
+    assert found("ZSP101", replace(speaks, trials=trials(*[0.1] * 4, 0.2)))
+    assert found("ZSP101", replace(speaks, trials=trials(*[0.1] * 5))) == []
 
 
 def test_smaller_is_better_where_the_metric_says_so():

@@ -43,3 +43,10 @@ def test_codes_may_be_written_small_and_unknown_ones_are_refused():
     assert explained("zsp101").code == "ZSP101"
     with pytest.raises(UnknownNameError, match="unknown check 'ZSP999'"):
         explained("ZSP999")
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
+def test_documentation_lists_every_check_with_its_title():
+    text = (ROOT / "docs" / "checks.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^\| \[(ZSP\d+)\]\(checks/\1\.md\) \| (.*) \|$", text, flags=re.MULTILINE)
+    assert rows == [(code, component("checks", code).title) for code in CODES]

@@ -117,7 +117,7 @@ def test_checks_are_silenced_by_environment_and_configuration(call, laboratory, 
     (tmp_path / "zslplat.toml").write_text('silence = ["edges"]\n')
     one_line(call(*TUNE), 2, "'edges' is no code of a check")
     (tmp_path / "zslplat.toml").unlink()
-    one_line(call(*TUNE, "--silence", "LAB909"), 2, "unknown check 'LAB909'", "LAB101")
+    one_line(call(*TUNE, "--silence", "LAB909"), 2, "unknown check 'LAB909'; did you mean LAB10")
 
 
 def test_codes_of_zslplat_and_names_that_are_no_codes_are_refused(laboratory):

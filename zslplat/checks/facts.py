@@ -177,7 +177,6 @@ class RowFacts:
     data: str = ""
     code: str = ""
     seconds: float | None = None
-    test: float | None = None
     verdict: str = ""
     knows: str | None = None
     from_memory: bool = False

@@ -20,13 +20,16 @@ class EdgeOfRange(Check):
     """Speaks where the best value lies within 2 % of an end of its range (of its logarithm, where that is searched).
 
     An end that is the end of the legal values is none: there is nothing beyond it to search. Of values drawn evenly
-    4 % lie so, so one dimension in 25 is named by chance where a hyperparameter has no effect at all.
+    4 % lie so, so one dimension in 25 is named by chance where a hyperparameter has no effect at all. Where all trials
+    have one value (ZSP110) the best is none, and nothing is said.
     """
 
     code, title, scope = "ZSP101", "best value at the edge of the range searched", "study"
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line for each value at an end that is open."""
+        if _without_effect(facts):
+            return
         for one in facts.searched:
             low = one.position <= EDGE and one.low_is_open
             high = one.position >= 1 - EDGE and one.high_is_open
@@ -216,7 +219,7 @@ class NoEffect(Check):
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where all values are equal."""
         values = _values(facts)
-        if len(values) >= FEWEST_FOR_EFFECT and len(set(values)) == 1:
+        if _without_effect(facts):
             yield (
                 f"all {len(values)} completed trials have the same {facts.metric}, {values[0]:.4f}: what is searched "
                 "has no effect"
@@ -254,6 +257,12 @@ def _gains(values: Sequence[float], chances: Sequence[float], maximise: bool) ->
 def _complete(reached: Reached | None) -> TypeGuard[Reached]:
     """Tell whether values and their chance levels are known, fold by fold."""
     return reached is not None and bool(reached.values) and len(reached.values) == len(reached.chances)
+
+
+def _without_effect(facts: StudyFacts) -> bool:
+    """Tell whether at least 5 completed trials all have one value."""
+    values = _values(facts)
+    return len(values) >= FEWEST_FOR_EFFECT and len(set(values)) == 1
 
 
 def _values(facts: StudyFacts) -> list[float]:

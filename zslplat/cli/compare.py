@@ -67,6 +67,7 @@ def compare(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
 ) -> None:
     """Compare the recorded test scores of methods, with intervals of their differences and what these cover.
@@ -80,7 +81,7 @@ def compare(
     computed, the study with the most trials is shown, and of equals the newest.
     """
     from zslplat.cli.comparison_table import print_comparison
-    from zslplat.cli.reporting import print_json
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.comparison.exports import check_ending, export
     from zslplat.comparison.filters import Filters
     from zslplat.comparison.selection import compared
@@ -96,7 +97,7 @@ def compare(
     filters = Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites)))
     everywhere = all_datasets or any((filters.studies, filters.experiments, filters.suites))
     asked = datasets or ([] if everywhere else [DEFAULT_DATASET])
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
     task_spec, specs = Spec.parse(task), [str(parse_dataset(dataset)) for dataset in asked]
     show_what_is_left(settings, o.say)
     found = compared(settings, specs, str(task_spec), filters, against=against, metric=metric, every=every, warn=o.say)
@@ -106,3 +107,4 @@ def compare(
         print_json(found.to_json())
         return
     print_comparison(found, wide=wide)
+    print_warnings(stdout_console(), found.warnings, len(found.findings) - len(found.warnings))

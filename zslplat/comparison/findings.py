@@ -2,50 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zslplat.checks.base import ComparisonFacts, Finding, RowFacts, run_checks
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
-from zslplat.settings import Settings
-from zslplat.tracking.stores import existing_records
 
 # Owners of evaluations that no validation has chosen.
 _CHOSEN_BY_NOBODY = ("run:", "sweep:")
 
 
 def comparison_findings(
-    settings: Settings,
-    rows: Sequence[Mapping[str, Any]],
-    *,
-    task: str,
-    dataset: str,
-    metric: str,
-    warn: Callable[[str], None] = lambda text: None,
+    records: Records, rows: Sequence[Mapping[str, Any]], *, task: str, dataset: str, metric: str
 ) -> list[Finding]:
     """Return what checks find in the rows of a comparison on one data set and task; nothing is silenced here.
 
     ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
     part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
-    there ``trials``, ``test_seconds``, ``data`` and ``test_rows``. ``warn`` is told of what cannot
-    be read of the records. Show findings with
+    there ``short``, ``trials``, ``test_seconds``, ``data`` and ``test_rows``. Show findings with
     :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
     """
     fingerprints = {str(row["data"]) for row in rows if row.get("data")}
-    looks = 0
-    if fingerprints:
-        records = existing_records(settings, warn)
-        looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)
-        records.close()
-    facts = ComparisonFacts(f"task {task} on {dataset}", metric, tuple(map(row_facts, rows)), looks)
-    return run_checks("comparison", facts)
+    looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)
+    names = {row["method"]: row.get("short") or row["method"] for row in rows}
+    found = tuple(row_facts(row, names) for row in rows)
+    return run_checks("comparison", ComparisonFacts(f"task {task} on {dataset}", metric, found, looks))
 
 
-def row_facts(row: Mapping[str, Any]) -> RowFacts:
-    """Return the facts of a row of a comparison."""
+def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) -> RowFacts:
+    """Return the facts of a row of a comparison; ``names`` are what its methods are called, by label."""
+    called, baseline = names or {}, row.get("baseline") or ""
     return RowFacts(
-        label=row["method"],
+        label=called.get(row["method"], row["method"]),
         trials=row.get("trials"),
         rows=row.get("test_rows"),
         data=row.get("data") or "",
@@ -54,23 +43,20 @@ def row_facts(row: Mapping[str, Any]) -> RowFacts:
         verdict=row.get("verdict") or "",
         knows=row.get("knows"),
         from_memory=bool(row.get("from_memory")),
-        baseline=row.get("baseline") or "",
+        baseline=called.get(baseline, baseline),
     )
 
 
 def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     """Return how often the test split of these data was scored under a task with settings that no study had chosen.
 
-    Those are single runs and the points of sweeps; repeats of one setting, and what was taken from another's record,
-    are no further looks.
+    Those are of single runs and of the points of sweeps, each counted once, however often it was repeated; what was
+    taken from another's record scored nothing.
     """
-    settings = set()
-    for owner, key, content in records.evaluations_on(fingerprint):
+    asked = set()
+    for owner, _, content in records.evaluations_on(fingerprint):
         setting = content.get("setting", {})
-        tested = setting.get("split") == TEST or key.endswith(f"/{TEST}")
-        if not owner.startswith(_CHOSEN_BY_NOBODY) or not tested or "known_from" in content:
-            continue
-        if setting.get("task", task) == task:
-            point = key.rsplit("/", 2)[0] if key.endswith(f"/{TEST}") else ""
-            settings.add((owner, point))
-    return len(settings)
+        tested = setting.get("split") == TEST and setting.get("task") == task and "known_from" not in content
+        if tested and owner.startswith(_CHOSEN_BY_NOBODY):
+            asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures")))
+    return len(asked)

@@ -10,8 +10,10 @@ from collections.abc import Callable, Container, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from zslplat.checks.base import Finding, unsilenced
 from zslplat.comparison.facts import facts, unequal
 from zslplat.comparison.filters import EVERYTHING, Filters
+from zslplat.comparison.findings import comparison_findings
 from zslplat.comparison.folding import Folded, alone, folded, taken_out
 from zslplat.comparison.leaderboard import BASELINE, COSTS, leaderboard
 from zslplat.comparison.naming import meant, the_one
@@ -36,7 +38,8 @@ class Comparison:
     ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
     same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
     the table; ``maximise``: whether larger values of the metric are better. ``across``: where there are several data
-    sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`).
+    sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
+    what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown.
     """
 
     task: str
@@ -47,6 +50,14 @@ class Comparison:
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
     across: list[dict[str, Any]] = field(default_factory=list)
+    findings: list[Finding] = field(default_factory=list)
+    silenced: tuple[str, ...] = ()
+
+    @property
+    def warnings(self) -> list[str]:
+        """Lines of the findings that are not silenced; of several data sets, each says which it is about."""
+        kept, _ = unsilenced(self.findings, self.silenced)
+        return [f"{one.code} {one.subject}: {one.text}" if len(self.datasets) > 1 else one.line for one in kept]
 
     @property
     def columns(self) -> list[str]:
@@ -73,6 +84,9 @@ class Comparison:
             "names": self.names,
             "notes": self.notes,
             "across": self.across,
+            "findings": [finding.to_json() for finding in self.findings],
+            "warnings": self.warnings,
+            "silenced": len(self.findings) - len(self.warnings),
         }
 
 
@@ -145,6 +159,7 @@ def compared(
     short, names = short_names([e.scored for e in entries], [e.group for e in entries])
     named = [replace(entry, short=text) for entry, text in zip(entries, short, strict=True)]
     rows: list[dict[str, Any]] = []
+    findings: list[Finding] = []
     for dataset, groups in known.items():
         here = [
             replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn))
@@ -161,11 +176,12 @@ def compared(
             notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
         found = _rows(here, reader, newest_data(groups), name, primary, origin)
         rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
+        findings += comparison_findings(records, found, task=task, dataset=dataset, metric=name)
     records.close()
     maximise = primary.maximise if name == primary.name else name not in COSTS
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
     across = over_datasets(rows, shown, maximise=maximise) if len(shown) > 1 else []
-    return Comparison(task, shown, name, maximise, rows, names, notes, across)
+    return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, settings.silenced)
 
 
 def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[str], *, every: bool) -> list[_Entry]:

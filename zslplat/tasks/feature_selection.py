@@ -216,10 +216,8 @@ class FeatureSelection(Task):
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
-            text = (
-                f"{chosen} features were chosen and {method.features_taken} are taken: the rest come in the order "
-                "in which they might follow; choose a setting that selects more"
-            )
+            rest = "the rest come in the order in which they might follow; choose a setting that selects more"
+            text = f"{chosen} features were chosen and {method.features_taken} are taken: {rest}"
             warnings.warn(OutcomeWarning(text, "ZSP210"), stacklevel=2)
         outputs["clusters"] = cluster_by_features(
             inputs["X_unseen"],

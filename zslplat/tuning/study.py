@@ -199,7 +199,9 @@ class Study:
         """Note how the study ended, from which it can be shown again."""
         session, log = self.session, self.log
         winner = log.winner()
-        findings = study_findings(session, self.study, log.records, winner, test, self.wanted)
+        findings = study_findings(
+            session, self.study, log.records, winner, test, self.wanted, grid=self.options.sampler == "grid"
+        )
         finished = {
             "winner": winner,
             "complete": complete,

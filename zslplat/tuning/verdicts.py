@@ -46,11 +46,13 @@ def study_findings(
     winner: int,
     test: Sequence[Mapping[str, Any]],
     wanted: int,
+    *,
+    grid: bool = False,
 ) -> list[Finding]:
     """Return what the checks find in a study at its end, and in its data; nothing is silenced here.
 
     ``records`` are those of the trials, ``test`` those of the winner's test evaluations, ``wanted`` the number of
-    trials that were asked for.
+    trials that were asked for; ``grid``: they are all points of a grid, so that there are no more to try.
     """
     bench = session.bench
     if not study.knows("chances", "validation_warnings"):
@@ -72,7 +74,7 @@ def study_findings(
         maximise=primary.maximise,
         winner=winner,
         wanted=wanted,
-        combinations=combinations_of(setting.space),
+        combinations=wanted if grid else combinations_of(setting.space),
         searched=searched_facts(setting.space, record["parameters"], bench.template.domains),
         dimensions=len(setting.space),
         trials=trial_facts(records, primary.name),

@@ -1,0 +1,119 @@
+"""What is read off a data set is what is in it: columns that tell, rows that come twice, signatures that are shared."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+
+import numpy as np
+import pytest
+
+from zslplat.checks.base import run_checks
+from zslplat.checks.data_facts import data_facts, facts_from_json, same_signatures, told_by_column
+from zslplat.data.dataset import Dataset, SignatureSet
+from zslplat.data.rows import Rows
+
+CLASSES, EACH = 6, 40
+
+
+def made(change=lambda X, y: X, *, rows=False, splits=None, signatures=None):
+    """Return a data set of normal classes at random means, and what ``change`` makes of its features."""
+    generator = np.random.default_rng(3)
+    y = generator.permutation(np.repeat(np.arange(CLASSES), EACH))
+    X = generator.normal(size=(CLASSES, 8))[y] * 1.5 + generator.normal(size=(len(y), 8))
+    X = change(X, y)
+    S = np.eye(CLASSES) if signatures is None else signatures
+    seen = np.flatnonzero(y < 4)
+    splits = {"train": seen, "test_unseen": np.flatnonzero(y >= 4)} if splits is None else splits
+    given = Rows.of({"a": X[:, :3], "b": X[:, 3:]}) if rows else X
+    names = tuple("abcdef")
+    return Dataset("made", given, y, names, {"att": SignatureSet(S)}, "att", splits)
+
+
+def codes(dataset):
+    return [finding.code for finding in run_checks("data", data_facts(dataset))]
+
+
+def with_column(column):
+    def change(X, y):
+        return np.column_stack([X, column(X, y)])
+
+    return change
+
+
+def test_nothing_is_found_in_sound_data():
+    assert codes(made()) == []
+    assert codes(made(splits={})) == []
+
+
+@pytest.mark.parametrize("rows", [False, True])
+def test_the_class_among_the_features_is_found_and_a_good_feature_is_not(rows):
+    noise = np.random.default_rng(0).normal(size=CLASSES * EACH)
+    golden = data_facts(made(with_column(lambda X, y: y * 5.0 + noise), rows=rows))
+    assert [column.name for column in golden.telling] == ["column 8"]
+    assert golden.telling[0].value > 0.95
+    assert codes(made(with_column(lambda X, y: y * 5.0 + noise), rows=rows)) == ["ZSP501"]
+    assert codes(made(with_column(lambda X, y: y * 1.5 + noise), rows=rows)) == []
+    numbers = with_column(lambda X, y: np.arange(len(y)) * 0.1)
+    assert data_facts(made(numbers, rows=rows)).numbering == ("column 8",)
+
+
+def test_a_column_is_judged_by_nearest_neighbours():
+    generator = np.random.default_rng(1)
+    y = generator.integers(0, 4, size=60)
+    values = np.round(generator.normal(size=60), 3)
+    right = []
+    for i in range(60):
+        distance = np.abs(values - values[i])
+        distance[i] = np.inf
+        right.append(y[int(np.argmin(distance))] == y[i])
+    slow = np.mean([np.mean(np.array(right)[y == c]) for c in range(4)])
+    assert told_by_column(values, y) == pytest.approx(slow, abs=0.02)
+
+
+def test_rows_on_both_sides_are_counted():
+    def copied(X, y):
+        X[np.flatnonzero(y == 5)[:3]] = X[np.flatnonzero(y == 0)[:3]]
+        return X
+
+    def within(X, y):
+        first = np.flatnonzero(y == 0)
+        X[first[:3]] = X[first[3:6]]
+        return X
+
+    assert data_facts(made(copied)).repeated == 3
+    assert codes(made(copied)) == ["ZSP502"]
+    assert data_facts(made(within)).repeated == 0
+    y = made().y
+    halves = {"fold-1": np.flatnonzero(y < 3), "fold-2": np.flatnonzero(y >= 3)}
+    assert data_facts(made(copied, splits=halves)).repeated == 6
+
+
+def test_columns_that_vary_in_the_test_only_are_weighed():
+    facts = data_facts(made(with_column(lambda X, y: np.where(y >= 4, np.arange(len(y)) % 7, 0.0))))
+    X, y = np.asarray(made(with_column(lambda X, y: np.where(y >= 4, np.arange(len(y)) % 7, 0.0))).X), made().y
+    deviation = np.square(X[y >= 4] - X[y < 4].mean(axis=0)).sum(axis=0)
+    assert facts.constant == 1
+    assert facts.beyond == pytest.approx(deviation[8] / deviation.sum())
+    assert codes(made(with_column(lambda X, y: np.zeros(len(y))))) == []
+    assert codes(made(with_column(lambda X, y: np.zeros((len(y), 9))))) == ["ZSP503"]
+
+
+def test_shared_signatures_are_found_by_side():
+    S = np.random.default_rng(0).normal(size=(CLASSES, 5))
+    S[1] = S[0] + 1e-9
+    S[5] = S[2]
+    facts = data_facts(made(signatures=S))
+    assert facts.alike == {"att": (("a", "b"),)}
+    assert facts.across == {"att": (("c", "f"),)}
+    assert codes(made(signatures=S)) == ["ZSP504", "ZSP505"]
+    # Several signatures of one class may be equal.
+    assert same_signatures(np.ones((3, 2)), np.array([4, 4, 4])) == []
+    assert same_signatures(np.ones((3, 2)), np.array([4, 4, 7])) == [(4, 7)]
+
+
+def test_facts_survive_as_json():
+    S = np.eye(CLASSES)
+    S[5] = S[2]
+    facts = data_facts(made(with_column(lambda X, y: y * 5.0), signatures=S))
+    assert facts_from_json(json.loads(json.dumps(dataclasses.asdict(facts)))) == facts
