@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.errors import UsageError
 from zslplat.figures import Figure
 from zslplat.space import Parameterised, Space, check_value
 from zslplat.tables import Table
@@ -142,6 +143,18 @@ class Task(Parameterised, ABC):
 
         Steps count 1, 2, ...; where validation chooses one, it is the best of the mean over all folds.
         """
+
+    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
+        """Return the outputs that scores (m, c) stand for, where these are all that the task needs of a method.
+
+        Rows are those of ``truth["row_pool"]`` (m,), rows of the data set in the order of the problem, columns the
+        classes of ``meta["classes"]`` (c,); both must be there. Raises :class:`UsageError` for a task whose outputs
+        are something else.
+        """
+        raise UsageError(
+            f"task {self.name} takes no scores that were made elsewhere: its methods return more than a score for every "
+            "row and class; tasks zsl, gzsl, retrieval and coding do"
+        )
 
     @abstractmethod
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:

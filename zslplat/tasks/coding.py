@@ -23,7 +23,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset, own_folds
 from zslplat.data.rows import taken
-from zslplat.errors import DataError, MethodError, OutcomeWarning
+from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.registry import known_as
@@ -161,6 +161,15 @@ class Coding(Task):
             found = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"]
             outputs[f"scores{suffix}"] = _usable(method, found, len(inputs["X_pool"]), len(problem.meta["classes"]))
         yield 1, outputs
+
+    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
+        """Return the scores of the one split; raises :class:`UsageError` where the problem holds several."""
+        if problem.meta["splits"] > 1:
+            raise UsageError(
+                f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
+                "one split at a time: coding(split=1), coding(split=2), ..."
+            )
+        return {"scores": scores}
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the metrics of the form of labels; their spread over several splits, too."""
