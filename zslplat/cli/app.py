@@ -12,7 +12,18 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, compare, cross_validation, data, experiments, interface, plugins, query, store
+from zslplat.cli import (
+    catalogue,
+    compare,
+    cross_validation,
+    data,
+    experiments,
+    interface,
+    outside,
+    plugins,
+    query,
+    store,
+)
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
 from zslplat.errors import ZslplatError
@@ -96,6 +107,7 @@ app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
 app.add_typer(store.app, name="store")
 query.register(app)
+outside.register(app)
 interface.register(app)
 
 

@@ -106,7 +106,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
 def found_by(
     done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
 ) -> dict[str, Any]:
-    """Return what a record holds of the folds that were scored: state, value, metrics, folds, carry, warnings, steps."""
+    """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
     task = done[0].task
     complete = state == "complete"
     return {

@@ -6,7 +6,6 @@ classes of a fold, preprocessed with its own training rows) and the method's sta
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
@@ -16,6 +15,7 @@ from typing import Any
 from zslplat import registry
 from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.evaluation.about import about
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
@@ -32,7 +32,8 @@ from zslplat.spec import format_value
 from zslplat.tasks.base import Problem, Task
 
 _WORDS = re.compile(r"[\w-]+")
-_SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
+# The modules that score, whatever the task.
+SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
 
 
 class Workbench:
@@ -104,32 +105,14 @@ class Workbench:
             # The options of a task may name methods of their own.
             "task": {type(self.task).__module__} | _modules_named("methods", self.setting.task.parameters.values()),
             "data": {type(self._source).__module__},
-            "scoring": set(_SCORING),
+            "scoring": set(SCORING),
         }
 
     def about(self) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data."""
-        data, setting, primary = self.dataset, self.setting, self.task.primary
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
-        profile = {
-            "rows": len(data.X),
-            "shape": list(data.X.shape),
-            "classes": len(data.class_names),
-            "splits": {name: len(index) for name, index in data.splits.items()},
-            "fingerprint": data.fingerprint,
-        }
-        about: dict[str, Any] = {
-            "experiment": f"{setting.task.name}: {setting.dataset}",
-            "primary": {"name": primary.name, "maximise": primary.maximise},
-            "preprocessing": "; ".join(f"{role}={text}" for role, text in steps.items()),
-            "data": {
-                "name": data.name,
-                "fingerprint": data.fingerprint,
-                "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
-                "profile": profile,
-            },
-        }
-        return dict(json.loads(json.dumps(about)))
+        told = "; ".join(f"{role}={text}" for role, text in steps.items())
+        return about(self.setting, self.dataset, self.task, told)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""

@@ -144,17 +144,20 @@ class Task(Parameterised, ABC):
         Steps count 1, 2, ...; where validation chooses one, it is the best of the mean over all folds.
         """
 
-    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
-        """Return the outputs that scores (m, c) stand for, where these are all that the task needs of a method.
+    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
+        """Return the rows (m,) of the data set and the names of the classes (c,) that scores made elsewhere are of.
 
-        Rows are those of ``truth["row_pool"]`` (m,), rows of the data set in the order of the problem, columns the
-        classes of ``meta["classes"]`` (c,); both must be there. Raises :class:`UsageError` for a task whose outputs
-        are something else.
+        Both in the order of the problem. Raises :class:`UsageError` where more is wanted of a method than a score for
+        every row and class.
         """
         raise UsageError(
-            f"task {self.name} takes no scores that were made elsewhere: its methods return more than a score for every "
-            "row and class; tasks zsl, gzsl, retrieval and coding do"
+            f"task {self.name} takes no scores that were made elsewhere: it wants more of a method than a score for "
+            "every row and class; tasks zsl, gzsl, retrieval and coding take them"
         )
+
+    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
+        """Return the outputs of a method with these scores (m, c) of the batch (see :meth:`batch`)."""
+        return {"scores": scores}
 
     @abstractmethod
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:

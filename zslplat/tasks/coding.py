@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -162,14 +162,14 @@ class Coding(Task):
             outputs[f"scores{suffix}"] = _usable(method, found, len(inputs["X_pool"]), len(problem.meta["classes"]))
         yield 1, outputs
 
-    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
-        """Return the scores of the one split; raises :class:`UsageError` where the problem holds several."""
+    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
+        """Return the test rows and the classes; raises :class:`UsageError` where the problem holds several splits."""
         if problem.meta["splits"] > 1:
             raise UsageError(
                 f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
                 "one split at a time: coding(split=1), coding(split=2), ..."
             )
-        return {"scores": scores}
+        return problem.truth["row_pool"], problem.meta["classes"]
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the metrics of the form of labels; their spread over several splits, too."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned import in_words
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
@@ -85,6 +86,18 @@ def run_setting(
         return single.show()
 
 
+def show_recorded(settings: Settings, records: Records, owner: str, folder: Path, warn: Callable[[str], None]) -> None:
+    """Show in MLflow what was just recorded of an owner with this folder, and what earlier commands could not."""
+    with file_lock(folder / LOCK):
+        shown = show_run(settings, records, owner, warn, announced=True)
+        if shown is not None and not shown.away:
+            mark_shown(folder)
+    if shown is not None and not shown.away:
+        catch_up(settings, records, warn)
+    if shown is not None:
+        shown.close()
+
+
 class _Single:
     """One setting on one split, and its record under an owner of its own."""
 
@@ -148,14 +161,7 @@ class _Single:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
         session = self.session
         if self.recorded:
-            with file_lock(self.folder / LOCK):
-                shown = show_run(session.settings, session.records, self.owner, session.reporter.warn, announced=True)
-                if shown is not None and not shown.away:
-                    mark_shown(self.folder)
-            if shown is not None and not shown.away:
-                catch_up(session.settings, session.records, session.reporter.warn)
-            if shown is not None:
-                shown.close()
+            show_recorded(session.settings, session.records, self.owner, self.folder, session.reporter.warn)
         else:
             session.stop_workers()
             shutil.rmtree(self.folder, ignore_errors=True)
