@@ -128,6 +128,9 @@ class _Entry:
         if validation is not None and VALIDATION not in known:
             self._record(VALIDATION, VALIDATION, validation, 0)
             new = True
+            added = self.records.evaluations(self.owner)[VALIDATION]["metrics"]
+            for key, record in known.items():  # evaluated before there were scores of the folds
+                self.records.replace_evaluation(self.owner, key, {**record, "validation": added})
         known = self.records.evaluations(self.owner)
         if VALIDATION in known:
             result.validation = dict(known[VALIDATION]["metrics"])
@@ -260,6 +263,7 @@ class _Entry:
             "lines": lines,
             "chances": chances,
             "started": self.started,
+            **({"validation": self.result.validation} if split == TEST else {}),
             **({"seconds": asked.seconds} if asked.seconds is not None and split == TEST else {}),
         }
         mark_unshown(self.folder, self.owner)
