@@ -198,11 +198,10 @@ class _Entry:
             seed=self.setting.seed,
             data=self.setting.data,
         )
-        same = [
-            (owner, record)
-            for owner, record in others
-            if record["code"] == {**self.code, "method": digest} and record["knows"] == self.knows
-        ]
+        code = {**self.code, "method": digest}
+        scored = [(owner, record) for owner, record in others if record["code"]["method"] == digest]
+        computed = [(owner, record) for owner, record in scored if record["code"] == code]
+        same = [(owner, record) for owner, record in computed if record["knows"] == self.knows]
         if test is not None and validation is None and same:
             self.owner = same[-1][0]
             self.choices = dict(same[-1][1]["setting"]["carried"])
@@ -212,11 +211,9 @@ class _Entry:
         parts = (self.setting.to_json(), self.choices, self.knows, dict(self.code), digest)
         self.owner = f"run:{key_of('outside', TEST if test else VALIDATION, *parts)}"
         if others and not any(owner == self.owner for owner, _ in others):
-            what = "without what validation chooses now, or declared otherwise" if same else "with other scores"
-            self.result.notes.append(
-                f"{PREFIX}{self.asked.name} is recorded {what} ({len(others)} time{'s' * (len(others) > 1)}); this "
-                "is a new entry"
-            )
+            how = "without what validation chooses now" if same else "with another --knows" if computed else ""
+            how = how or ("as an earlier version scored it" if scored else "with other scores")
+            self.result.notes.append(f"{PREFIX}{self.asked.name} is recorded {how}; this is a new entry")
 
     def _others(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (owner, record) of the first repeat of each entry of this name, oldest first."""
