@@ -2,7 +2,8 @@
 
 A ``.npy`` file is the matrix (m, c) alone; who made it says elsewhere which row and which class is which. CSV and
 Parquet files name a class in the head of each column; a column ``row`` holds the rows of the data set, a column
-``fold`` the validation folds, and both may stand anywhere. No file may hold Python objects.
+``fold`` the validation folds, and both may stand anywhere. Folds may have classes of their own: cells of classes that a
+fold does not score are empty. No file may hold Python objects.
 """
 
 from __future__ import annotations
@@ -26,7 +27,8 @@ class ScoreFile:
     """What a file holds: ``scores`` (m, c), or another array where it is no matrix, and what it says of both sides.
 
     ``rows`` (m,) rows of the data set, ``classes`` (c,) names of columns, ``folds`` (m,) names of folds; None where the
-    file does not say. ``where`` names the file in messages, ``sha256`` is that of its bytes.
+    file does not say. ``empty`` (m, c) tells which cells are empty, where a file of folds has any. ``where`` names
+    the file in messages, ``sha256`` is that of its bytes.
     """
 
     where: str
@@ -35,13 +37,29 @@ class ScoreFile:
     classes: tuple[str, ...] | None = None
     folds: np.ndarray | None = None
     sha256: str = ""
+    empty: np.ndarray | None = None
 
     def of_fold(self, name: str) -> ScoreFile:
-        """Return the part that is of one fold."""
+        """Return the part that is of one fold, with the classes that it has scores of.
+
+        Raises :class:`DataError` where only some of the cells of a class are empty.
+        """
         assert self.folds is not None
-        own = self.folds == name
+        assert self.classes is not None
+        own = np.flatnonzero(self.folds == name)
         rows = None if self.rows is None else self.rows[own]
-        return ScoreFile(f"{self.where}, {name}", self.scores[own], rows, self.classes, None, self.sha256)
+        kept = np.arange(len(self.classes))
+        if self.empty is not None:
+            empty = self.empty[own]
+            kept = np.flatnonzero(~empty.all(axis=0))
+            if empty[:, kept].any():
+                place, column = (int(part[0]) for part in np.nonzero(empty[:, kept]))
+                raise DataError(
+                    f"{self.where}: row {own[place]}, column {self.classes[kept[column]]!r} is empty, and others of "
+                    f"{name} are not; give a score for every row and class of a fold"
+                )
+        classes = tuple(self.classes[place] for place in kept)
+        return ScoreFile(f"{self.where}, {name}", self.scores[np.ix_(own, kept)], rows, classes, None, self.sha256)
 
 
 def read_scores(path: Path) -> ScoreFile:
@@ -62,10 +80,12 @@ def read_scores(path: Path) -> ScoreFile:
             "its name in the first line, separated by commas"
         )
     classes = tuple(names[place] for place in kept)
-    columns = [_numbers(table.column(place), path, names[place]) for place in kept]
+    by_fold = FOLD in names
+    empty = np.stack([_empty(table.column(place)) for place in kept], axis=1) if by_fold else None
+    columns = [_numbers(table.column(place), path, names[place], filled=by_fold) for place in kept]
     rows = _whole_numbers(table.column(names.index(ROW)), path) if ROW in names else None
-    folds = np.array(_texts(table.column(names.index(FOLD)), path, FOLD)) if FOLD in names else None
-    return ScoreFile(str(path), np.stack(columns, axis=1), rows, classes, folds, digest)
+    folds = np.array(_texts(table.column(names.index(FOLD)), path, FOLD)) if by_fold else None
+    return ScoreFile(str(path), np.stack(columns, axis=1), rows, classes, folds, digest, empty)
 
 
 def read_rows(path: Path) -> np.ndarray:
@@ -133,8 +153,12 @@ def _column(path: Path, name: str, what: str) -> Any:
     return table.column(name)
 
 
-def _numbers(column: Any, path: Path, name: str) -> np.ndarray:
-    """Return a column as numbers, float32 and float64 as they are; nothing in a cell is an error."""
+def _empty(column: Any) -> np.ndarray:
+    return np.asarray(column.is_null().to_numpy())
+
+
+def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.ndarray:
+    """Return a column as numbers, float32 and float64 as they are; nothing in a cell is an error, or 0 (``filled``)."""
     import pyarrow as pa
 
     kind = column.type
@@ -144,6 +168,8 @@ def _numbers(column: Any, path: Path, name: str) -> np.ndarray:
             f"{path}: row {place}, column {name!r} holds {cell!r}; expected a score, a number, for every row and class"
             f"{'' if kind == pa.null() else ' (columns beside the classes: only row and fold)'}"
         )
+    if filled:
+        column = column.fill_null(0)
     if column.null_count:
         place, _ = _first(column.to_pylist(), lambda value: value is None)
         raise DataError(f"{path}: row {place}, column {name!r} is empty; give a score for every row and class")

@@ -83,7 +83,15 @@ class Manifest:
 
 
 def row_problems(task: Task, dataset: Dataset, split: str, seed: int) -> list[Problem]:
-    """Return the problems of a split whose features are the numbers of the rows (n, 1): what is drawn, and no data."""
+    """Return the problems of a split whose features are the numbers of the rows (n, 1): what is drawn, and no data.
+
+    Raises :class:`UsageError` for a task that wants more of a method than scores.
+    """
+    if not task.takes_scores:
+        raise UsageError(
+            f"task {task.name} takes no scores that were made elsewhere: it wants more of a method than a score for "
+            "every row and class; tasks zsl, gzsl, retrieval and coding take them"
+        )
     numbers = np.arange(len(dataset.X), dtype=np.int64)[:, None]
     # The same data set, so that nothing is read to find that out.
     only_rows = replace(dataset, X=numbers, known_fingerprint=dataset.fingerprint)

@@ -31,7 +31,6 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.errors import UsageError
 from zslplat.figures import Figure
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Parameterised, Space, check_value
@@ -80,6 +79,8 @@ class Task(Parameterised, ABC):
 
     ``parameters`` declares the options, from which the constructor follows (:class:`~zslplat.space.Parameterised`),
     unless a class writes its own; values are checked as they are taken.
+    ``takes_scores``: a score for every row and class is all that the task wants of a method, so that scores which were
+    made elsewhere can be judged (:meth:`batch`, :meth:`outputs_of`).
     ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,
     ``exemplar``); a method says in its own ``kind`` which it is. ``preprocessed`` maps each role of preprocessing
     (``features``, ``signatures``) to the names of the input arrays it applies to, the first of which is the one whose
@@ -91,6 +92,7 @@ class Task(Parameterised, ABC):
     citation: ClassVar[str] = ""
     kind: ClassVar[str]
     primary: Metric
+    takes_scores: ClassVar[bool] = False
     preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
@@ -148,13 +150,9 @@ class Task(Parameterised, ABC):
     def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
         """Return the rows (m,) of the data set and the names of the classes (c,) that scores made elsewhere are of.
 
-        Both in the order of the problem. Raises :class:`UsageError` where more is wanted of a method than a score for
-        every row and class.
+        Both in the order of the problem; asked of tasks that take such scores (``takes_scores``).
         """
-        raise UsageError(
-            f"task {self.name} takes no scores that were made elsewhere: it wants more of a method than a score for "
-            "every row and class; tasks zsl, gzsl, retrieval and coding take them"
-        )
+        return problem.truth["row_pool"], problem.meta["classes"]
 
     def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
         """Return the outputs of a method with these scores (m, c) of the batch (see :meth:`batch`)."""

@@ -61,6 +61,7 @@ class Coding(Task):
     summary = "classification by codes: accuracy on held-out samples, or mAP over labels; splits by sample"
     citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
     kind = "coding"
+    takes_scores = True
     primary = Metric("accuracy")
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "folds": Parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3),
@@ -170,7 +171,7 @@ class Coding(Task):
                 f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
                 "one split at a time: coding(split=1), coding(split=2), ..."
             )
-        return problem.truth["row_pool"], problem.meta["classes"]
+        return super().batch(problem)
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the metrics of the form of labels; their spread over several splits, too."""

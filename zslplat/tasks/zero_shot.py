@@ -20,7 +20,7 @@ keyword ``signature_class``; for the others the (preprocessed) rows of a class a
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, ClassVar
 
 import numpy as np
@@ -87,6 +87,7 @@ class ZeroShotTask(Task):
     """
 
     kind = "zero-shot"
+    takes_scores = True
     parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
     signatures: str
@@ -138,10 +139,6 @@ class ZeroShotTask(Task):
         trained_on = _trained_on(method, problem)
         for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
-
-    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
-        """Return all rows that are scored, and all candidate classes."""
-        return problem.truth["row_pool"], problem.meta["classes"]
 
     def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
         """Return {request: scores (rows of the request, its classes)}, sliced out of scores of all rows and classes."""
