@@ -40,6 +40,7 @@ def export_split(
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation import exported_split
     from zslplat.evaluation.components import build_component, open_dataset
+    from zslplat.evaluation.warned import collected
     from zslplat.spec import Spec
 
     if split not in ("test", "validation", "all"):
@@ -47,11 +48,13 @@ def export_split(
     settings = o.settings_from(data_root, store)
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     built = build_component("tasks", task_spec)
-    data = open_dataset(dataset_spec, settings)
     names = {"dataset": str(dataset_spec), "task": str(task_spec)}
-    manifest = exported_split.export_split(
-        data, built.suited(data), to, names=names, seed=seed, split=split, features=features, with_labels=with_labels
-    )
+    wanted: dict[str, Any] = {"seed": seed, "split": split, "features": features, "with_labels": with_labels}
+    with collected() as warned:
+        data = open_dataset(dataset_spec, settings)
+        manifest = exported_split.export_split(data, built.suited(data), to, names=names, **wanted)
+    for line in warned:
+        o.say(line)
     if as_json:
         print_json({"manifest": str(manifest.path), **manifest.content})
         return

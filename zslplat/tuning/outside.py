@@ -23,7 +23,7 @@ from zslplat.evaluation.exported_split import row_problems
 from zslplat.evaluation.given import evaluate_given
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.evaluation.warned import in_words
+from zslplat.evaluation.warned import collected, in_words
 from zslplat.evaluation.workbench import SCORING
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
@@ -76,14 +76,16 @@ def score_outside(
     knows = declared(asked)
     built: Task = build_component("tasks", task)
     reporter.stage(f"loading {dataset}")
-    data = open_dataset(dataset, settings)
-    built = built.suited(data)
-    if asked.manifest is not None:
-        asked.manifest.check(data.fingerprint, str(task), seed)
-    validation = (
-        validation_given(asked, built, row_problems(built, data, VALIDATION, seed)) if asked.validation else None
-    )
-    test = test_given(asked, built, row_problems(built, data, TEST, seed)[0]) if asked.scores else None
+    with collected() as warned:
+        data = open_dataset(dataset, settings)
+        built = built.suited(data)
+        if asked.manifest is not None:
+            asked.manifest.check(data.fingerprint, str(task), seed)
+        validation = test = None
+        if asked.validation:
+            validation = validation_given(asked, built, row_problems(built, data, VALIDATION, seed))
+        if asked.scores:
+            test = test_given(asked, built, row_problems(built, data, TEST, seed)[0])
     settings.make_store()
     setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
     code = _code(built, dataset, settings)
@@ -91,33 +93,37 @@ def score_outside(
     records = open_records(settings, reporter.warn)
     try:
         with file_lock(working_lock(settings), shared=True):
-            entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told)
+            entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told, warned)
             return entry.evaluate(validation, test)
     finally:
         records.close()
         ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30).evict(settings.cache / "data")
 
 
+@dataclass
 class _Entry:
-    """One entry: what is recorded of it already, and what is recorded now."""
+    """One entry: what is recorded of it already, and what is recorded now.
 
-    def __init__(
-        self,
-        asked: OutsideScores,
-        setting: Setting,
-        task: Task,
-        records: Records,
-        settings: Settings,
-        reporter: Reporter,
-        knows: str,
-        code: Mapping[str, str],
-        told: Mapping[str, Any],
-    ) -> None:
-        self.asked, self.setting, self.task, self.records, self.settings = asked, setting, task, records, settings
-        self.reporter, self.knows, self.code, self.told = reporter, knows, code, told
-        self.started = time.time()
-        self.owner, self.choices = "", dict[str, Any]()
-        self.result = OutsideResult(TEST, [], [], task.primary.name, 0.0, [], 0, knows=knows)
+    ``code`` are the hashes of the code that scores, ``told`` is what records keep of the surroundings, ``warned`` what
+    loading and building warned of; ``owner`` and ``choices`` (of validation) are found out by :meth:`evaluate`.
+    """
+
+    asked: OutsideScores
+    setting: Setting
+    task: Task
+    records: Records
+    settings: Settings
+    reporter: Reporter
+    knows: str
+    code: Mapping[str, str]
+    told: Mapping[str, Any]
+    warned: Sequence[str]
+    owner: str = ""
+    choices: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        self.result = OutsideResult(TEST, [], [], self.task.primary.name, 0.0, [], 0, knows=self.knows)
 
     def evaluate(self, validation: Given | None, test: Given | None) -> OutsideResult:
         """Record what is not recorded yet, and show it."""
@@ -239,7 +245,7 @@ class _Entry:
         )
         setting = self.setting.evaluation({}, split, repeat, choices)
         chances = [self.task.chance(problem) for problem in given.problems]
-        lines = in_words(content["warnings"]) + self._lines(content, chances, split)
+        lines = [*self.warned, *in_words(content["warnings"]), *self._lines(content, chances, split)]
         content |= {
             "run": run,
             "setting": setting.to_json(),
