@@ -21,6 +21,7 @@ from zslplat.cli import (
     interface,
     outside,
     plugins,
+    published,
     query,
     store,
 )
@@ -105,6 +106,7 @@ compare.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
+app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
 query.register(app)
 outside.register(app)
