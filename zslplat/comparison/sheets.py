@@ -166,7 +166,8 @@ def _over_datasets(found: Comparison) -> Sheet:
         lines += _rank_notes(table, several=len(found.across) > 1)
     title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
     right = [title != "tied" and place > 0 for place, title in enumerate(titles)]
-    return Sheet(title, titles, right, sections, [*lines, *_remarks(found.rows), *found.notes])
+    said = dict.fromkeys([*lines, *_remarks(found.rows), *found.notes])  # groups may share a reservation
+    return Sheet(title, titles, right, sections, list(said))
 
 
 def _ranks(method: Mapping[str, Any]) -> list[Cell]:
