@@ -71,6 +71,8 @@ _CHECKS = {
         "ZSP211": "SearchSawTestRows",
         "ZSP212": "EmptyCodes",
         "ZSP213": "NotConverged",
+        "ZSP214": "MetricsLeftOut",
+        "ZSP215": "TestLabelsExported",
     },
     "comparison": {
         "ZSP301": "UnequalBudgets",

@@ -182,6 +182,18 @@ class NotConverged(WarnedOf):
     code, title, scope = "ZSP213", "a solver did not converge", "study"
 
 
+class MetricsLeftOut(WarnedOf):
+    """Hands on that scores made elsewhere came without those of the validation folds, which some metrics need."""
+
+    code, title, scope = "ZSP214", "metrics left out for want of validation scores", "study"
+
+
+class TestLabelsExported(WarnedOf):
+    """Hands on that the labels of the test rows were exported with the split that the scores are of."""
+
+    code, title, scope = "ZSP215", "the labels of the test rows were at hand", "study"
+
+
 def effective_classes(counts: Mapping[str, int]) -> float:
     """Return the exponential of the entropy of shares: C where C classes have even shares, 1 where one has all."""
     total = sum(counts.values())

@@ -20,6 +20,7 @@ from zslplat.cli import (
     data,
     experiments,
     interface,
+    outside,
     plugins,
     published,
     query,
@@ -112,6 +113,7 @@ app.add_typer(plugins.app, name="plugins")
 app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
 query.register(app)
+outside.register(app)
 interface.register(app)
 
 

@@ -1,4 +1,4 @@
-"""``data list``, ``info``, ``import`` and ``prepare``."""
+"""``data list``, ``info``, ``import``, ``fetch`` and ``prepare``."""
 
 from __future__ import annotations
 
@@ -118,6 +118,43 @@ def import_(
         )
     places = o.places_given(o.settings_from(data_root))
     typer.echo(f"use it: --dataset {format_value(imported.name)}{places}")
+
+
+@app.command()
+def fetch(
+    name: Annotated[str, typer.Argument(help="AWA1, AWA2, CUB, SUN or APY.")],
+    url: Annotated[
+        str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
+    ] = None,
+    sha256: Annotated[
+        str, typer.Option("--sha256", help="Checksum that the archive must have, in place of the first one's.")
+    ] = "",
+    keep_archive: Annotated[bool, typer.Option("--keep-archive", help="Keep the archive after unpacking.")] = False,
+    data_root: o.DataRoot = None,
+    as_json: o.Json = False,
+    quiet: o.Quiet = False,
+) -> None:
+    """Download the files of a public data set where they are missing; `data prepare` makes them ready, too.
+
+    A download that broke off goes on where it stopped. The digest of the first one is kept beside the data, and a later
+    one must have it.
+    """
+    from zslplat.cli.reporting import print_json
+    from zslplat.data.fetching import fetch_set
+    from zslplat.registry import names
+
+    root = _root(data_root)
+    with _download_progress(quiet or as_json) as progress:
+        found = fetch_set(
+            name, root, names("datasets"), url=url, sha256=sha256, progress=progress, keep_archive=keep_archive
+        )
+    if as_json:
+        print_json(vars(found))
+        return
+    origin = f", from {found.url}, SHA-256 {found.sha256}" if found.sha256 else ""
+    typer.echo(f"{found.name}: {'fetched' if found.new else 'there already'}, {found.folder}{origin}")
+    if found.also:
+        typer.echo(f"came with it: {', '.join(found.also)}")
 
 
 @app.command()

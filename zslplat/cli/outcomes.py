@@ -75,6 +75,27 @@ def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> Non
     print_warnings(console, result.warnings, result.silenced)
 
 
+def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
+    """Print what scores that were made elsewhere gave, and how they were recorded."""
+    if as_json:
+        print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
+        return
+    console = stdout_console()
+    test = result.metrics if result.split == "test" else []
+    _line(console, f"{result.method} on {result.about['experiment'].partition(': ')[2]}: {result.split} split")
+    chance = {"validation": result.validation_chance, "test": result.chance}
+    console.print(metrics_table(result.validation, test, result.primary, chance))
+    lines = [
+        f"knows of the scored batch: {result.knows}",
+        f"evaluations on this test split so far: {result.test_evaluations}",
+        f"runs: {', '.join(result.run_ids)} in {settings.shown_tracking_uri}{_ui_hint(settings)}",
+        *result.notes,
+    ]
+    for line in lines:
+        _line(console, line)
+    print_warnings(console, result.warnings)
+
+
 def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     """Print the points of a sweep, and where its figure and table are."""
     from rich.table import Table

@@ -71,8 +71,8 @@ class Recorded:
 
     @property
     def validation(self) -> Mapping[str, float]:
-        """The winner's metrics on validation; nothing for single runs."""
-        return dict(self.winner.get("metrics", {}))
+        """The metrics on validation: of the winner, or of scores made elsewhere; nothing for other single runs."""
+        return dict(self.winner.get("metrics", {}) or self.tested[0].get("validation", {}))
 
     @cached_property
     def particulars(self) -> dict[str, str]:

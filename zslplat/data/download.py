@@ -10,10 +10,12 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import shutil
 import socket
 import time
 import urllib.error
 import urllib.request
+import zipfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -22,6 +24,7 @@ from pathlib import Path
 from typing import IO
 
 from zslplat.data.array_store import sha256_of
+from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
 from zslplat.data.unpacking import unpack_datasets
 from zslplat.errors import DataError
 from zslplat.settings import masked_url
@@ -46,14 +49,30 @@ def prepare_archive(
 
     Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). Existing
     folders are left alone. Returns the new folders. ``progress`` is told bytes so far and bytes in all.
+
+    What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
+    same file, unless ``sha256`` names another. Raises :class:`DataError` like :func:`fetch` and
+    :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive is removed again.
     """
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"data root {root} cannot be made: {error.strerror or error}") from error
-    archive = fetch(url, root / ".downloads" / (url.rstrip("/").rpartition("/")[2] or "archive.zip"), sha256, progress)
+    first = first_digest(root, masked_url(url))
+    target = root / DOWNLOADS / (url.rstrip("/").rpartition("/")[2] or "archive.zip")
+    since = "" if sha256 or first is None else first.fetched
+    archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
     record = json.loads(_record_path(archive).read_text())
+    if not zipfile.is_zipfile(archive):
+        archive.unlink()
+        _record_path(archive).unlink()
+        raise DataError(
+            f"{masked_url(url)}: the {record['size']} bytes that came are no zip archive, perhaps a page of the server "
+            "that says why; they were removed; look at the address in a browser, or give another --url"
+        )
     folders = unpack_datasets(archive, root, origin=record)
+    if first is None or first.sha256 != record["sha256"]:
+        remember_digest(root, FirstDigest.of(record))
     if not keep_archive:
         archive.unlink()
         _record_path(archive).unlink()
@@ -68,12 +87,14 @@ def fetch(
     *,
     timeout: float = 30.0,
     pause: float = 1.0,
+    since: str = "",
 ) -> Path:
     """Download ``url`` to ``target``, resuming what an earlier call left; a complete file is not fetched again.
 
-    ``sha256`` (64 hex digits) is checked when given. ``timeout`` in seconds bounds the silence of the server, ``pause``
-    the wait before each new attempt (it doubles). Raises :class:`DataError` when the server cannot be reached, refuses,
-    keeps breaking off, or delivers another file than expected, and when another process is downloading the same file.
+    ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
+    in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
+    :class:`DataError` when the server cannot be reached, refuses, keeps breaking off, or delivers another file than
+    expected, where the disk has no room, and when another process is downloading the same file.
     """
     if not url.startswith(("http://", "https://")):
         raise DataError(f"cannot download {masked_url(url)!r}: only http and https addresses are supported")
@@ -84,9 +105,11 @@ def fetch(
         with _exclusive(target.with_name(target.name + ".part"), url) as part:
             state = _Transfer(url, part, _read_validator(part, url), progress, timeout)
             state.run(pause)
-            return _finish(state, target, sha256)
+            return _finish(state, target, sha256, since)
     except OSError as error:
-        raise DataError(f"cannot save {masked_url(url)} as {target}: {error.strerror or error}") from error
+        partial = target.with_name(target.name + ".part")
+        kept = f"; the same command goes on from byte {partial.stat().st_size}" if partial.is_file() else ""
+        raise DataError(f"cannot save {masked_url(url)} as {target}: {error.strerror or error}{kept}") from error
 
 
 @dataclass
@@ -111,7 +134,8 @@ class _Transfer:
             except urllib.error.HTTPError as error:
                 if error.code < 500 and error.code not in (408, 429):
                     raise DataError(
-                        f"cannot download {masked_url(self.url)}: the server answers {error.code} {error.reason}"
+                        f"cannot download {masked_url(self.url)}: the server answers {error.code} {error.reason}; "
+                        "look whether the address is still right, and give another with --url"
                     ) from error
                 cause = f"the server answers {error.code} {error.reason}"
             except urllib.error.URLError as error:
@@ -168,6 +192,12 @@ class _Transfer:
             start = self._restart()  # the server sends the file from its beginning
         self.total = None if expected is None else start + expected
         self._remember(response)
+        free = shutil.disk_usage(Path(self.file.name).parent).free
+        if expected is not None and expected > free:
+            raise DataError(
+                f"cannot download {masked_url(self.url)}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
+                f"are free in {Path(self.file.name).parent}; free space and give the same command again"
+            )
         while chunk := _read(response):
             self.file.write(chunk)
             if self.progress:
@@ -197,7 +227,7 @@ def _read(response: HTTPResponse) -> bytes:
         raise ConnectionError(error.strerror or str(error)) from error
 
 
-def _finish(state: _Transfer, target: Path, sha256: str) -> Path:
+def _finish(state: _Transfer, target: Path, sha256: str, since: str) -> Path:
     state.file.flush()
     os.fsync(state.file.fileno())
     part = Path(state.file.name)
@@ -205,6 +235,11 @@ def _finish(state: _Transfer, target: Path, sha256: str) -> Path:
     if sha256 and digest != sha256.lower():
         part.unlink()
         _validator_path(part).unlink(missing_ok=True)
+        if since:
+            raise DataError(
+                f"{masked_url(state.url)} has changed: SHA-256 is {digest}, and was {sha256} when it was first "
+                f"fetched, {since}; nothing of it was kept; to take the new file give --sha256 {digest}"
+            )
         raise DataError(
             f"{masked_url(state.url)}: SHA-256 is {digest}, expected {sha256}; the file is not the one that was asked "
             "for"

@@ -14,7 +14,7 @@ from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 
 _WORDS = re.compile(r"[\w-]+")
-_SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
+SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
 
 
 def roots_of(
@@ -30,7 +30,7 @@ def roots_of(
         # The options of a task may name methods of their own.
         "task": {type(task).__module__} | modules_named("methods", setting.task.parameters.values()),
         "data": {type(source).__module__},
-        "scoring": set(_SCORING),
+        "scoring": set(SCORING),
     }
 
 

@@ -23,6 +23,7 @@ from zslplat.evaluation.stand_ins import learned
 from zslplat.evaluation.wanted import EvaluateJob
 from zslplat.evaluation.warned import collected
 from zslplat.figures import Curve, Figure
+from zslplat.methods.base import Diagnostics
 from zslplat.metrics.resampling import rows_digest
 from zslplat.tables import Table
 from zslplat.tasks.base import Arrays, Outcome, Problem, Task
@@ -31,12 +32,13 @@ from zslplat.tasks.base import Arrays, Outcome, Problem, Task
 class Fold:
     """One problem of a job: a method that learns step by step, the metrics after each, and what is kept of it.
 
-    ``by_step`` holds all metrics after each step that was scored, ``kept`` the outcome at the step that is kept,
-    ``prepared`` what preparing its statistics warned of.
+    ``training`` yields what the task makes of each step (:meth:`zslplat.tasks.base.Task.run`). There is no ``method``
+    where its outputs were made elsewhere. ``by_step`` holds all metrics after each step that was scored, ``kept`` the
+    outcome at the step that is kept, ``prepared`` what preparing its statistics warned of.
     """
 
     def __init__(
-        self, task: Task, problem: Problem, method: Any, statistics: Mapping[str, np.ndarray], job: EvaluateJob
+        self, task: Task, problem: Problem, method: Any, training: Iterator[tuple[int, Arrays]], job: EvaluateJob
     ) -> None:
         self.task, self.problem, self.method, self.job = task, problem, method, job
         self.by_step: list[dict[str, float]] = []
@@ -48,7 +50,7 @@ class Fold:
         self._trained: list[str] = []
         self._latest_scored: list[str] = []
         self._kept_scored: list[str] = []
-        self._training: Iterator[tuple[int, Arrays]] = task.run(method, problem, statistics)
+        self._training = training
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
         self._kept_outputs: Arrays = {}
@@ -92,6 +94,8 @@ class Fold:
         self._learned = learned
 
     def _all_learned(self) -> Callable[[], tuple[Any, Any, Any]]:
+        if self.method is None:
+            return lambda: ({}, Diagnostics(), {})
         return learned(self.method, matrices=self.job.artifacts is not None, figures=self.job.full)
 
     @property
@@ -185,7 +189,7 @@ class Fold:
             share = self.job.matrices_bytes // len(self.job.problems)
             series = self._learned.series if self._learned.ended else self.method.diagnostics.series
             write_artifacts(folder, self._learned.matrices, series, outcome, share)
-            if self.job.full:
+            if self.job.full and self.method is not None:
                 self.task.export(self.method, self.problem, folder)
         except OSError as error:
             raise StoreError(

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -91,24 +91,33 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
             fold.complete()
             outcomes.append(fold.finish())
             done.append(fold)
-            task = fold.task
     method_seconds, method_bytes = methods.usage()
     record = {
-        "state": state,
-        "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if state == "complete" else None,
-        "metrics": _mean_metrics(outcomes),
-        "folds": [fold.record for fold in done],
-        "carry": {},
-        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
-        "steps": {str(number): value for number, value in enumerate(curve, start=1)},
+        **found_by(done, outcomes, state, curve),
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu + method_seconds,
         "peak_bytes": peak_bytes() + method_bytes,
     }
-    if state == "complete":
-        step = {"best_step": float(max(fold.step for fold in done))} if step_parameter else {}
-        record["carry"] = task.validation_choices(outcomes) | step
-    return _plain(record)
+    if state == "complete" and step_parameter:
+        record["carry"]["best_step"] = float(max(fold.step for fold in done))
+    return plain(record)
+
+
+def found_by(
+    done: Sequence[Fold], outcomes: Sequence[Outcome], state: str = "complete", curve: Sequence[float] = ()
+) -> dict[str, Any]:
+    """Return what a record holds of scored folds: state, value, metrics, folds, carry, warnings, steps."""
+    task = done[0].task
+    complete = state == "complete"
+    return {
+        "state": state,
+        "value": float(np.mean([o.metrics[task.primary.name] for o in outcomes])) if complete else None,
+        "metrics": _mean_metrics(outcomes),
+        "folds": [fold.record for fold in done],
+        "carry": task.validation_choices(outcomes) if complete else {},
+        "warnings": entries_of((fold.problem.name, fold.warned) for fold in done),
+        "steps": {str(number): value for number, value in enumerate(curve, start=1)},
+    }
 
 
 def _fold(
@@ -122,7 +131,8 @@ def _fold(
     arrays, entry = read_arrays(statistics) if statistics else ({}, {})
     opened = load_problem(problem, blocks=job.blocks)
     method = _told(opened, methods.build(job.method, parameters, job.seed))
-    fold = Fold(task.suited(opened), opened, method, arrays, job)
+    suited = task.suited(opened)
+    fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
     fold.prepared = entry.get("warned", [])
     return fold
 
@@ -135,7 +145,7 @@ def _told(problem: Problem, method: Any) -> Any:
     return method
 
 
-def _plain(record: dict[str, Any]) -> dict[str, Any]:
+def plain(record: dict[str, Any]) -> dict[str, Any]:
     """Return the record as JSON reads it back; raises :class:`MethodError` for a value that JSON cannot hold."""
 
     def default(value: Any) -> Any:
@@ -147,6 +157,6 @@ def _plain(record: dict[str, Any]) -> dict[str, Any]:
     return content
 
 
-def _mean_metrics(outcomes: list[Outcome]) -> dict[str, float]:
+def _mean_metrics(outcomes: Sequence[Outcome]) -> dict[str, float]:
     keys = [key for key in (outcomes[0].metrics if outcomes else {}) if all(key in o.metrics for o in outcomes)]
     return {key: float(np.mean([o.metrics[key] for o in outcomes])) for key in keys}

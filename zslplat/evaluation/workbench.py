@@ -6,7 +6,6 @@ classes of a fold, preprocessed with its own training rows) and the method's sta
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -15,6 +14,7 @@ from typing import Any
 from zslplat import registry
 from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.evaluation.about import about
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.code_roots import code_of, roots_of
@@ -98,31 +98,11 @@ class Workbench:
     def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data.
 
-        ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number
-        of the ``split``; the suite is MLflow's experiment then.
+        ``part_of``: see :func:`zslplat.evaluation.about.about`.
         """
-        data, setting, primary = self.dataset, self.setting, self.task.primary
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
-        profile = {
-            "rows": len(data.X),
-            "shape": list(data.X.shape),
-            "classes": len(data.class_names),
-            "splits": {name: len(index) for name, index in data.splits.items()},
-            "fingerprint": data.fingerprint,
-        }
-        about: dict[str, Any] = {
-            "experiment": f"suite: {part_of['suite']}" if part_of else f"{setting.task.name}: {setting.dataset}",
-            **({"part_of": dict(part_of)} if part_of else {}),
-            "primary": {"name": primary.name, "maximise": primary.maximise},
-            "preprocessing": "; ".join(f"{role}={text}" for role, text in steps.items()),
-            "data": {
-                "name": data.name,
-                "fingerprint": data.fingerprint,
-                "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
-                "profile": profile,
-            },
-        }
-        return dict(json.loads(json.dumps(about)))
+        told = "; ".join(f"{role}={text}" for role, text in steps.items())
+        return about(self.setting, self.dataset, self.task, told, part_of)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""

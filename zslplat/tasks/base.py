@@ -79,6 +79,8 @@ class Task(Parameterised, ABC):
 
     ``parameters`` declares the options, from which the constructor follows (:class:`~zslplat.space.Parameterised`),
     unless a class writes its own; values are checked as they are taken.
+    ``takes_scores``: a score for every row and class is all that the task wants of a method, so that scores which were
+    made elsewhere can be judged (:meth:`batch`, :meth:`outputs_of`).
     ``kind`` names the kind of method that the task runs (``zero-shot``, ``feature-selection``, ``coding``,
     ``exemplar``); a method says in its own ``kind`` which it is. ``preprocessed`` maps each role of preprocessing
     (``features``, ``signatures``) to the names of the input arrays it applies to, the first of which is the one whose
@@ -90,6 +92,7 @@ class Task(Parameterised, ABC):
     citation: ClassVar[str] = ""
     kind: ClassVar[str]
     primary: Metric
+    takes_scores: ClassVar[bool] = False
     preprocessed: ClassVar[Mapping[str, tuple[str, ...]]] = {"features": ("X",)}
 
     def take_parameters(self, values: Mapping[str, Any]) -> None:
@@ -143,6 +146,17 @@ class Task(Parameterised, ABC):
 
         Steps count 1, 2, ...; where validation chooses one, it is the best of the mean over all folds.
         """
+
+    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
+        """Return the rows (m,) of the data set and the names of the classes (c,) that scores made elsewhere are of.
+
+        Both in the order of the problem; asked of tasks that take such scores (``takes_scores``).
+        """
+        return problem.truth["row_pool"], problem.meta["classes"]
+
+    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
+        """Return the outputs of a method with these scores (m, c) of the batch (see :meth:`batch`)."""
+        return {"scores": scores}
 
     @abstractmethod
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:

@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import copy
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -23,7 +23,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset, own_folds
 from zslplat.data.rows import taken
-from zslplat.errors import DataError, MethodError, OutcomeWarning
+from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.jackknife import ClassValues
@@ -61,6 +61,7 @@ class Coding(Task):
     summary = "classification by codes: accuracy on held-out samples, or mAP over labels; splits by sample"
     citation = "Harandi and Salzmann, Kernel Coding: General Formulation and Special Cases (ACCV 2014)"
     kind = "coding"
+    takes_scores = True
     primary = Metric("accuracy")
     parameters: ClassVar[Mapping[str, Parameter]] = {
         "folds": Parameter("validation folds inside the training rows, each row held out once", Integer(2), default=3),
@@ -164,6 +165,15 @@ class Coding(Task):
             found = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"]
             outputs[f"scores{suffix}"] = _usable(method, found, len(inputs["X_pool"]), len(problem.meta["classes"]))
         yield 1, outputs
+
+    def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
+        """Return the test rows and the classes; raises :class:`UsageError` where the problem holds several splits."""
+        if problem.meta["splits"] > 1:
+            raise UsageError(
+                f"task {self.name} with splits={problem.meta['splits']} scores several splits at once; give scores of "
+                "one split at a time: coding(split=1), coding(split=2), ..."
+            )
+        return super().batch(problem)
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the metrics of the form of labels; their spread over several splits, too."""

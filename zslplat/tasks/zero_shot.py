@@ -88,6 +88,7 @@ class ZeroShotTask(Task):
     """
 
     kind = "zero-shot"
+    takes_scores = True
     parameters: ClassVar[Mapping[str, Parameter]] = COMMON_PARAMETERS
     preprocessed = {"features": ("X", "X_pool"), "signatures": ("S", "S_pool")}
     signatures: str
@@ -139,6 +140,10 @@ class ZeroShotTask(Task):
         trained_on = _trained_on(method, problem)
         for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
+
+    def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
+        """Return {request: scores (rows of the request, its classes)}, sliced out of scores of all rows and classes."""
+        return _by_request(problem, scores)
 
 
 def build_problem(
@@ -291,7 +296,11 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
         scored[request] = _checked(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
     if method.transductive:
         return scored
-    whole = scored[""]
+    return _by_request(problem, scored[""])
+
+
+def _by_request(problem: Problem, whole: np.ndarray) -> Arrays:
+    """Return what every request wants of the scores of the whole pool against all candidate classes."""
     return {
         request: _sliced(whole, problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"])
         for request in problem.meta["requests"]

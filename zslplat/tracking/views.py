@@ -212,7 +212,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> Run
     if split != TEST:
         for fold in record["folds"]:
             metrics |= {f"{prefix}_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
-    metrics |= {"seconds": record["seconds"], "peak_memory_bytes": record["peak_bytes"]}
+    metrics |= {name: value for name, value in _costs(record).items() if name != "cpu_seconds"}
     method = Setting.from_json(setting).method
     return RunView(
         key=key,
@@ -229,8 +229,9 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> Run
             "zslplat.kind": "run",
             "zslplat.split": split,
             **_known_tag(record),
+            **({"zslplat.outside": json.dumps(record["outside"])} if "outside" in record else {}),
         },
-        started=record.get("started", record["created"] - record["seconds"]),
+        started=record["started"] if "started" in record else record["created"] - record["seconds"],
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, split),

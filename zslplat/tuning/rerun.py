@@ -57,6 +57,11 @@ def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
         record = {**record, "parameters": trial["parameters"]}
         record |= {"carried": trial["carry"]} if split == TEST else {}
         setting = setting_of(record, study.values()["identity"], split)
+    elif "outside" in record:
+        raise StoreError(
+            f"run {run!r} is of scores that were made elsewhere, which cannot be made again here; give their file to "
+            "`zslplat score` once more, which says whether they are the same"
+        )
     elif "setting" in record:
         setting = record["setting"]
     else:

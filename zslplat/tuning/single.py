@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,7 @@ from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
 from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
@@ -92,6 +93,18 @@ def run_setting(
         return single.show()
 
 
+def show_recorded(settings: Settings, records: Records, owner: str, folder: Path, warn: Callable[[str], None]) -> None:
+    """Show in MLflow what was just recorded of an owner with this folder, and what earlier commands could not."""
+    with file_lock(folder / LOCK):
+        shown = show_run(settings, records, owner, warn, announced=True)
+        if shown is not None and not shown.away:
+            mark_shown(folder)
+    if shown is not None and not shown.away:
+        catch_up(settings, records, warn)
+    if shown is not None:
+        shown.close()
+
+
 class _Single:
     """One setting on one split, and its record under an owner of its own."""
 
@@ -158,14 +171,7 @@ class _Single:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
         session = self.session
         if self.recorded:
-            with file_lock(self.folder / LOCK):
-                shown = show_run(session.settings, session.records, self.owner, session.reporter.warn, announced=True)
-                if shown is not None and not shown.away:
-                    mark_shown(self.folder)
-            if shown is not None and not shown.away:
-                catch_up(session.settings, session.records, session.reporter.warn)
-            if shown is not None:
-                shown.close()
+            show_recorded(session.settings, session.records, self.owner, self.folder, session.reporter.warn)
         else:
             session.stop_workers()
             shutil.rmtree(self.folder, ignore_errors=True)
@@ -184,7 +190,8 @@ class _Single:
         # Where nothing was computed, the outcomes are those of the run that it was taken from.
         run = request.run if new else content["known_from"]
         folder = session.records.evaluation_folder(run) if self.split == TEST else None
-        findings = evaluation_findings(session.bench, content, self.split, chances, folder)
+        bench = session.bench
+        findings = evaluation_findings(bench.setting, bench.task, content, self.split, chances, folder)
         content |= {
             "seed": request.setting.method_seed,
             "repeat": r,

@@ -8,11 +8,12 @@ from typing import Any
 
 from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks
 from zslplat.evaluation.session import Session
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.warned import entries_of
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
 from zslplat.records.studies import OpenStudy
+from zslplat.tasks.base import Task
 from zslplat.tuning.study_facts import (
     combinations_of,
     controls_of,
@@ -93,13 +94,20 @@ def study_findings(
 
 
 def evaluation_findings(
-    bench: Workbench, content: Mapping[str, Any], split: str, chances: Sequence[float], folder: Path | None = None
+    setting: Setting,
+    task: Task,
+    content: Mapping[str, Any],
+    split: str,
+    chances: Sequence[float],
+    folder: Path | None = None,
+    warned: Sequence[Warned] = (),
 ) -> list[Finding]:
     """Return what the checks find in one evaluation that belongs to no study, by what it gave.
 
-    ``chances``: what guessing reaches, per fold; ``folder``: that of the outcomes per row of a test evaluation.
+    ``chances``: what guessing reaches, per fold; ``folder``: that of the outcomes per row of a test evaluation;
+    ``warned``: what is to be handed on beside the warnings of the evaluation itself.
     """
-    primary, setting = bench.task.primary, bench.setting
+    primary = task.primary
     values = tuple(fold["metrics"][primary.name] for fold in content["folds"])
     reached = Reached("the result", primary.name, values, tuple(chances), primary.maximise)
     tested = split == TEST
@@ -108,13 +116,13 @@ def evaluation_findings(
         method=str(setting.method),
         dataset=str(setting.dataset),
         task=str(setting.task),
-        kind=bench.task.kind,
+        kind=task.kind,
         metric=primary.name,
         maximise=primary.maximise,
         validation=None if tested else reached,
         test=reached if tested else None,
         tested=(content["metrics"],) if tested else (),
-        warned=tuple(said(content["warnings"])),
+        warned=(*said(content["warnings"]), *warned),
         **(outcome_facts(folder) if folder is not None else {}),
     )
     return run_checks("study", facts)

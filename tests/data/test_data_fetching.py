@@ -1,0 +1,163 @@
+"""Files of data sets come from known addresses, are the same as the first time, and no half of anything is left."""
+
+import errno
+import hashlib
+import json
+import shutil
+from collections import namedtuple
+
+import pytest
+from download_toys import archive_of, serving
+
+from zslplat.data import download
+from zslplat.data.fetching import fetch_set
+from zslplat.data.known_digests import first_digest
+from zslplat.errors import DataError, UnknownNameError
+
+
+@pytest.fixture
+def server(tmp_path):
+    with serving(archive_of(tmp_path)) as server:
+        yield server
+
+
+@pytest.fixture
+def root(tmp_path):
+    return tmp_path / "root"
+
+
+def sha256(content):
+    return hashlib.sha256(content).hexdigest()
+
+
+def test_a_set_is_fetched_once_and_its_digest_is_kept_beside_the_data(server, root):
+    found = fetch_set("AWA2", root, url=server.url)
+    assert (found.new, found.folder, found.also) == (True, root / "AWA2", ("CUB",))
+    assert found.sha256 == sha256(server.content)
+    first = first_digest(root, server.url)
+    assert (first.sha256, first.size) == (sha256(server.content), len(server.content))
+    again = fetch_set("AWA2", root, url=server.url)
+    assert not again.new
+    assert again.sha256 == found.sha256
+    assert len(server.asked) == 1
+
+
+def test_a_file_that_changed_since_the_first_time_is_refused_and_nothing_of_it_is_kept(server, root, tmp_path):
+    fetch_set("AWA2", root, url=server.url)
+    before = server.content
+    shutil.rmtree(root / "AWA2")
+    server.content, server.tag = archive_of(tmp_path, extra=[("xlsa17/note.txt", "changed")]), '"v2"'
+    message = rf"has changed: SHA-256 is {sha256(server.content)}, and was {sha256(before)} when it was first fetched"
+    with pytest.raises(DataError, match=message):
+        fetch_set("AWA2", root, url=server.url)
+    assert not (root / "AWA2").exists()
+    assert [path.name for path in (root / ".downloads").iterdir()] == ["digests.json"]
+    assert first_digest(root, server.url).sha256 == sha256(before)
+    # Who names the new digest has seen it.
+    assert fetch_set("AWA2", root, url=server.url, sha256=sha256(server.content)).new
+    assert first_digest(root, server.url).sha256 == sha256(server.content)
+
+
+def test_the_same_file_again_is_taken_without_a_word(server, root):
+    fetch_set("CUB", root, url=server.url)
+    shutil.rmtree(root / "CUB")
+    assert fetch_set("CUB", root, url=server.url).new
+    assert len(server.asked) == 2
+
+
+def test_a_download_that_broke_off_goes_on_with_the_same_command(server, root, monkeypatch):
+    monkeypatch.setattr(download.time, "sleep", lambda seconds: None)
+    half = len(server.content) // 2
+    server.drops = [half, 0, 0, 0, 0, 0]
+    with pytest.raises(DataError, match=f"the same command goes on from byte {half}"):
+        fetch_set("AWA2", root, url=server.url)
+    assert fetch_set("AWA2", root, url=server.url).new
+    assert server.asked[-1] == f"bytes={half}-"
+
+
+def test_a_page_in_place_of_the_archive_is_removed_and_its_digest_is_not_trusted(server, root):
+    whole, server.content = server.content, b"<html>please sign in</html>"
+    with pytest.raises(DataError, match=r"the 27 bytes that came are no zip archive"):
+        fetch_set("AWA2", root, url=server.url)
+    assert list((root / ".downloads").iterdir()) == []
+    server.content = whole
+    assert fetch_set("AWA2", root, url=server.url).new
+
+
+def test_an_address_that_is_gone_is_one_clear_line(server, root):
+    server.status = 404
+    with pytest.raises(DataError, match=r"the server answers 404 Not Found; .*give another with --url"):
+        fetch_set("AWA2", root, url=server.url)
+
+
+def test_no_network_is_one_clear_line(root, monkeypatch):
+    def nobody(*_, **__):
+        raise download.urllib.error.URLError(download.socket.gaierror(-3, "Temporary failure in name resolution"))
+
+    monkeypatch.setattr(download.urllib.request, "urlopen", nobody)
+    with pytest.raises(DataError, match=r"Temporary failure in name resolution; is this machine online\?"):
+        fetch_set("AWA2", root)
+
+
+def test_a_disk_without_room_is_told_before_anything_is_written(server, root, monkeypatch):
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(download.shutil, "disk_usage", lambda path: usage(10**12, 10**12, 100))
+    with pytest.raises(DataError, match=r"GB are to come, and 0\.00 GB are free in .*; free space"):
+        fetch_set("AWA2", root, url=server.url)
+    assert not (root / "AWA2").exists()
+
+
+def test_a_disk_that_fills_up_keeps_what_came(server, root, monkeypatch):
+    class Full:
+        def __init__(self, file):
+            self.file = file
+
+        def __getattr__(self, name):
+            return getattr(self.file, name)
+
+        def write(self, chunk):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    whole = download._Transfer.__init__
+
+    def made(self, url, file, *rest):
+        whole(self, url, Full(file), *rest)
+
+    monkeypatch.setattr(download._Transfer, "__init__", made)
+    with pytest.raises(DataError, match=r"No space left on device; the same command goes on from byte 0"):
+        fetch_set("AWA2", root, url=server.url)
+
+
+def test_what_has_no_known_address_says_so(root):
+    with pytest.raises(
+        DataError, match=r"digits: nothing is fetched for it: it is built in .*known of APY, AWA1, AWA2"
+    ):
+        fetch_set("digits", root, ["digits"])
+    with pytest.raises(UnknownNameError, match=r"unknown data set to fetch 'AWA3'; did you mean"):
+        fetch_set("AWA3", root)
+    (root / "mine").mkdir(parents=True)
+    assert not fetch_set("mine", root).new
+
+
+def test_an_archive_without_the_set_says_what_it_holds(tmp_path, root):
+    only = pytest.raises(DataError, match="the archive holds no AWA2, only CUB")
+    with serving(archive_of(tmp_path, names=("CUB",))) as server, only:
+        fetch_set("AWA2", root, url=server.url)
+
+
+def test_damaged_digests_are_not_passed_over(server, root):
+    fetch_set("AWA2", root, url=server.url)
+    (root / ".downloads" / "digests.json").write_text("[{}]")
+    shutil.rmtree(root / "AWA2")
+    with pytest.raises(DataError, match=r"digests\.json: the digests of earlier downloads cannot be read"):
+        fetch_set("AWA2", root, url=server.url)
+
+
+def test_the_command_fetches_and_prints_where_from(call, server, root):
+    done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root, "--json")
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    assert told["new"] is True
+    assert told["sha256"] == sha256(server.content)
+    done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root)
+    assert f"CUB: there already, {root / 'CUB'}, from {server.url}, SHA-256 {sha256(server.content)}" in done.stdout

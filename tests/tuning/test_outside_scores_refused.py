@@ -1,0 +1,167 @@
+"""Files of scores that do not fit are refused in one line that says what was given, what is expected, what to do."""
+
+import json
+
+import numpy as np
+import pytest
+from outside_toys import DATA, column, exported, our_scores, random_scores, write_shuffled
+from support import one_line
+
+from zslplat.evaluation.setting import VALIDATION
+from zslplat.settings import resolve_settings
+
+
+@pytest.fixture
+def settings(new_store):
+    return resolve_settings({"store": new_store()})
+
+
+def numbers(m, c):
+    return np.random.default_rng(0).standard_normal((m, c))
+
+
+WRONG_ARRAYS = {
+    "too few rows": (
+        lambda s: s[:-1],
+        r"59 rows, but 60 rows are said to be scored; expected scores of shape \(60, 4\)",
+    ),
+    "too many columns": (lambda s: np.c_[s, s[:, 0]], r"5 columns, but 4 classes are said to be scored"),
+    "transposed": (lambda s: s.T, r"shape \(4, 60\) is the wrong way round; .*transpose it"),
+    "labels": (lambda s: s.argmax(axis=1), r"one number for each of 60 rows, as predicted labels are"),
+    "a column of labels": (lambda s: s.argmax(axis=1)[:, None], r"one number for each of 60 rows, as predicted labels"),
+    "complex": (lambda s: s + 1j, r"complex numbers \(complex128\); expected scores of shape \(60, 4\)"),
+    "booleans": (lambda s: s > 0, r"values of type bool; expected"),
+    "a cube": (lambda s: s[None], r"an array of shape \(1, 60, 4\); expected"),
+    "NaN": (lambda s: np.where(np.arange(240).reshape(60, 4) == 5, np.nan, s), r"1 of 240 scores are NaN or infinite"),
+    "infinite": (
+        lambda s: np.where(s > 1, np.inf, s),
+        r"42 of 240 scores are NaN or infinite, the first inf for row \d+",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_ARRAYS)
+def test_an_array_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, case):
+    change, message = WRONG_ARRAYS[case]
+    exported(settings, tmp_path / "split", split="test")
+    np.save(tmp_path / "s.npy", change(numbers(60, 4)))
+    one_line(call("score", "--name", "net", "--scores", "s.npy", "--manifest", "split"), 2, r"s\.npy: " + message)
+    assert not list((tmp_path / "mlruns" / "evaluations").glob("*"))
+
+
+def with_column(name):
+    return lambda text: "\n".join(
+        [f"{text[0]},{name}", *(f"{line},0.5" for line in text[1:])],
+    )
+
+
+WRONG_TABLES = {
+    "an unknown class": (
+        lambda t: "\n".join([t[0].replace("unseen-11", "unsen-11"), *t[1:]]),
+        "did you mean unseen-11",
+    ),
+    "a column more": (with_column("extra"), r"1 of its 5 columns \(extra\) are no classes that are scored"),
+    "a class twice": (with_column("unseen-11"), r"unseen-11 more than once among the classes"),
+    "a missing class": (
+        lambda t: "\n".join(line.rpartition(",")[0] for line in t),
+        r"no scores for 1 classes \(unseen-",
+    ),
+    "a missing row": (lambda t: "\n".join(t[:-1]), r"1 rows are missing \(\d+\); test scores 60 rows, each once"),
+    "a row twice": (lambda t: "\n".join([*t, t[1]]), r"1 rows more than once \(\d+\); test scores 60 rows, each once"),
+    "a row to train on": (lambda t: "\n".join([*t[:-1], "0" + t[-1][t[-1].index(",") :]]), r"1 of its 60 rows \(0\)"),
+    "a row of no number": (lambda t: "\n".join([*t[:-1], "a" + t[-1][t[-1].index(",") :]]), r"column 'row' holds 'a'"),
+    "half a row": (lambda t: "\n".join([*t[:-1], "0.5" + t[-1][t[-1].index(",") :]]), r"column 'row' holds 0\.5"),
+    "a word": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ",high"]), r"holds 'high'; expected a score"),
+    "nothing": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ","]), r"column 'unseen-\d+' is empty; give"),
+    "NaN": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ",nan"]), r"1 of 240 scores are NaN or infinite"),
+    "a ragged line": (lambda t: "\n".join([*t, "1,2"]), r"cannot be read as a CSV file .*write it again"),
+    "semicolons": (lambda t: "\n".join(t).replace(",", ";"), r"expected a score|columns of scores; expected a column"),
+    "folds": (lambda t: "\n".join([t[0] + ",fold", *(line + ",1" for line in t[1:])]), r"'fold' is for --validation"),
+    "no lines": (lambda t: t[0], r"cannot be read as a CSV file .*Empty CSV file"),
+}
+
+
+@pytest.mark.parametrize("case", WRONG_TABLES)
+def test_a_table_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, case):
+    change, message = WRONG_TABLES[case]
+    exported(settings, tmp_path / "split", split="test")
+    rows, classes = (
+        column(tmp_path / "split" / "test" / f"{n}.csv", c) for n, c in (("rows", "row"), ("classes", "class"))
+    )
+    text = [",".join(["row", *classes])]
+    text += [",".join([row, *map(repr, line)]) for row, line in zip(rows, numbers(60, 4).tolist(), strict=True)]
+    (tmp_path / "s.csv").write_text(change(text))
+    code = 1 if case in ("a word", "nothing", "a ragged line", "no lines", "a row of no number", "half a row") else 2
+    done = call("score", "--name", "net", "--scores", "s.csv", "--dataset", DATA)
+    one_line(done, 1 if case == "semicolons" else code, message)
+
+
+def test_other_data_another_task_and_another_seed_are_refused(call, settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    np.save(tmp_path / "s.npy", numbers(60, 4))
+    given = ("score", "--name", "net", "--scores", "s.npy", "--manifest", "split")
+    one_line(
+        call(*given, "--dataset", DATA.replace(")", ", seed=1)")), 2, r"the fingerprint of the data is \w{16} there"
+    )
+    one_line(call(*given, "--task", "retrieval"), 2, r"the task is zsl there, and retrieval here")
+    one_line(call(*given, "--seed", 3), 2, r"the seed is 0 there, and 3 here")
+    content = json.loads((tmp_path / "split" / "manifest.json").read_text())
+    content["problems"][0]["rows_digest"] = "0" * 32
+    (tmp_path / "split" / "manifest.json").write_text(json.dumps(content))
+    one_line(call(*given), 2, r"test was exported with other rows or classes than the task has now")
+
+
+def test_what_does_not_say_its_rows_or_cannot_be_read_is_refused(call, settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    np.save(tmp_path / "s.npy", numbers(60, 4))
+    np.savez(tmp_path / "s.npz", s=numbers(60, 4))
+    np.save(tmp_path / "o.npy", np.array([{}], dtype=object), allow_pickle=True)
+    (tmp_path / "s.txt").write_text("1")
+    given = ("score", "--name", "net", "--dataset", DATA, "--scores")
+    rows, classes = ("--rows", "split/test/rows.csv"), ("--classes", "split/test/classes.csv")
+    one_line(call(*given, "s.npy"), 2, r"s\.npy does not say which rows it scores; give --manifest FOLDER")
+    one_line(call(*given, "s.npy", *rows), 2, r"does not say which classes it scores; .*--classes FILE")
+    one_line(call(*given, "s.npy", *rows, "--classes", "split/test/rows.csv"), 1, r"no column 'class' but 'row'")
+    one_line(call(*given, "s.npz"), 1, r"s\.npz: expected a \.npy, \.csv or \.parquet file .*numpy\.save")
+    one_line(call(*given, "s.txt"), 1, r"s\.txt: expected a \.npy, \.csv or \.parquet file")
+    one_line(call(*given, "none.npy"), 1, r"none\.npy: no such file")
+    one_line(call(*given, "o.npy"), 1, r"o\.npy: cannot be read as a \.npy file of numbers")
+    one_line(call(*given, "s.npy", "--manifest", "s.npy"), 1, r"no manifest of an exported split")
+    one_line(call("score", "--name", "7 nets", "--scores", "s.npy"), 2, r"--name '7 nets': expected a letter")
+    done = call(*given, "s.npy", *rows, *classes)
+    assert done.returncode == 0, done.stderr
+
+
+def test_validation_needs_every_fold(call, settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    files = [random_scores(tmp_path / "split", f"fold-{n}") for n in (1, 2)]
+    given = ("score", "--name", "net", "--manifest", "split", "--scores", random_scores(tmp_path / "split"))
+    done = call(*given, "--validation", files[0], "--validation", files[1])
+    one_line(
+        done, 2, r"--validation: 2 files; there are 3 validation folds: fold-1, fold-2, fold-3; give a file for each"
+    )
+    found = our_scores(settings, "zsl", VALIDATION)
+    write_shuffled(tmp_path / "two.csv", found[:2], folds=True)
+    one_line(call(*given, "--validation", "two.csv"), 2, r"column 'fold' has no rows of fold-3")
+    write_shuffled(tmp_path / "four.csv", [*found, found[0]], folds=True)
+    one_line(call(*given, "--validation", "four.csv"), 2, r"column 'fold' has fold fold-4")
+    done = call(
+        "score", "--name", "net", "--manifest", "split", "--scores", files[0], "--split", "validation", "--repeat", 1
+    )
+    one_line(done, 2, r"--split validation takes the files of the folds as --scores")
+
+
+@pytest.mark.parametrize(
+    ("task", "message"),
+    [
+        ("feature-selection", "task feature-selection takes no scores that were made elsewhere"),
+        ("exemplar-retrieval", "task exemplar-retrieval takes no scores that were made elsewhere"),
+        ("coding(splits=2)", "scores several splits at once; give scores of one split at a time"),
+    ],
+)
+def test_tasks_that_want_more_than_scores_refuse(call, tmp_path, task, message):
+    dataset = {"feature-selection": DATA, "exemplar-retrieval": "digit-retrieval"}.get(task, "digits")
+    np.save(tmp_path / "s.npy", numbers(60, 4))
+    one_line(call("export-split", "-d", dataset, "-t", task, "--to", "split"), 2, message)
+    assert not (tmp_path / "split").exists()
+    one_line(call("score", "--name", "net", "-d", dataset, "-t", task, "--scores", "s.npy"), 2, message)

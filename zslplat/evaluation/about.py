@@ -1,0 +1,42 @@
+"""What records keep of the surroundings of an evaluation: enough to show and to compare it without the data."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from typing import Any
+
+from zslplat.data.dataset import Dataset
+from zslplat.evaluation.setting import Setting
+from zslplat.tasks.base import Task
+
+
+def about(
+    setting: Setting, data: Dataset, task: Task, preprocessing: str, part_of: Mapping[str, str] | None = None
+) -> dict[str, Any]:
+    """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
+
+    ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
+    the ``split``; the suite is MLflow's experiment then.
+    """
+    primary = task.primary
+    profile = {
+        "rows": len(data.X),
+        "shape": list(data.X.shape),
+        "classes": len(data.class_names),
+        "splits": {name: len(index) for name, index in data.splits.items()},
+        "fingerprint": data.fingerprint,
+    }
+    found: dict[str, Any] = {
+        "experiment": f"suite: {part_of['suite']}" if part_of else f"{setting.task.name}: {setting.dataset}",
+        **({"part_of": dict(part_of)} if part_of else {}),
+        "primary": {"name": primary.name, "maximise": primary.maximise},
+        "preprocessing": preprocessing,
+        "data": {
+            "name": data.name,
+            "fingerprint": data.fingerprint,
+            "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
+            "profile": profile,
+        },
+    }
+    return dict(json.loads(json.dumps(found)))

@@ -1,0 +1,177 @@
+"""Scores that were made elsewhere, put into the order of a problem: every row and class once, finite numbers.
+
+Whatever does not fit is refused in one message that says what was given, what the task scores, and what to do.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zslplat.data.score_files import ScoreFile
+from zslplat.errors import UsageError, near_names
+from zslplat.tasks.base import Problem, Task
+
+_SHOWN = 5
+
+
+@dataclass(frozen=True)
+class Batch:
+    """The rows (m,) of the data set that are scored, in the order of a problem, and the names of its classes (c,)."""
+
+    name: str
+    rows: np.ndarray
+    classes: tuple[str, ...]
+
+    @classmethod
+    def of(cls, task: Task, problem: Problem) -> Batch:
+        """Return what a problem scores; raises :class:`UsageError` where that is not one batch of rows and classes."""
+        rows, classes = task.batch(problem)
+        return cls(problem.name, np.asarray(rows, dtype=np.int64), tuple(classes))
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """The shape (m, c) of a matrix of its scores."""
+        return len(self.rows), len(self.classes)
+
+    @property
+    def rows_digest(self) -> str:
+        """The first 32 hex digits of the SHA-256 of the rows in their order, each as 8 bytes, the lowest first."""
+        return hashlib.sha256(np.ascontiguousarray(self.rows, dtype="<i8").tobytes()).hexdigest()[:32]
+
+    @property
+    def classes_digest(self) -> str:
+        """The same of the names of the classes in their order, UTF-8, each followed by a line feed."""
+        return hashlib.sha256("".join(f"{name}\n" for name in self.classes).encode()).hexdigest()[:32]
+
+
+def aligned(
+    file: ScoreFile, batch: Batch, rows: np.ndarray | None = None, classes: Sequence[str] | None = None
+) -> np.ndarray:
+    """Return the scores (m, c) of a file in the order of a batch, float32 as it is and other numbers as float64.
+
+    ``rows`` and ``classes`` say what its rows and columns are where the file does not. Raises :class:`UsageError` where
+    they are not those of the batch, each once, and for what are no finite scores.
+    """
+    _check_form(file, batch)
+    given_rows = file.rows if file.rows is not None else rows
+    given_classes = file.classes if file.classes is not None else classes
+    if given_classes is None or given_rows is None:
+        side = "rows" if given_rows is None else "classes"
+        raise UsageError(
+            f"{file.where} does not say which {side} it scores; give --manifest FOLDER of the `zslplat export-split` "
+            f"whose order it has, or --{side} FILE"
+        )
+    _check_length(file, batch, len(given_rows), len(given_classes))
+    columns = _places_of_classes(file.where, tuple(given_classes), batch)
+    lines = _places_of_rows(file.where, np.asarray(given_rows), batch)
+    _check_finite(file, given_rows, given_classes)
+    scores = file.scores if file.scores.dtype == np.float32 else file.scores.astype(np.float64)
+    return np.ascontiguousarray(scores[np.ix_(lines, columns)])
+
+
+def digest_of(scores: np.ndarray, batch: Batch) -> str:
+    """Return 64 hex digits that tell scores apart, whatever the order of rows and whichever file they came from."""
+    order = np.argsort(batch.rows)
+    found = hashlib.sha256(f"{scores.dtype.str} {scores.shape} {batch.classes_digest}".encode())
+    found.update(np.ascontiguousarray(batch.rows[order], dtype="<i8").tobytes())
+    found.update(np.ascontiguousarray(scores[order]).tobytes())
+    return found.hexdigest()
+
+
+def _check_form(file: ScoreFile, batch: Batch) -> None:
+    """Refuse what is no matrix of real numbers, or one that lies on its side."""
+    scores, (m, c) = file.scores, batch.shape
+    expected = f"expected scores of shape ({m}, {c}): a number for each of {m} rows and {c} classes of {batch.name}"
+    if np.issubdtype(scores.dtype, np.complexfloating):
+        raise UsageError(f"{file.where}: complex numbers ({scores.dtype}); {expected}; give real parts or magnitudes")
+    if not (np.issubdtype(scores.dtype, np.floating) or np.issubdtype(scores.dtype, np.integer)):
+        raise UsageError(f"{file.where}: values of type {scores.dtype}; {expected}, as float32 or float64")
+    if scores.ndim == 1 or (scores.ndim == 2 and scores.shape[1] == 1 < c):
+        raise UsageError(
+            f"{file.where}: one number for each of {scores.shape[0]} rows, as predicted labels are; {expected}; of "
+            "labels alone no ranking, curve or calibration can be made"
+        )
+    if scores.ndim != 2:
+        raise UsageError(f"{file.where}: an array of shape {scores.shape}; {expected}")
+    if scores.shape == (c, m) and m != c:
+        raise UsageError(f"{file.where}: shape {scores.shape} is the wrong way round; {expected}; transpose it")
+
+
+def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> None:
+    """Refuse a matrix whose sides are not as long as what is said of them."""
+    for name, side, said, named in (
+        ("rows", 0, rows, file.rows is not None),
+        ("columns", 1, classes, file.classes is not None),
+    ):
+        if file.scores.shape[side] != said and not named:
+            raise UsageError(
+                f"{file.where}: {file.scores.shape[side]} {name}, but {said} {'rows' if side == 0 else 'classes'} are "
+                f"said to be scored; expected scores of shape {batch.shape} for {batch.name}"
+            )
+
+
+def _places_of_classes(where: str, given: tuple[str, ...], batch: Batch) -> np.ndarray:
+    wanted = set(batch.classes)
+    expected = f"{batch.name} is told apart among {len(batch.classes)} classes"
+    twice = _repeated(given)
+    if twice:
+        raise UsageError(f"{where}: {_listed(twice)} more than once among the classes; leave one column of each")
+    unknown = [name for name in given if name not in wanted]
+    if unknown:
+        near = near_names(unknown[0], batch.classes)
+        hint = f"did you mean {', '.join(near)}?" if near else f"they are {_listed(batch.classes)}"
+        raise UsageError(
+            f"{where}: {len(unknown)} of its {len(given)} columns ({_listed(unknown)}) are no classes that are scored; "
+            f"{expected}; {hint}"
+        )
+    missing = [name for name in batch.classes if name not in set(given)]
+    if missing:
+        raise UsageError(f"{where}: no scores for {len(missing)} classes ({_listed(missing)}); {expected}; score all")
+    place = {name: number for number, name in enumerate(given)}
+    return np.array([place[name] for name in batch.classes])
+
+
+def _places_of_rows(where: str, given: np.ndarray, batch: Batch) -> np.ndarray:
+    expected = f"{batch.name} scores {len(batch.rows)} rows, each once"
+    values, counts = np.unique(given, return_counts=True)
+    if (counts > 1).any():
+        twice = values[counts > 1]
+        raise UsageError(f"{where}: {len(twice)} rows more than once ({_listed(twice)}); {expected}")
+    unknown = np.setdiff1d(given, batch.rows)
+    if len(unknown):
+        raise UsageError(
+            f"{where}: {len(unknown)} of its {len(given)} rows ({_listed(unknown)}) are not scored; {expected}: rows "
+            "of the data set, counted from 0, as `zslplat export-split` writes them"
+        )
+    missing = np.setdiff1d(batch.rows, given)
+    if len(missing):
+        raise UsageError(f"{where}: {len(missing)} rows are missing ({_listed(missing)}); {expected}; score all")
+    order = np.argsort(given)
+    return np.asarray(order[np.searchsorted(given, batch.rows, sorter=order)])
+
+
+def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> None:
+    if not np.issubdtype(file.scores.dtype, np.floating):
+        return
+    bad = ~np.isfinite(file.scores)
+    if bad.any():
+        line, column = (int(part[0]) for part in np.nonzero(bad))
+        raise UsageError(
+            f"{file.where}: {int(bad.sum())} of {bad.size} scores are NaN or infinite, the first "
+            f"{file.scores[line, column]} for row "
+            f"{rows[line]}, class {classes[column]}; give finite numbers, a low one for what cannot be"
+        )
+
+
+def _repeated(names: Sequence[str]) -> list[str]:
+    seen: set[str] = set()
+    return list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+
+
+def _listed(names: Iterable[object]) -> str:
+    shown = [str(name) for name in names]
+    return ", ".join(shown[:_SHOWN]) + (", ..." if len(shown) > _SHOWN else "")

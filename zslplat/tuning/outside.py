@@ -1,0 +1,325 @@
+"""Scores that were made elsewhere, by a deep network, say: checked, scored, recorded and shown like a method of ours.
+
+An *entry* is one name with the scores that were first given under it. It is recorded as single runs are, under an owner
+of its own: a test evaluation for every repeat, and one of the validation folds where their scores are given. Its
+method is called ``outside:NAME(scores=DIGEST)``, by the digest of the scores of repeat 0, so that other scores under
+the same name are another setting. In place of the hash of a method's code stands the digest of the scores.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.checks.base import Warned, unsilenced
+from zslplat.checks.recorded import recorded_findings
+from zslplat.errors import UsageError
+from zslplat.evaluation.about import about
+from zslplat.evaluation.cache import ArrayCache
+from zslplat.evaluation.code import CodeReader, libraries
+from zslplat.evaluation.code_roots import SCORING
+from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
+from zslplat.evaluation.exported_split import row_problems
+from zslplat.evaluation.given import evaluate_given
+from zslplat.evaluation.reporter import Reporter, SilentReporter
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.warned import collected, entries_of
+from zslplat.evaluation.warned_words import said
+from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
+from zslplat.records.environment import environment_record
+from zslplat.records.folders import working_lock
+from zslplat.records.locks import file_lock
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tasks.base import Task
+from zslplat.tracking.stores import mark_unshown, open_records
+from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, validation_given
+from zslplat.tuning.single import RunResult, show_recorded
+from zslplat.tuning.verdicts import evaluation_findings
+
+PREFIX = "outside:"
+_DIGITS = 12
+
+
+@dataclass
+class OutsideResult(RunResult):
+    """What scoring gave: as of a single run, with the mean over the validation folds where their scores were given.
+
+    ``method`` is what comparisons call the entry, ``validation_chance`` what guessing reaches on the first fold,
+    ``notes`` are lines on how it was recorded.
+    """
+
+    method: str = ""
+    knows: str = NOTHING
+    validation: dict[str, float] = field(default_factory=dict)
+    validation_chance: float = 0.0
+    notes: list[str] = field(default_factory=list)
+
+
+def score_outside(
+    asked: OutsideScores,
+    dataset: Spec,
+    task: Spec,
+    settings: Settings,
+    *,
+    seed: int = 0,
+    reporter: Reporter | None = None,
+) -> OutsideResult:
+    """Score, record and show what was given; scores that are recorded already are not evaluated again.
+
+    Without ``asked.scores`` the validation folds alone are scored, and the test split is not looked at. Raises
+    :class:`UsageError` for scores that do not fit the task, naming what does not, and
+    :class:`~zslplat.errors.DataError` for files that cannot be read.
+    """
+    reporter = reporter or SilentReporter()
+    knows = declared(asked)
+    built: Task = build_component("tasks", task)
+    reporter.stage(f"loading {dataset}")
+    with collected() as warned:
+        data = open_dataset(dataset, settings)
+        built = built.suited(data)
+        if asked.manifest is not None:
+            asked.manifest.check(data.fingerprint, str(task), seed)
+        validation = test = None
+        if asked.validation:
+            validation = validation_given(asked, built, row_problems(built, data, VALIDATION, seed))
+        if asked.scores:
+            test = test_given(asked, built, row_problems(built, data, TEST, seed)[0])
+    settings.make_store()
+    setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
+    code = _code(built, dataset, settings)
+    told = about(setting, data, built, "made elsewhere")
+    records = open_records(settings, reporter.warn)
+    try:
+        with file_lock(working_lock(settings), shared=True):
+            entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told, warned)
+            return entry.evaluate(validation, test)
+    finally:
+        records.close()
+        ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30).evict(settings.cache / "data")
+
+
+@dataclass
+class _Entry:
+    """One entry: what is recorded of it already, and what is recorded now.
+
+    ``code`` are the hashes of the code that scores, ``told`` is what records keep of the surroundings, ``warned`` what
+    loading and building warned of; ``owner`` and ``choices`` (of validation) are found out by :meth:`evaluate`.
+    """
+
+    asked: OutsideScores
+    setting: Setting
+    task: Task
+    records: Records
+    settings: Settings
+    reporter: Reporter
+    knows: str
+    code: Mapping[str, str]
+    told: Mapping[str, Any]
+    warned: Sequence[str]
+    owner: str = ""
+    choices: dict[str, Any] = field(default_factory=dict)
+    started: float = field(default_factory=time.time)
+
+    def __post_init__(self) -> None:
+        self.result = OutsideResult(TEST, [], [], self.task.primary.name, 0.0, [], 0, knows=self.knows)
+
+    def evaluate(self, validation: Given | None, test: Given | None) -> OutsideResult:
+        """Record what is not recorded yet, and show it."""
+        result = self.result
+        self._find(validation, test)
+        result.method, result.about = str(self.setting.method), dict(self.told)
+        known, new = self.records.evaluations(self.owner), False
+        if validation is not None and VALIDATION not in known:
+            self._record(VALIDATION, VALIDATION, validation, 0)
+            new = True
+            added = self.records.evaluations(self.owner)[VALIDATION]["metrics"]
+            for key, record in known.items():  # evaluated before there were scores of the folds
+                self.records.replace_evaluation(self.owner, key, {**record, "validation": added})
+        known = self.records.evaluations(self.owner)
+        if VALIDATION in known:
+            result.validation = dict(known[VALIDATION]["metrics"])
+            result.validation_chance = known[VALIDATION]["chances"][0]
+            if validation is not None and known[VALIDATION]["code"]["method"] != key_of(*validation.digests):
+                raise UsageError(
+                    f"{result.method} is recorded with other scores of the validation folds; give another --name"
+                )
+        for place in range(len(test.scores) if test else 0):
+            assert test is not None
+            repeat = self.asked.repeat + place
+            key = f"repeat-{repeat}"
+            if key not in known:
+                self._record(key, TEST, test.alone(place), repeat)
+                known, new = self.records.evaluations(self.owner), True
+            elif known[key]["code"]["method"] == test.digests[place]:
+                result.known += 1
+            else:
+                raise UsageError(
+                    f"repeat {repeat} of {result.method} is recorded with other scores; give the next number, or leave "
+                    "--repeat out for a new entry"
+                )
+            self._take(known[key])
+        if test is None:
+            result.split = VALIDATION
+            result.known += 0 if new else 1
+            self._take(known[VALIDATION])
+        if new:
+            show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn)
+        else:
+            result.notes.append("these scores are recorded already; they were not evaluated again")
+        result.test_evaluations = self.records.test_evaluations(self.setting.data)
+        return result
+
+    @property
+    def folder(self) -> Path:
+        return self.settings.studies / self.owner.replace(":", "-")
+
+    def _find(self, validation: Given | None, test: Given | None) -> None:
+        """Find out which entry is meant: its owner, its setting, and what its validation chose."""
+        others = list(self._others())
+        if self.asked.repeat:
+            if not others:
+                raise UsageError(
+                    f"--repeat {self.asked.repeat}: nothing is recorded of {self.setting.method} for this task and "
+                    "data; give the scores of the first seed without --repeat"
+                )
+            self.owner, record = others[-1]
+            if self.asked.knows and record["knows"] != self.knows:
+                raise UsageError(
+                    f"--knows {self.knows}: the first scores of {self.setting.method} were declared to know "
+                    f"{record['knows']}; leave --knows out with --repeat"
+                )
+            self.knows = self.result.knows = record["knows"]
+            self.setting = Setting.from_json(record["setting"])
+            self.choices = dict(self.setting.validation_choices)
+            return
+        given = test or validation
+        assert given is not None
+        digest = given.digests[0] if test else key_of(*given.digests)
+        self.setting = Setting(
+            self.setting.method.with_parameters({"scores": digest[:_DIGITS]}),
+            self.setting.dataset,
+            self.setting.task,
+            seed=self.setting.seed,
+            data=self.setting.data,
+        )
+        code = {**self.code, "method": digest}
+        scored = [(owner, record) for owner, record in others if record["code"]["method"] == digest]
+        computed = [(owner, record) for owner, record in scored if record["code"] == code]
+        same = [(owner, record) for owner, record in computed if record["knows"] == self.knows]
+        if test is not None and validation is None and same:
+            self.owner = same[-1][0]
+            self.choices = dict(same[-1][1]["setting"]["carried"])
+            return
+        if validation is not None:
+            self.choices = _chosen(self.task, validation)
+        parts = (self.setting.to_json(), self.choices, self.knows, dict(self.code), digest)
+        self.owner = f"run:{key_of('outside', TEST if test else VALIDATION, *parts)}"
+        if others and not any(owner == self.owner for owner, _ in others):
+            how = "without what validation chooses now" if same else "with another --knows" if computed else ""
+            how = how or ("as an earlier version scored it" if scored else "with other scores")
+            self.result.notes.append(f"{PREFIX}{self.asked.name} is recorded {how}; this is a new entry")
+
+    def _others(self) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Yield (owner, record) of the first repeat of each entry of this name, oldest first."""
+        asked = {"dataset": str(self.setting.dataset), "task": str(self.setting.task), "seed": self.setting.seed}
+        for owner, key, record in self.records.evaluations_on(self.setting.data):
+            named = key == "repeat-0" and record.get("outside", {}).get("name") == self.asked.name
+            if named and all(record["setting"][name] == value for name, value in asked.items()):
+                yield owner, record
+
+    def _record(self, key: str, split: str, given: Given, repeat: int) -> None:
+        """Evaluate scores and record that."""
+        asked, run = self.asked, run_identifier("", self.owner, key)
+        self.reporter.stage(f"scoring {self.setting.method} on the {split} split")
+        choices = self.choices if split == TEST else {}
+        content = evaluate_given(
+            self.task,
+            given.problems,
+            given.scores,
+            self.records.evaluation_folder(run),
+            test=split == TEST,
+            label=str(self.setting.method),
+            validation_choices=choices,
+        )
+        setting = self.setting.evaluation({}, split, repeat, choices)
+        chances = [self.task.chance(problem) for problem in given.problems]
+        warned = [*said(entries_of([("", self.warned)])), *self._warned(content, split)]
+        folder = self.records.evaluation_folder(run) if split == TEST else None
+        findings = evaluation_findings(self.setting, self.task, content, split, chances, folder, warned)
+        content |= {
+            "run": run,
+            "setting": setting.to_json(),
+            "question": setting.question,
+            "code": {**self.code, "method": key_of(*given.digests) if split == VALIDATION else given.digests[0]},
+            "knows": self.knows,
+            "outside": {
+                "name": asked.name,
+                "description": asked.description,
+                "files": {Path(file.where).name: file.sha256 for file in given.files},
+                "labels_exported": self._labels_exported,
+            },
+            "seed": repeat,
+            "repeat": repeat,
+            "repeats": max(repeat + 1, len(asked.scores)) if split == TEST else 1,
+            "about": dict(self.told),
+            "environment": environment_record(),
+            "findings": [finding.to_json() for finding in findings],
+            "chances": chances,
+            "started": self.started,
+            **({"validation": self.result.validation} if split == TEST else {}),
+            **({"seconds": asked.seconds} if asked.seconds is not None and split == TEST else {}),
+        }
+        mark_unshown(self.folder, self.owner)
+        self.records.add_evaluation(self.owner, key, split, self.setting.data, content)
+
+    def _warned(self, content: Mapping[str, Any], split: str) -> list[Warned]:
+        """Return what is to be said of an evaluation beside its warnings."""
+        warned = []
+        missing = sorted(set(content["carry"]) - set(self.choices)) if split == TEST else []
+        if missing:
+            text = (
+                f"metrics that need the {', '.join(missing)} that validation chooses are left out: there are no scores "
+                "of the validation folds (--validation)"
+            )
+            warned.append(Warned(text, "ZSP214"))
+        if self._labels_exported:
+            text = "the labels of the test rows were exported with the split that these scores are of"
+            warned.append(Warned(text, "ZSP215"))
+        return warned
+
+    @property
+    def _labels_exported(self) -> bool:
+        return self.asked.manifest is not None and bool(self.asked.manifest.content["with_labels"])
+
+    def _take(self, record: Mapping[str, Any]) -> None:
+        """Add a recorded evaluation to the result."""
+        result = self.result
+        result.metrics.append(dict(record["metrics"]))
+        result.folds.append(list(record["folds"]))
+        result.run_ids.append(record["run"])
+        findings = [finding for finding in recorded_findings(record) if finding.to_json() not in result.findings]
+        kept, silenced = unsilenced(findings, self.settings.silenced)
+        result.findings += [finding.to_json() for finding in findings]
+        result.warnings += [finding.line for finding in kept]
+        result.silenced += silenced
+        result.chance = record["chances"][0]
+
+
+def _chosen(task: Task, given: Given) -> dict[str, Any]:
+    """Return what the validation folds choose for the test."""
+    pairs = zip(given.problems, given.scores, strict=True)
+    return task.validation_choices([task.score(p, task.outputs_of(p, s), {}, full=False) for p, s in pairs])
+
+
+def _code(task: Task, dataset: Spec, settings: Settings) -> dict[str, str]:
+    """Return the hashes of the code that scores, by role, and the versions of the libraries; none of a method."""
+    settings.cache.mkdir(parents=True, exist_ok=True)
+    reader = CodeReader(settings.cache / "code.json")
+    roots = {"task": {type(task).__module__}, "data": {type(source_of(dataset, settings)).__module__}}
+    digests = {role: reader.digest(modules) for role, modules in {**roots, "scoring": set(SCORING)}.items()}
+    return {**digests, **libraries()}

@@ -1,0 +1,125 @@
+"""Files of scores that were made elsewhere, read and put into the order of a task's problems."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.data.score_files import ScoreFile, read_classes, read_rows, read_scores
+from zslplat.errors import UsageError, near_names
+from zslplat.evaluation.aligned_scores import Batch, aligned, digest_of
+from zslplat.evaluation.components import NOTHING
+from zslplat.evaluation.exported_split import Manifest
+from zslplat.methods.base import KNOWN
+from zslplat.tasks.base import Problem, Task
+
+_NAME = re.compile(r"[A-Za-z_][\w.\-]*")
+
+
+@dataclass(frozen=True)
+class OutsideScores:
+    """What somebody gives: a name, files of scores, and what is said of them.
+
+    ``scores`` holds a file for every repeat from ``repeat`` on, ``validation`` one for every fold, or one with a column
+    ``fold``. ``rows`` and ``classes`` say what the rows and columns of ``scores`` are, or ``manifest`` does. ``knows``:
+    what the method knew of the batch; ``seconds``: what it took to learn and to score.
+    """
+
+    name: str
+    scores: Sequence[Path] = ()
+    validation: Sequence[Path] = ()
+    rows: Path | None = None
+    classes: Path | None = None
+    manifest: Manifest | None = None
+    knows: Sequence[str] = ()
+    description: str = ""
+    seconds: float | None = None
+    repeat: int = 0
+
+
+@dataclass(frozen=True)
+class Given:
+    """Scores of some problems, each in the order of its problem, with the file and the digest of each."""
+
+    problems: Sequence[Problem]
+    scores: Sequence[np.ndarray]
+    files: Sequence[ScoreFile]
+    digests: Sequence[str]
+
+    def alone(self, place: int) -> Given:
+        """Return one of several matrices of scores of the same problem."""
+        return Given(self.problems, [self.scores[place]], [self.files[place]], [self.digests[place]])
+
+
+def test_given(asked: OutsideScores, task: Task, problem: Problem) -> Given:
+    """Read the scores of the test split, a file for every repeat, and put them into the order of its problem."""
+    batch = Batch.of(task, problem)
+    rows = None if asked.rows is None else read_rows(asked.rows)
+    classes = None if asked.classes is None else read_classes(asked.classes)
+    if asked.manifest is not None:
+        asked.manifest.check_batch(batch)
+        rows, classes = (batch.rows if rows is None else rows), (classes or batch.classes)
+    files = [read_scores(path) for path in asked.scores]
+    for file in files:
+        if file.folds is not None:
+            raise UsageError(f"{file.where}: a column 'fold' is for --validation; the test split has no folds")
+    scores = [aligned(file, batch, rows, classes) for file in files]
+    return Given([problem], scores, files, [digest_of(matrix, batch) for matrix in scores])
+
+
+def validation_given(asked: OutsideScores, task: Task, problems: Sequence[Problem]) -> Given:
+    """Read the scores of the validation folds and put each into the order of its problem."""
+    batches = [Batch.of(task, problem) for problem in problems]
+    files = _by_fold([read_scores(path) for path in asked.validation], [batch.name for batch in batches])
+    scores = []
+    for file, batch in zip(files, batches, strict=True):
+        if asked.manifest is not None:
+            asked.manifest.check_batch(batch)
+        rows, classes = (None, None) if asked.manifest is None else (batch.rows, batch.classes)
+        scores.append(aligned(file, batch, rows, classes))
+    digests = [digest_of(matrix, batch) for matrix, batch in zip(scores, batches, strict=True)]
+    return Given(problems, scores, files, digests)
+
+
+def _by_fold(files: Sequence[ScoreFile], folds: Sequence[str]) -> Sequence[ScoreFile]:
+    """Return the scores of each fold: of one file with a column of folds, or of a file for each."""
+    expected = f"there are {len(folds)} validation folds: {', '.join(folds)}"
+    if len(files) == 1 and files[0].folds is not None:
+        given = sorted(set(files[0].folds.tolist()))
+        unknown, missing = sorted(set(given) - set(folds)), sorted(set(folds) - set(given))
+        if unknown or missing:
+            what = f"has fold {', '.join(unknown)}" if unknown else f"has no rows of {', '.join(missing)}"
+            raise UsageError(f"{files[0].where}: column 'fold' {what}; {expected}; give scores of each")
+        return [files[0].of_fold(name) for name in folds]
+    if len(files) != len(folds):
+        raise UsageError(
+            f"--validation: {len(files)} file{'s' * (len(files) > 1)}; {expected}; give a file for each in this order, "
+            "or one CSV or Parquet file with a column 'fold'"
+        )
+    return files
+
+
+def declared(asked: OutsideScores) -> str:
+    """Check name, repeat and declared knowledge; return the latter in words, as of methods."""
+    if not _NAME.fullmatch(asked.name):
+        raise UsageError(
+            f"--name {asked.name!r}: expected a letter, then letters, digits, '_', '-' and '.'; that is what "
+            "comparisons call the scores"
+        )
+    if not asked.scores and not asked.validation:
+        raise UsageError("no scores; give --scores FILE, or --split validation with files of the folds")
+    if asked.repeat and asked.validation:
+        raise UsageError("--validation belongs to the first scores of a name; leave it out with --repeat")
+    words = [word.strip() for word in asked.knows if word.strip() and word.strip() != NOTHING]
+    for word in words:
+        near = near_names(word, KNOWN, cutoff=0.75)
+        if word not in KNOWN and near:
+            raise UsageError(
+                f"--knows {word!r}: did you mean {near[0]!r}? Words of your own must not be like those known"
+            )
+    ordered = sorted(set(words), key=lambda word: (KNOWN.index(word) if word in KNOWN else len(KNOWN), word))
+    return ", ".join(ordered) or NOTHING
