@@ -12,7 +12,18 @@ from typing import Any
 import typer
 from typer.core import TyperCommand, TyperGroup
 
-from zslplat.cli import catalogue, compare, cross_validation, data, experiments, interface, plugins, query, store
+from zslplat.cli import (
+    catalogue,
+    compare,
+    cross_validation,
+    data,
+    experiments,
+    interface,
+    plugins,
+    query,
+    report,
+    store,
+)
 from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
 from zslplat.errors import ZslplatError
@@ -91,6 +102,7 @@ app = typer.Typer(
 experiments.register(app)
 cross_validation.register(app)
 compare.register(app)
+report.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
