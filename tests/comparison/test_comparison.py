@@ -123,7 +123,7 @@ def test_costs_are_better_when_smaller(pair, cost):
         for s, v in ((slow, 9.0), (fast, 1.0))
     )
     rows = leaderboard([slow, fast], cost, Metric("acc"))
-    assert [(row["method"], row["verdict"]) for row in rows] == [("fast", "ahead"), ("slow", "")]
+    assert [(row["method"], row["verdict_rows"]) for row in rows] == [("fast", "ahead"), ("slow", "")]
 
 
 def entry(label, study, method, *names):
@@ -168,7 +168,7 @@ def test_differences_are_from_the_best_on_validation_not_on_test(pair):
     rows = leaderboard([scored(first, "a", 0.9), lucky], "acc", Metric("acc"))
     assert [row["method"] for row in rows] == ["lucky", "a"]
     assert rows[1]["difference"] is None
-    assert rows[0]["verdict"] == "ahead"
+    assert rows[0]["verdict_rows"] == "ahead"
     with pytest.raises(UnknownNameError):
         leaderboard([lucky], "acc", Metric("acc"), against="nobody")
     with pytest.raises(UnknownNameError):
@@ -211,6 +211,8 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert f"{rows[0]['baseline']} (inductive), {rows[2]['baseline']} (transductive)" in by_group.replace("\n", " ")
     for row in rows:
         assert row["low"] < row["test"] < row["high"]
+        assert row["low_classes"] < row["low"] < row["high"] < row["high_classes"]
+        assert row["classes"] == 20
         assert (row["difference"] is None) or row["difference_low"] <= row["difference"] <= row["difference_high"]
     table = call("compare", "eszsl", "--against", "gfhf", "--out", tmp_path / "table.csv")
     assert table.returncode == 0, table.stderr
@@ -252,7 +254,8 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
     shown = call("compare", *task, "--against", "llc(atoms=10)", "--json")
     assert shown.returncode == 0, shown.stderr
     rows = json.loads(shown.stdout)["rows"]
-    ends = {row["verdict"]: row["difference_low"] for row in rows if row["difference"] is not None}
+    ends = {row["verdict_rows"]: row["difference_low"] for row in rows if row["difference"] is not None}
+    assert all((row["verdict"] == "other rows") == (row["verdict_rows"] == "other rows") for row in rows)
     assert len(ends) == 2
     assert ends.pop("other rows") is None
     assert None not in ends.values()
@@ -285,7 +288,9 @@ def test_exemplar_methods_are_compared_over_drawn_halves_with_intervals(call):
         assert row["low"] < row["test"] < row["high"]
     gap = first if first["difference"] is not None else second
     assert gap["difference_low"] < gap["difference"] < gap["difference_high"]
-    assert gap["verdict"] in {"ahead", "level", "behind"}
+    assert {gap["verdict"], gap["verdict_rows"]} <= {"ahead", "level", "behind"}
+    assert gap["difference_low_classes"] < gap["difference"] < gap["difference_high_classes"]
+    assert gap["classes"] == 10
 
 
 @pytest.mark.parametrize(

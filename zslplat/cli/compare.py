@@ -29,6 +29,9 @@ def compare(
     ] = None,
     metric: Annotated[str | None, typer.Option("--metric", help="Metric; default: the task's own.")] = None,
     out: Annotated[Path | None, typer.Option("--out", help="CSV file that gets the table.")] = None,
+    every: Annotated[
+        bool, typer.Option("--all", help="A row per study and single run; default: one per setting.")
+    ] = False,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
@@ -43,30 +46,34 @@ def compare(
     from rich.table import Table as Shown
 
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.comparison.leaderboard import OTHER_ROWS, leaderboard
-    from zslplat.comparison.test_evaluations import read_test_evaluations
+    from zslplat.comparison.filters import Filters
+    from zslplat.comparison.leaderboard import OTHER_ROWS
+    from zslplat.comparison.selection import compared
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.evaluation.components import build_component
     from zslplat.spec import Spec
     from zslplat.tables import Table, write_table
     from zslplat.tracking.stores import show_what_is_left
     from zslplat.tuning.code_changes import MEANING
 
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
-    built = build_component("tasks", task_spec)  # refuses what makes no sense before anything is read
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
     show_what_is_left(settings, o.say)
-    scored = read_test_evaluations(settings, str(dataset_spec), str(task_spec), names or (), against, warn=o.say)
-    # Of rows with several labels a task optimises another metric than it does as it is built: records know.
-    told = next((entry.primary for entry in scored if entry.primary is not None), None)
-    primary = told or built.primary
-    name = metric or primary.name
-    rows = leaderboard(scored, name, primary, against)
+    found = compared(
+        settings,
+        [str(dataset_spec)],
+        str(task_spec),
+        Filters(names or ()),
+        against=against,
+        metric=metric,
+        every=every,
+        warn=o.say,
+    )
+    rows, name = found.rows, found.metric
     columns = {column: [row[column] for row in rows] for column in rows[0]}
     if out is not None:
         write_table(Table(columns), out)
     if as_json:
-        print_json({"task": str(task_spec), "dataset": str(dataset_spec), "metric": name, "rows": rows})
+        print_json(found.to_json())
         return
     baselines = {row["group"]: row["baseline"] for row in rows}
     console = stdout_console()
@@ -99,7 +106,7 @@ def compare(
     if any(row["from_memory"] for row in rows):
         notes.append("*: written from memory, without the method's source at hand; its docstring says what is unsure")
     if any(row["verdict"] == OTHER_ROWS for row in rows):
-        unsaid = ", or recorded without saying which" if any(entry.rows is None for entry in scored) else ""
+        unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
         notes.append(
             f"{OTHER_ROWS}: scored on other test rows than {origin}{unsaid}; such differences have no interval"
         )

@@ -3,6 +3,10 @@
 Methods that score the rows of a batch jointly know more than those that see one row at a time. The two kinds are kept
 apart: inductive entries first, each kind in the order of its scores and, unless one entry is asked for, beside the best
 of its own kind.
+
+Two intervals stand beside every score and every difference, and two verdicts: over *these test rows* (bootstrap,
+:mod:`zslplat.comparison.paired`) and over *new classes like these* (:mod:`zslplat.comparison.classes`). The verdict is
+the second: a zero-shot test has few classes, and rows within a class are not independent.
 """
 
 from __future__ import annotations
@@ -12,8 +16,10 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.comparison.classes import Draw, class_difference, class_verdict, holm, over_classes
 from zslplat.comparison.naming import the_one
-from zslplat.comparison.paired import Interval, Scored, difference, interval, same_rows
+from zslplat.comparison.paired import LEVEL, Scored, difference, interval, same_rows
+from zslplat.comparison.tied import letters
 from zslplat.errors import UnknownNameError
 from zslplat.methods.base import TRANSDUCTIVE
 from zslplat.tasks.base import Metric
@@ -35,8 +41,16 @@ def leaderboard(
     label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, the
     one with the best validation value of the primary metric: to compare with the winner on test would favour whoever
     was lucky there. Values are None where there is none; an entry that scored other rows than its baseline has a
-    difference without an interval, and the verdict ``other rows``. Raises :class:`UnknownNameError` for an unknown
-    metric or ``against``, :class:`UsageError` for an ``against`` that fits several entries.
+    difference without an interval, and the verdict ``other rows``.
+
+    Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
+    classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
+    ``p_holm``, the same with Holm's correction over all rivals of one baseline; ``verdict``; ``smallest_difference``,
+    the smallest that could have been seen with a power of 80 %; ``tied``, the letters of the entry within its group:
+    two entries that share one are not told apart (Holm's correction over all pairs of the group).
+
+    Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for an ``against`` that
+    fits several entries.
     """
     known = set.intersection(*(set(entry.values) for entry in scored))
     if metric not in known:
@@ -50,8 +64,12 @@ def leaderboard(
         if not entries:
             continue
         baseline = asked or _best_validated(entries, primary.name, sign)
-        for entry in sorted(entries, key=lambda e: -direction * float(np.mean(e.values[metric]))):
-            rows.append({**_row(entry, baseline, metric, direction), "group": group, "baseline": baseline.label})
+        ordered = sorted(entries, key=lambda e: -direction * float(np.mean(e.values[metric])))
+        tied = _tied(ordered, metric)
+        for entry, label in zip(ordered, tied, strict=True):
+            row = {**_row(entry, baseline, metric, direction), "tied": label}
+            rows.append({**row, "group": group, "baseline": baseline.label})
+    _judge(rows, direction)
     return rows
 
 
@@ -63,9 +81,12 @@ def group_of(knows: str | None) -> str:
 
 
 def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict[str, Any]:
-    own = interval(entry, metric)
+    own, anew = interval(entry, metric), over_classes(entry, metric)
     gap = None if entry is baseline else difference(entry, baseline, metric)
+    gap_anew = None if entry is baseline else class_difference(entry, baseline, metric)
     values = entry.values[metric]
+    low_anew, high_anew = anew.ends if anew else (np.nan, np.nan)
+    gap_low, gap_high = gap_anew.ends if gap_anew else (np.nan, np.nan)
     return {
         "method": entry.label,
         "study": entry.study,
@@ -77,11 +98,55 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
         "low": _known(own.low),
         "high": _known(own.high),
+        "low_classes": _known(low_anew),
+        "high_classes": _known(high_anew),
+        "classes": anew.classes if anew else None,
         "difference": gap.estimate if gap else None,
         "difference_low": _known(gap.low) if gap else None,
         "difference_high": _known(gap.high) if gap else None,
-        "verdict": _verdict(gap, direction) if same_rows(entry, baseline) else OTHER_ROWS,
+        "difference_low_classes": _known(gap_low),
+        "difference_high_classes": _known(gap_high),
+        "p_value": _known(gap_anew.p_value) if gap_anew else None,
+        "p_holm": None,
+        "smallest_difference": _known(gap_anew.smallest_difference) if gap_anew else None,
+        "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
+        "verdict_rows": _turned(gap.verdict if gap else "", direction) if same_rows(entry, baseline) else OTHER_ROWS,
     }
+
+
+def _judge(rows: list[dict[str, Any]], direction: float) -> None:
+    """Replace what a row's verdict is made of by the verdict over new classes, and set Holm's p-values.
+
+    The rivals of one baseline are one family of comparisons, whatever groups they stand in.
+    """
+    for baseline in dict.fromkeys(row["baseline"] for row in rows):
+        family = [row for row in rows if row["baseline"] == baseline]
+        adjusted = holm(np.array([np.nan if row["p_value"] is None else row["p_value"] for row in family]))
+        rivals = int(np.isfinite(adjusted).sum())
+        for row, p in zip(family, adjusted.tolist(), strict=True):
+            gap, *scores = row["verdict"]
+            row["p_holm"] = _known(p)
+            found = class_verdict(gap, p, rivals, (scores[0], scores[1]))
+            row["verdict"] = OTHER_ROWS if row["verdict_rows"] == OTHER_ROWS else _turned(found, direction)
+
+
+def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
+    """Return the letters of the entries (n,), best first; None for those that cannot be compared over classes.
+
+    Those that scored other rows than the best entry with values per class are not compared with it.
+    """
+    able = [i for i, entry in enumerate(entries) if metric in entry.classes]
+    able = [i for i in able if same_rows(entries[i], entries[able[0]])]
+    pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
+    gaps: list[Draw | None] = [class_difference(entries[able[a]], entries[able[b]], metric) for a, b in pairs]
+    adjusted = holm(np.array([np.nan if gap is None else gap.p_value for gap in gaps]))
+    different = np.zeros((len(able), len(able)), dtype=bool)
+    for (a, b), p in zip(pairs, adjusted.tolist(), strict=True):
+        different[a, b] = different[b, a] = p <= 1 - LEVEL
+    found: list[str | None] = [None] * len(entries)
+    for i, label in zip(able, letters(different), strict=True):
+        found[i] = label
+    return found
 
 
 def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Scored:
@@ -89,10 +154,9 @@ def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Sco
     return max(validated or entries, key=lambda entry: sign * entry.validation.get(primary, 0.0))
 
 
-def _verdict(gap: Interval | None, direction: float) -> str:
-    if gap is None:
-        return ""
-    return gap.verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(gap.verdict, gap.verdict)
+def _turned(verdict: str, direction: float) -> str:
+    """Return a verdict as it reads for a metric that is better when larger (``direction`` 1), or smaller (-1)."""
+    return verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(verdict, verdict)
 
 
 def _known(value: float) -> float | None:

@@ -1,20 +1,29 @@
-"""What an entry of a comparison can be called: its label, study, run ids, method spec, or the method's bare name."""
+"""What an entry of a comparison can be called.
+
+Its label, study, run ids or method spec; the bare name of its method; a spec that gives some of its parameters, which
+is what tables print, with words in brackets behind it that tell it from its like; or a pattern of these (``*``, ``?``).
+Where the first of these fits, the others are not tried.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 
 from zslplat.comparison.paired import Scored
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.spec import Spec
+from zslplat.spec import Spec, format_value
+
+_WITH_WORDS = re.compile(r"(?P<spec>.*\S) \[(?P<words>[^\[\]]+)\]", re.DOTALL)
 
 
 def called(name: str, entries: Sequence[Scored], kind: str = "study, method or run") -> list[int]:
     """Return the places of all entries that a name fits; raises :class:`UnknownNameError` where it fits none."""
-    exact, by_method = _matches(name, entries)
-    if not exact and not by_method:
+    exact, loose = _matches(name, entries)
+    if not exact and not loose:
         raise UnknownNameError(kind, name, {n for entry in entries for n in (entry.label, entry.study, entry.bare)})
-    return sorted({*exact, *by_method})
+    return sorted({*exact, *loose})
 
 
 def meant(name: str, entries: Sequence[Scored], kind: str = "study, method or run") -> list[int]:
@@ -37,11 +46,42 @@ def the_one(name: str, entries: Sequence[Scored], kind: str) -> int:
     return found[0]
 
 
+def fits(pattern: str, known: str) -> bool:
+    """Tell whether a text is a pattern's, in which ``*`` stands for any characters and ``?`` for one."""
+    return fnmatchcase(known, pattern.replace("[", "[[]"))
+
+
 def _matches(name: str, entries: Sequence[Scored]) -> tuple[list[int], list[int]]:
-    """Return the places of entries with this very name, and of those whose method has it as its bare name."""
+    """Return the places of entries with this very name, and of those that it fits more loosely."""
     wanted = {name, _canonical(name)}
     exact = [i for i, e in enumerate(entries) if wanted & {e.label, e.study, e.method, *e.names}]
-    return exact, [i for i, e in enumerate(entries) if e.bare == name]
+    loose = [i for i, e in enumerate(entries) if e.bare == name]
+    if exact or loose:
+        return exact, loose
+    loose = _with_these_parameters(name, entries)
+    texts = [(entry.label, entry.study, entry.method, entry.bare) for entry in entries]
+    return exact, loose or [i for i, known in enumerate(texts) if any(fits(name, text) for text in known)]
+
+
+def _with_these_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
+    """Return the places of entries that a spec with some of their parameters, and words behind it, fits."""
+    match = _WITH_WORDS.fullmatch(name)
+    words = set(match["words"].split("; ")) if match else set()
+    try:
+        wanted = Spec.parse(match["spec"] if match else name)
+    except UsageError:
+        return []
+    found = []
+    for i, entry in enumerate(entries):
+        if entry.bare == wanted.name and all(word == entry.study or f"[{word}]" in entry.names for word in words):
+            parameters = Spec.parse(entry.method).parameters
+            if all(k in parameters and _same(parameters[k], v) for k, v in wanted.parameters.items()):
+                found.append(i)
+    return found
+
+
+def _same(value: object, other: object) -> bool:
+    return format_value(value) == format_value(other)
 
 
 def _canonical(name: str) -> str:

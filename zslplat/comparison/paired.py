@@ -31,7 +31,9 @@ class Scored:
     :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
     (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
     beside label, study and method, its run ids among them; ``from_memory`` says that its method was written down
-    without its source at hand; ``primary`` is the metric that tuning optimised, None in older records.
+    without its source at hand; ``primary`` is the metric that tuning optimised, None in older records. ``classes``
+    maps a metric to the values, or pseudo-values, of the scored classes (repeats, C), where there are any, and
+    ``kinds`` (C,) says which sample each class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).
     """
 
     label: str
@@ -46,6 +48,8 @@ class Scored:
     names: frozenset[str] = field(default_factory=frozenset)
     from_memory: bool = False
     primary: Metric | None = None
+    classes: Mapping[str, np.ndarray] = field(default_factory=dict)
+    kinds: np.ndarray | None = None
 
     @property
     def bare(self) -> str:

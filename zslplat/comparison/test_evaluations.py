@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,12 +14,13 @@ import numpy as np
 from zslplat.comparison.leaderboard import BASELINE
 from zslplat.comparison.naming import called, meant
 from zslplat.comparison.paired import Scored
+from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
-from zslplat.evaluation.outcomes import replicates
-from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.outcomes import class_values, replicates
+from zslplat.evaluation.setting import Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -28,27 +29,6 @@ from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.stores import existing_records
 
 _COSTS = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak_bytes": "peak_memory_bytes"}
-
-
-@dataclass(frozen=True)
-class _Group:
-    """The test evaluations of one study or run: name, method as it was asked for, records by repeat."""
-
-    name: str
-    method: str
-    validation: Mapping[str, float]
-    tested: Sequence[Mapping[str, Any]]
-    code: str = ""
-    names: frozenset[str] = frozenset()
-    about: Mapping[str, Any] = field(default_factory=dict)
-
-    @property
-    def data(self) -> str:
-        return str(self.tested[0]["setting"]["data"])
-
-    @property
-    def created(self) -> float:
-        return float(self.tested[0]["created"])
 
 
 def read_test_evaluations(
@@ -68,74 +48,48 @@ def read_test_evaluations(
     recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
     records = existing_records(settings, warn)
-    groups = [*_studies(records, dataset, task, warn), *_single_runs(records, dataset, task)]
+    groups = Reader(records, warn).read(dataset, task)
     if not groups:
-        _require_known(settings, dataset, records)
-        raise StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}; tune it first")
-    data = max(groups, key=lambda group: group.created).data
+        raise nothing_recorded(settings, dataset, task, records)
+    data = newest_data(groups)
     groups = [group for group in groups if group.data == data]
-    several = Counter(group.method for group in groups)
-    entries = [_entry(group, several) for group in groups]
+    entries = entries_of(groups)
     names = [run_of_alias(settings, records.identity, name) or name for name in names]
     kept = list(range(len(entries)))
     if names:
         kept = [i for name in names for i in called(name, entries)]
         kept += [] if against is None else meant(against, entries, BASELINE)
-    chosen = [replace(entries[i], replicates=_replicates(records, groups[i], task, warn)) for i in dict.fromkeys(kept)]
+    chosen = [with_outcomes(entries[i], groups[i], records, task, warn) for i in dict.fromkeys(kept)]
     records.close()
     return chosen
 
 
-def _studies(records: Records, dataset: str, task: str, warn: Callable[[str], None]) -> list[_Group]:
-    """Return the studies that ended with test evaluations of their winner; one that is damaged is left out."""
-    found = []
-    for name, identity in records.identities().items():
-        if identity.get("dataset") != dataset or identity.get("task") != task:
-            continue
-        study = records.study(name)
-        try:
-            values, trials = study.values(), study.finished()
-            finished = values.get("finished")
-        except StoreError as error:
-            warn(f"{error}; study {name!r} is left out")
-            continue
-        if finished is None:
-            continue
-        # An extended study has a new winner; the test evaluations of the earlier one are history.
-        known = records.evaluations(study.owner)
-        tested = [_with_setting(r, identity) for r in known.values() if r["winner"] == finished["winner"]]
-        if tested:
-            trial = trials[finished["winner"]][1]
-            runs = frozenset({study.run("study"), *(record["run"] for record in tested)})
-            code = str(finished.get("code", ""))
-            about = values.get("about", {})
-            found.append(_Group(name, str(identity["method"]), trial["metrics"], _ordered(tested), code, runs, about))
-    return found
+def newest_data(groups: Sequence[Recorded]) -> str:
+    """Return the fingerprint of the data set that was evaluated last."""
+    return max(groups, key=lambda group: group.created).data
 
 
-def _single_runs(records: Records, dataset: str, task: str) -> list[_Group]:
-    """Return the single runs that scored the test split."""
-    by_owner: dict[str, list[dict[str, Any]]] = {}
-    for owner, _, record in records.all_evaluations():
-        setting = record.get("setting", {})
-        asked = {"split": TEST, "dataset": dataset, "task": task}
-        if owner.startswith("run:") and all(setting.get(name) == value for name, value in asked.items()):
-            by_owner.setdefault(owner, []).append(record)
-    groups = []
-    for found in by_owner.values():
-        name = f"run {found[0]['run'][:8]}"
-        runs = frozenset(record["run"] for record in found)
-        about = found[0].get("about", {})
-        groups.append(_Group(name, str(found[0]["setting"]["method"]), {}, _ordered(found), "", runs, about))
-    return groups
+def entries_of(groups: Sequence[Recorded]) -> list[Scored]:
+    """Return what the records of each group say themselves, without what is made from outcomes, which are files.
+
+    An entry is labelled by its method, and by its study or run as well where several entries have the same one.
+    """
+    several = Counter(group.method for group in groups)
+    return [_entry(group, several) for group in groups]
 
 
-def _with_setting(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
-    return record if "setting" in record else {**record, "setting": {**identity, "split": TEST}}
+def with_outcomes(entry: Scored, group: Recorded, records: Records, task: str, warn: Callable[[str], None]) -> Scored:
+    """Return an entry with what its intervals are made of; ``warn`` is told of outcomes that cannot be read."""
+    return replace(entry, replicates=_replicates(records, group, task, warn), **_over_classes(records, group, task))
 
 
-def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
-    return sorted(records, key=lambda record: int(record.get("repeat", 0)))
+def nothing_recorded(settings: Settings, dataset: str, task: str, records: Records) -> ZslplatError:
+    """Return the error that says that nothing is recorded of a task on a data set, or that nobody knows the latter."""
+    try:
+        _require_known(settings, dataset, records)
+    except UnknownNameError as unknown:
+        return unknown
+    return StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}; tune it first")
 
 
 def _require_known(settings: Settings, dataset: str, records: Records) -> None:
@@ -156,21 +110,20 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
         raise UnknownNameError(f"data set (neither {where}):", name, known)
 
 
-def _entry(group: _Group, several: Mapping[str, int]) -> Scored:
+def _entry(group: Recorded, several: Mapping[str, int]) -> Scored:
     """Return what a group's records say themselves, without the replicates, which are files."""
-    first = group.tested[0]
-    rows = [fold["rows"] for record in group.tested for fold in record["folds"] if "rows" in fold]
+    first, labelled = group.tested[0], f"{group.method} [{group.name}]"
     values = [_values(record) for record in group.tested]
     return Scored(
-        label=f"{group.method} [{group.name}]" if several[group.method] > 1 else group.method,
+        label=labelled if several[group.method] > 1 else group.method,
         study=group.name,
         method=group.method,
         values={name: [found[name] for found in values] for name in values[0] if all(name in v for v in values)},
         replicates={},
-        validation=dict(group.validation),
+        validation=group.validation,
         knows=first["knows"] if "knows" in first else _knowledge(first["setting"]),
-        rows=rows[0] if rows else None,
-        names=frozenset({f"{group.method} [{group.name}]", *group.names}),
+        rows=group.rows,
+        names=frozenset({labelled, *group.names, *(f"[{words}]" for words in group.particulars.values())}),
         code=group.code,
         from_memory=_from_memory(group.method),
         primary=Metric(**group.about["primary"]) if "primary" in group.about else None,
@@ -197,7 +150,7 @@ def _from_memory(method: str) -> bool:
     return False
 
 
-def _replicates(records: Records, group: _Group, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
+def _replicates(records: Records, group: Recorded, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
     built = build_component("tasks", Spec.parse(task))
     tables = [_own_replicates(built, record, records.evaluation_folder(record["run"]), warn) for record in group.tested]
@@ -221,3 +174,25 @@ def _own_replicates(
             return {name: file[name] for name in file.files}
     except (OSError, ValueError):
         return {}
+
+
+def _over_classes(records: Records, group: Recorded, task: str) -> dict[str, Any]:
+    """Return the ``classes`` and ``kinds`` of an entry: {metric: (repeats, C)}; nothing where a record lacks them.
+
+    Outcomes that cannot be read have been told of with the replicates.
+    """
+    built = build_component("tasks", Spec.parse(task))
+    tables = []
+    for record in group.tested:
+        try:
+            found = class_values(built, records.evaluation_folder(record["run"]))
+        except StoreError:
+            return {}
+        if found is None:
+            return {}
+        tables.append(found)
+    kinds = tables[0].kinds
+    if any(not np.array_equal(table.kinds, kinds) for table in tables):
+        return {}
+    shared = [name for name in tables[0].values if all(name in table.values for table in tables)]
+    return {"classes": {name: np.array([t.values[name] for t in tables]) for name in shared}, "kinds": kinds}

@@ -1,9 +1,10 @@
-"""Outcomes per row of a test evaluation on disk, and the bootstrap replicates that are made from them.
+"""Outcomes per row of a test evaluation on disk, and what intervals need, which is made from them.
 
 A folder holds ``outcomes.npz`` (the columns, no pickle), ``outcomes.json`` (their digest and the values that hold for
-all rows) and ``replicates.npz``. The first two are the record. The replicates are a cache: their key names the
-outcomes by digest, the scheme of the bootstrap and how many there are, and where it does not fit, or the file is gone
-or damaged, they are made again, with the same values.
+all rows), ``replicates.npz`` (bootstrap replicates, for intervals over these rows) and ``classes.npz`` (values per
+class, for intervals over new classes). The first two are the record. The others are a cache: their key names the
+outcomes by digest, the scheme and how many replicates there are, and where it does not fit, or the file is gone or
+damaged, they are made again, with the same values.
 """
 
 from __future__ import annotations
@@ -22,13 +23,14 @@ from typing import IO, Any
 import numpy as np
 
 from zslplat.errors import StoreError
+from zslplat.metrics.jackknife import CLASS_SCHEME, ClassValues
 from zslplat.metrics.resampling import SCHEME, draws
 from zslplat.tasks.base import Task
 from zslplat.tasks.row_outcomes import RowOutcomes
 
 REPLICATES = 1000
-_COLUMNS, _META, _REPLICATES = "outcomes.npz", "outcomes.json", "replicates.npz"
-_KEY, _METRIC = "key", "metric:"
+_COLUMNS, _META, _REPLICATES, _CLASSES = "outcomes.npz", "outcomes.json", "replicates.npz", "classes.npz"
+_KEY, _METRIC, _KINDS = "key", "metric:", "kinds"
 # What numpy and zipfile raise on files that are cut off, changed, or something else altogether.
 _DAMAGED = (OSError, EOFError, ValueError, KeyError, TypeError, NotImplementedError, zipfile.BadZipFile, zlib.error)
 
@@ -88,13 +90,27 @@ def replicates(task: Task, folder: Path, count: int = REPLICATES) -> dict[str, n
     """
     outcomes = read_outcomes(folder)
     key = f"{digest(outcomes)} {SCHEME} {count}"
-    kept = _kept_replicates(folder / _REPLICATES, key)
+    kept = _kept(folder / _REPLICATES, key)
     if kept is None:
-        kept = resampled(task, outcomes, count)
-        arrays = {_KEY: np.array(key), **{_METRIC + name: values for name, values in kept.items()}}
-        with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
-            _write_arrays(folder / _REPLICATES, arrays)
-    return kept
+        kept = _metric_arrays(resampled(task, outcomes, count))
+        _keep(folder / _REPLICATES, key, kept)
+    return _by_metric(kept)
+
+
+def class_values(task: Task, folder: Path) -> ClassValues | None:
+    """Return the values per class of the outcomes in a folder, from the cache beside them where its key fits.
+
+    Otherwise they are computed and kept, where the folder can be written. None for a task that draws no classes.
+    Raises :class:`StoreError` where the outcomes cannot be read.
+    """
+    outcomes = read_outcomes(folder)
+    key = f"{digest(outcomes)} {CLASS_SCHEME}"
+    kept = _kept(folder / _CLASSES, key)
+    if kept is None:
+        found = task.class_values(outcomes)
+        kept = {} if found is None else {_KINDS: found.kinds, **_metric_arrays(found.values)}
+        _keep(folder / _CLASSES, key, kept)
+    return ClassValues(_by_metric(kept), kept[_KINDS]) if _KINDS in kept else None
 
 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
@@ -106,14 +122,27 @@ def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dic
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def _kept_replicates(path: Path, key: str) -> dict[str, np.ndarray] | None:
+def _kept(path: Path, key: str) -> dict[str, np.ndarray] | None:
+    """Return the arrays of a cache file but its key; None where that is another one, or the file cannot be read."""
     try:
         with np.load(path, allow_pickle=False) as file:
-            if str(file[_KEY]) != key:
-                return None
-            return {name.removeprefix(_METRIC): file[name] for name in file.files if name.startswith(_METRIC)}
+            return {name: file[name] for name in file.files if name != _KEY} if str(file[_KEY]) == key else None
     except _DAMAGED:
         return None
+
+
+def _keep(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
+    with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
+        _write_arrays(path, {_KEY: np.array(key), **arrays})
+
+
+def _metric_arrays(by_metric: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    """Return arrays by names that no metric can take from another array of a file."""
+    return {_METRIC + name: values for name, values in by_metric.items()}
+
+
+def _by_metric(arrays: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
+    return {name.removeprefix(_METRIC): values for name, values in arrays.items() if name.startswith(_METRIC)}
 
 
 def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:

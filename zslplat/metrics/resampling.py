@@ -66,22 +66,34 @@ def rows_digest(arrays: Mapping[str, np.ndarray]) -> str:
 def resampled_means(counts: np.ndarray, correct: np.ndarray, groups: np.ndarray | None = None) -> np.ndarray:
     """Return the mean (b,) of ``correct`` (m,) over the drawn rows, or the mean over groups of the groups' means.
 
-    ``groups`` (m,) must be the strata, or unions of strata, so that their sizes are those of the draws.
+    Where draws keep the sizes of ``groups`` (m,) the result is one product; elsewhere sums are divided by what was
+    drawn, and a group of which no row is drawn has no part in that draw (NaN where none has).
     """
-    if groups is None:
-        weight = np.full(len(correct), 1.0 / len(correct))
-    else:
-        _, number, sizes = np.unique(groups, return_inverse=True, return_counts=True)
-        weight = 1.0 / (sizes[number] * len(sizes))
+    number = np.zeros(len(correct), dtype=np.int64) if groups is None else np.unique(groups, return_inverse=True)[1]
+    sizes = np.bincount(number)
     hit = np.flatnonzero(correct)
-    return np.asarray(counts[:, hit] @ (correct[hit] * weight[hit]))
+    drawn = sums_by_group(counts, number)
+    if np.array_equal(drawn, np.broadcast_to(sizes, drawn.shape)):
+        weight = 1.0 / (sizes[number] * len(sizes))
+        return np.asarray(counts[:, hit] @ (correct[hit] * weight[hit]))
+    won = sums_by_group(counts * np.asarray(correct, dtype=np.float64), number)
+    there = drawn > 0
+    shares = np.where(there, won / np.maximum(drawn, 1), 0.0).sum(axis=1)
+    return np.asarray(np.where(there.any(axis=1), shares / np.maximum(there.sum(axis=1), 1), np.nan))
+
+
+def sums_by_group(values: np.ndarray, number: np.ndarray) -> np.ndarray:
+    """Return the sums (b, g) over the columns of ``values`` (b, m) by their group; ``number`` (m,) is 0 .. g - 1."""
+    order = np.argsort(number, kind="stable")
+    sizes = np.bincount(number)
+    return np.asarray(np.add.reduceat(values[:, order], np.r_[0, np.cumsum(sizes)[:-1]], axis=1))
 
 
 def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant: np.ndarray) -> np.ndarray:
     """Return the average precision (b,) of the drawn rows ranked by scores (m,); ``relevant`` (m,) is a mask.
 
     A row that is drawn several times takes as many places. Equal scores of different rows take one random order, the
-    same in every replicate.
+    same in every replicate. NaN for a draw without a relevant row.
     """
     shuffled = np.random.default_rng(len(scores)).permutation(len(scores))
     order = shuffled[np.argsort(-scores[shuffled], kind="stable")]
@@ -93,7 +105,8 @@ def resampled_average_precision(counts: np.ndarray, scores: np.ndarray, relevant
     total = np.zeros(len(counts))
     for time in range(1, int(own.max(initial=0)) + 1):
         total += np.sum(np.where(own >= time, (hits_before + time) / (before + time), 0.0), axis=1)
-    return np.asarray(total / own.sum(axis=1))
+    drawn_hits = own.sum(axis=1)
+    return np.asarray(np.where(drawn_hits > 0, total / np.maximum(drawn_hits, 1), np.nan))
 
 
 def resampled_ausuc(
@@ -104,18 +117,32 @@ def resampled_ausuc(
     y: np.ndarray,
     seen: np.ndarray,
 ) -> np.ndarray:
-    """Return the area under the seen-unseen curve (b,) of the drawn rows; strata must be the classes.
+    """Return the area under the seen-unseen curve (b,) of the drawn rows.
 
+    A class of which no row is drawn has no part in that draw; NaN where a draw has rows of one kind only.
     ``best_seen``, ``best_unseen`` and ``critical`` (m,) are the rows' :func:`zslplat.metrics.ausuc.rivals`.
     """
     order = np.argsort(critical, kind="stable")
-    sizes = np.bincount(y, minlength=len(seen))
-    kinds = np.where(seen, np.count_nonzero(sizes[seen]), np.count_nonzero(sizes[~seen]))
-    weight = 1.0 / (sizes[y] * kinds[y])
-    won = np.cumsum(counts[:, order] * np.where(best_unseen == y, weight, 0.0)[order], axis=1)
-    lost = np.cumsum(counts[:, order] * np.where(best_seen == y, weight, 0.0)[order], axis=1)
+    weight = _weights(counts, y, seen)[..., order]
+    won = np.cumsum(counts[:, order] * np.where((best_unseen == y)[order], weight, 0.0), axis=1)
+    lost = np.cumsum(counts[:, order] * np.where((best_seen == y)[order], weight, 0.0), axis=1)
     last = np.flatnonzero(np.r_[np.diff(critical[order]) != 0, True])
     zero = np.zeros((len(counts), 1))
     unseen_accuracy = np.hstack([zero, won[:, last]])
     seen_accuracy = lost[:, -1:] - np.hstack([zero, lost[:, last]])
     return np.asarray(np.trapezoid(seen_accuracy, unseen_accuracy, axis=1))
+
+
+def _weights(counts: np.ndarray, y: np.ndarray, seen: np.ndarray) -> np.ndarray:
+    """Return the weight of a row in the mean over the classes of its kind: (m,), or (b, m) where sizes are drawn."""
+    present, number, sizes = np.unique(y, return_inverse=True, return_counts=True)
+    drawn = sums_by_group(counts, number)
+    if np.array_equal(drawn, np.broadcast_to(sizes, drawn.shape)):
+        kinds = np.where(seen, np.count_nonzero(seen[present]), np.count_nonzero(~seen[present]))
+        return np.asarray(1.0 / (sizes[number] * kinds[y]))
+    own = seen[present]
+    of_kind = [np.count_nonzero(drawn[:, kind] > 0, axis=1)[:, None] for kind in (own, ~own)]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        weight = 1.0 / (drawn * np.where(own, of_kind[0], of_kind[1]))[:, number]
+    weight[(of_kind[0] == 0).ravel() | (of_kind[1] == 0).ravel()] = np.nan
+    return np.where(np.isinf(weight), 0.0, weight)

@@ -232,6 +232,10 @@ class Records:
         """Yield (owner, key, content) of all evaluations on these data."""
         yield from self._evaluations(_EVALUATIONS.c.fingerprint == fingerprint)
 
+    def evaluations_on_split(self, split: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+        """Yield (owner, key, content) of all evaluations on this split."""
+        yield from self._evaluations(_EVALUATIONS.c.split == split)
+
     def all_evaluations(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
         """Yield (owner, key, content) of all evaluations."""
         yield from self._evaluations(sa.true())

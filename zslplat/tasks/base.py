@@ -9,7 +9,7 @@ Which calls run where:
 - the leader of a study, which never runs a method, builds problems: ``validation``, ``test``, the preprocessing, and
   asks for ``chance``;
 - a *scorer* opens them, truth included, and calls everything else: ``prepare``, ``run``, ``score``, ``units``,
-  ``resampled``, ``maps``, ``export``, ``validation_choices``;
+  ``resampled``, ``class_values``, ``maps``, ``export``, ``validation_choices``;
 - methods run in a process of their own, which holds no label that is scored. The ``method`` that a task is handed is a
   stand-in: what it is called with goes there, arrays that are whole inputs as paths of their files, others through
   shared memory; what comes back is arrays, numbers, texts and figures. ``copy.deepcopy(method)`` copies it there, and
@@ -32,6 +32,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.figures import Figure
+from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Parameterised, Space, check_value
 from zslplat.tables import Table
 from zslplat.tasks.row_outcomes import RowOutcomes
@@ -177,6 +178,14 @@ class Task(Parameterised, ABC):
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return metrics (b,) of each line of ``counts`` (b, m): how often each unit is drawn."""
         return {}
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues | None:
+        """Return values per class for an interval over new classes; None where classes are no draw of anything.
+
+        For a mean over classes they are the values of the classes, for other metrics the pseudo-values of leaving one
+        class out (:func:`zslplat.metrics.jackknife.jackknifed`).
+        """
+        return None
 
     def maps(self, method: Any, problem: Problem) -> dict[str, Figure]:
         """Return figures of where a fitted method puts the scored rows; only single runs ask for them."""

@@ -26,6 +26,7 @@ from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import CodingProtocol
+from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
@@ -209,6 +210,10 @@ class Coding(Task):
             form.resampled(outcomes, counts, split == number) for number in range(1, outcomes.meta["splits"] + 1)
         ]
         return {name: np.mean([found[name] for found in by_split], axis=0) for name in by_split[0]}
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return values per class, or per label where rows have several."""
+        return self._form(outcomes).class_values(outcomes, lambda counts: self.resampled(outcomes, counts))
 
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).

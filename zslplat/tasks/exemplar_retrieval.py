@@ -32,6 +32,7 @@ from zslplat.errors import DataError, MethodError
 from zslplat.methods.base import require_kind
 from zslplat.methods.protocols import ExemplarProtocol
 from zslplat.metrics.degenerate import look_at_similarities
+from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
 from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space
@@ -265,15 +266,28 @@ class ExemplarRetrieval(Task):
         }
         sizes = np.bincount(columns["draw"], minlength=draws + 1)[1:]
         ends = np.cumsum(sizes)
-        parts = np.split(counts, ends, axis=1)
-        shares = parts[-1] / draws
-        return {
-            name: np.sum(
-                [c @ v / len(v) * s for c, v, s in zip(parts[:-1], np.split(values, ends[:-1]), shares.T, strict=True)],
-                axis=0,
-            )
-            for name, values in by_query.items()
-        }
+        *parts, drawn = np.split(counts, ends, axis=1)
+        asked = [part.sum(axis=1) for part in parts]
+        with np.errstate(invalid="ignore"):  # a draw of which no query is left has no value
+            return {
+                name: np.sum(
+                    [
+                        np.where(s > 0, c @ v / n * s, 0.0)
+                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, (drawn / draws).T, strict=True)
+                    ],
+                    axis=0,
+                )
+                for name, values in by_query.items()
+            }
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return pseudo-values of leaving out all queries of one class; the gallery stays as it is.
+
+        Queries for one thing are no independent draws: it is the class that is drawn, a landmark with its five queries
+        as well as a class with a query for each of its rows.
+        """
+        classes = np.r_[outcomes.columns["true"], np.full(outcomes.meta["draws"], -1)]
+        return jackknifed(lambda counts: self.resampled(outcomes, counts), classes)
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of random rankings."""

@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.metrics.jackknife import ClassValues
 from zslplat.tables import Table
 from zslplat.tasks.array_names import suffixes_of
 from zslplat.tasks.base import Arrays, Problem
@@ -63,6 +64,18 @@ def in_one(outcomes: Sequence[RowOutcomes], values: Mapping[str, Sequence[float]
         columns.setdefault("draw", []).append(np.full(len(outcome), number, dtype=np.int32))
     kept = {name: list(map(float, numbers)) for name, numbers in values.items()}
     return RowOutcomes({n: np.concatenate(c) for n, c in columns.items()}, {"classes": names, "by_draw": kept})
+
+
+def values_of_draws(outcomes: RowOutcomes) -> ClassValues | None:
+    """Return the metrics of every draw as values of what is drawn; None where there is one draw.
+
+    Draws that have classes in common are not quite independent, which an interval over them does not know.
+    """
+    by_draw = outcomes.meta.get("by_draw")
+    if by_draw is None:
+        return None
+    values = {name: np.asarray(found, dtype=np.float64) for name, found in by_draw.items()}
+    return ClassValues(values, np.zeros(len(next(iter(values.values()))), dtype=np.int64))
 
 
 def in_one_table(tables: Sequence[Table]) -> Table:

@@ -40,13 +40,14 @@ from zslplat.methods.selection.kmeans import cluster_by_features
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
+from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.tasks.class_signatures import ClassSignatures
 from zslplat.tasks.clusterings import curve_figure
-from zslplat.tasks.feature_draws import beside_each_other, in_one, in_one_table, of_draw, parts
+from zslplat.tasks.feature_draws import beside_each_other, in_one, in_one_table, of_draw, parts, values_of_draws
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.selection_outcomes import judge, mean_curve, row_outcomes
@@ -296,6 +297,10 @@ class FeatureSelection(Task):
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) as means over drawn draws."""
         return {name: counts @ np.asarray(v) / len(v) for name, v in outcomes.meta["by_draw"].items()}
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues | None:
+        """Return the values of the draws of unseen classes, where there are several: a draw is a set of new classes."""
+        return values_of_draws(outcomes)
 
     def chance(self, problem: Problem) -> float:
         """Return the mean accuracy of random clusters under the best matching; above 1 / classes for few rows."""

@@ -29,6 +29,7 @@ from zslplat.figures import Curve
 from zslplat.metrics.accuracy import class_accuracies, harmonic_mean, per_class_accuracy
 from zslplat.metrics.ausuc import SeenUnseenCurve, calibrated_predictions, rivals, seen_unseen_curve, winners
 from zslplat.metrics.degenerate import look_at_scores
+from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_ausuc, resampled_means
 from zslplat.space import Choice, Integer, Parameter, Real
 from zslplat.tables import Table
@@ -48,6 +49,8 @@ from zslplat.tasks.zero_shot import (
 )
 
 PAPER_TEST_SHARE = 0.2
+# Accuracies on rows of unseen classes alone, and of seen ones.
+_ONE_KIND = (("U_to_U", "U_to_T", "calibrated_u"), ("S_to_S", "S_to_T", "calibrated_s"))
 
 
 class GeneralizedZeroShot(ZeroShotTask):
@@ -270,6 +273,25 @@ class GeneralizedZeroShot(ZeroShotTask):
             h = 2 * u * s / np.where(u + s > 0, u + s, 1.0)
             metrics.update(zip(names.split(), (u, s, h), strict=True))
         return metrics
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return accuracies of the classes, and pseudo-values of H, calibrated H and AUSUC, of which both kinds are.
+
+        New classes are new unseen ones *and* new seen ones: a claim about H is one about other splits of such
+        classes. Both kinds are samples of their own, as their numbers are given; accuracies on rows of one kind have
+        values of that kind only. Who holds the seen classes to be fixed gets an interval that is a little too wide.
+        """
+        values = jackknifed(
+            lambda counts: self.resampled(outcomes, counts),
+            outcomes.columns["true"],
+            np.array(outcomes.meta["seen"], dtype=np.int64),
+        )
+        own = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
+        found = {
+            name: np.where(values.kinds == own[name], v, np.nan) if name in own else v
+            for name, v in values.values.items()
+        }
+        return ClassValues(found, values.kinds)
 
     def chance(self, problem: Problem) -> float:
         """Return the expected AUSUC of random scores, 1 / (2 |S| |U|): a line from (0, 1/|S|) to (1/|U|, 0)."""

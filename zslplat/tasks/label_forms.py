@@ -7,13 +7,14 @@ or (m, c) of 1, 0 and -1 (not counted); splits follow one another, ``split`` (m,
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar
 
 import numpy as np
 
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, sample_accuracy
 from zslplat.metrics.degenerate import look_at_label_scores, look_at_scores
+from zslplat.metrics.jackknife import ClassValues, jackknifed, mean_pseudo_values
 from zslplat.metrics.label_ranking import (
     average_precisions,
     chance_precisions,
@@ -85,6 +86,12 @@ class LabelForm(ABC):
     @abstractmethod
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray, own: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) of the drawn rows of one split, whose rows the mask ``own`` (m,) tells."""
+
+    @abstractmethod
+    def class_values(
+        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
+    ) -> ClassValues:
+        """Return values per class over all splits; ``resampled`` maps counts (b, m) to the metrics (b,)."""
 
 
 class OneClass(LabelForm):
@@ -163,6 +170,12 @@ class OneClass(LabelForm):
             "accuracy": resampled_means(counts[:, own], correct[own]),
             "per_class_accuracy": resampled_means(counts[:, own], correct[own], true[own]),
         }
+
+    def class_values(
+        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
+    ) -> ClassValues:
+        """Return the accuracy of every class, and pseudo-values of the accuracy over rows."""
+        return jackknifed(resampled, outcomes.columns["true"])
 
 
 class SeveralLabels(LabelForm):
@@ -270,3 +283,18 @@ class SeveralLabels(LabelForm):
         ranked, labels = outcomes.columns["place"][own], outcomes.columns["labels"][own]
         area, eleven = resampled_precisions(counts[:, own], ranked, labels)
         return {AREA: mean_of_labels(area), ELEVEN_POINT: mean_of_labels(eleven)}
+
+    def class_values(
+        self, outcomes: RowOutcomes, resampled: Callable[[np.ndarray], Mapping[str, np.ndarray]]
+    ) -> ClassValues:
+        """Return both forms of average precision of every label."""
+        ranked, labels, split = (outcomes.columns[name] for name in ("place", "labels", "split"))
+        found = [
+            resampled_precisions(np.ones((1, int(own.sum())), dtype=np.int32), ranked[own], labels[own])
+            for own in (split == number for number in range(1, outcomes.meta["splits"] + 1))
+        ]
+        values = {
+            name: mean_pseudo_values(np.vstack([parts[form] for parts in found]))
+            for form, name in enumerate((AREA, ELEVEN_POINT))
+        }
+        return ClassValues(values, np.zeros(labels.shape[1], dtype=np.int64))

@@ -9,7 +9,9 @@ import numpy as np
 
 from zslplat.figures import Curve
 from zslplat.metrics.degenerate import look_at_rankings
-from zslplat.metrics.ranking import class_rankings, mean_average_precision
+from zslplat.metrics.jackknife import ClassValues
+from zslplat.metrics.label_ranking import mean_of_labels
+from zslplat.metrics.ranking import Ranking, class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
@@ -88,7 +90,15 @@ class Retrieval(UnseenTask):
         """Return mAP (b,) of each draw."""
         y, rank = outcomes.columns["true"], outcomes.columns["rank"]
         present = np.unique(y)
-        return {"mAP": np.mean([resampled_average_precision(counts, -rank[:, j], y == j) for j in present], axis=0)}
+        values = np.array([resampled_average_precision(counts, -rank[:, j], y == j) for j in present])
+        # A class of which no row is drawn asks for nothing.
+        return {"mAP": np.mean(values, axis=0) if np.isfinite(values).all() else mean_of_labels(values.T)}
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return the average precision of every class; the rows of all others are what it is told from, as they are."""
+        y, rank = outcomes.columns["true"], outcomes.columns["rank"]
+        values = [Ranking.of(-rank[:, j].astype(np.float64), y == j).average_precision() for j in np.unique(y)]
+        return ClassValues({"mAP": np.array(values)}, np.zeros(len(values), dtype=np.int64))
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from zslplat.metrics.accuracy import class_accuracies, per_class_accuracy, per_class_top_k, sample_accuracy
 from zslplat.metrics.degenerate import look_at_scores
+from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.resampling import resampled_means
 from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
@@ -71,6 +72,10 @@ class ZeroShot(UnseenTask):
             "per_class_accuracy": resampled_means(counts, correct, y),
             "per_sample_accuracy": resampled_means(counts, correct),
         }
+
+    def class_values(self, outcomes: RowOutcomes) -> ClassValues:
+        """Return the accuracy of every class, and pseudo-values of the accuracy over rows."""
+        return jackknifed(lambda counts: self.resampled(outcomes, counts), outcomes.columns["true"])
 
     def chance(self, problem: Problem) -> float:
         """Return 1 / number of candidate classes."""

@@ -1,0 +1,199 @@
+"""Intervals, tests and verdicts over new classes against slow references and simulation."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from zslplat.comparison.classes import TOO_FEW, class_difference, class_verdict, holm, over_classes, sign_flip_p
+from zslplat.comparison.leaderboard import leaderboard
+from zslplat.comparison.paired import Scored
+from zslplat.comparison.tied import letters
+from zslplat.metrics.resampling import draws, resampled_means
+from zslplat.tasks.base import Metric
+
+
+def entry(label, classes, *, kinds=None, validation=0.5, **more):
+    """What a study leaves of a method with the values ``classes`` (repeats, C) of a mean over classes."""
+    classes = np.atleast_2d(classes)
+    values = {"acc": classes.mean(axis=1).tolist()}
+    content = {"replicates": {}, "validation": {"acc": validation}, "knows": "nothing", "rows": "same", **more}
+    return Scored(label, f"study {label}", label, values, classes={"acc": classes}, kinds=kinds, **content)
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 7, 12])
+def test_sign_flips_are_those_of_all_signs_tried_one_by_one(c):
+    values = np.random.default_rng(c).normal(0.3, 1, c)
+    sums = [abs(np.dot(signs, values)) for signs in product((1, -1), repeat=c)]
+    assert sign_flip_p(values) == pytest.approx(np.mean(np.array(sums) >= abs(values.sum()) - 1e-9), abs=1e-12)
+
+
+def test_sign_flips_of_equal_values_count_ties():
+    assert sign_flip_p(np.zeros(5)) == 1
+    # Of 2^6 sums of ones, those of all and of none are 6 away from 0; rounding must not lose one.
+    assert sign_flip_p(np.full(6, 0.1)) == pytest.approx(2 / 2**6)
+    assert sign_flip_p(np.array([0.1, 0.1, 0.1, -0.1, 0.1, 0.1])) == pytest.approx((2 + 2 * 6) / 2**6)
+    with pytest.raises(ValueError, match="21 classes"):
+        sign_flip_p(np.ones(21))
+
+
+def test_interval_is_that_of_the_t_test_of_paired_differences():
+    rng = np.random.default_rng(1)
+    first, second = rng.random((2, 30))
+    found = class_difference(entry("a", first), entry("b", second), "acc")
+    wanted = stats.ttest_rel(first, second)
+    ends = wanted.confidence_interval()
+    assert found.ends == pytest.approx((ends.low, ends.high))
+    assert found.p_value == pytest.approx(wanted.pvalue)
+    assert (found.classes, found.freedom) == (30, pytest.approx(29))
+    own = over_classes(entry("a", first), "acc")
+    assert own.ends == pytest.approx(stats.ttest_1samp(first, 0).confidence_interval())
+
+
+def test_kinds_of_classes_are_samples_of_their_own():
+    rng = np.random.default_rng(2)
+    unseen, seen = rng.normal(0, 1, 8), rng.normal(0, 3, 40)
+    kinds = np.repeat([0, 1], [8, 40])
+    values = np.r_[unseen, seen]
+    found = over_classes(entry("a", values, kinds=kinds), "acc")
+    # The sum of two means is tested as Welch tests their difference.
+    wanted = stats.ttest_ind(unseen, -seen, equal_var=False)
+    assert found.freedom == pytest.approx(wanted.df)
+    assert found.error == pytest.approx(np.sqrt(unseen.var(ddof=1) / 8 + seen.var(ddof=1) / 40))
+    assert found.classes == 8
+    only = over_classes(entry("a", np.where(kinds == 0, values, np.nan), kinds=kinds), "acc")
+    assert only.error == pytest.approx(unseen.std(ddof=1) / np.sqrt(8))
+    assert only.flips is not None
+
+
+def test_rows_of_a_class_do_not_count_as_independent():
+    # 10 classes of 600 rows: a row bootstrap of the same outcomes is many times too narrow.
+    rng = np.random.default_rng(3)
+    share = rng.uniform(0.2, 0.9, 10)
+    y = np.repeat(np.arange(10), 600)
+    correct = rng.random(6000) < share[y]
+    counts = np.vstack(list(draws(np.arange(6000), y, 200)))
+    by_rows = resampled_means(counts, correct, y).std()
+    by_class = np.bincount(y, correct) / 600
+    assert over_classes(entry("a", by_class), "acc").error > 8 * by_rows
+
+
+def test_smallest_difference_is_seen_four_times_in_five():
+    rng = np.random.default_rng(4)
+    c, sd = 8, 0.1
+    drawn = rng.normal(0, sd, (4000, c))
+    drawn = (drawn - drawn.mean(axis=1, keepdims=True)) / drawn.std(axis=1, ddof=1, keepdims=True) * sd
+    # The difference is set for a standard error that is known; then data are drawn around it.
+    smallest = over_classes(entry("a", drawn[0]), "acc").smallest_difference
+    samples = rng.normal(smallest, sd, (4000, c))
+    power = np.mean(stats.ttest_1samp(samples, 0, axis=1).pvalue <= 0.05)
+    assert power == pytest.approx(0.8, abs=0.02)
+
+
+def test_spread_between_seeds_is_part_of_the_error():
+    rng = np.random.default_rng(5)
+    repeats, c, seeds, classes, noise = 4, 40, 0.05, 0.1, 0.02
+    errors, means = [], []
+    for _ in range(300):
+        values = rng.normal(0, seeds, (repeats, 1)) + rng.normal(0, classes, c) + rng.normal(0, noise, (repeats, c))
+        errors.append(over_classes(entry("a", values), "acc").error ** 2)
+        means.append(values.mean())
+    true = seeds**2 / repeats + classes**2 / c + noise**2 / (repeats * c)
+    assert np.var(means) == pytest.approx(true, rel=0.25)
+    assert np.mean(errors) == pytest.approx(true, rel=0.1)
+    # Repeats that agree add nothing, and the exact test stays.
+    steady = over_classes(entry("a", np.tile(np.arange(7.0), (3, 1))), "acc")
+    assert steady.error == pytest.approx(np.arange(7.0).std(ddof=1) / np.sqrt(7))
+    assert steady.flips is not None
+
+
+def test_holm_is_the_step_down_procedure():
+    p = np.array([0.01, np.nan, 0.04, 0.03, 0.005])
+    assert holm(p)[[4, 0, 3, 2]] == pytest.approx([0.02, 0.03, 0.06, 0.06])
+    assert np.isnan(holm(p)[1])
+    assert holm(np.array([0.9, 0.8])).tolist() == [1, 1]
+
+
+@pytest.mark.parametrize(
+    ("differences", "rivals", "scores", "verdict"),
+    [
+        (np.full(6, 0.1), 1, (0.5, 0.4), "ahead"),
+        (np.full(6, -0.1), 1, (0.5, 0.6), "behind"),
+        # Not even all classes one way reach .05: with five classes, or with six and two rivals.
+        (np.full(5, 0.1), 1, (0.5, 0.4), TOO_FEW),
+        (np.full(6, 0.1), 2, (0.5, 0.4), TOO_FEW),
+        (np.tile([0.1, -0.1], 4), 1, (0.5, 0.5), "level"),
+        # A method that gets nothing right could not be told from one that gets 5 % right.
+        (np.tile([0.3, -0.3], 4), 1, (0.05, 0.05), TOO_FEW),
+        (np.array([0.3]), 1, (0.5, 0.2), TOO_FEW),
+    ],
+)
+def test_a_verdict_is_given_where_there_are_classes_enough(differences, rivals, scores, verdict):
+    gap = over_classes(entry("a", differences), "acc")
+    assert class_verdict(gap, gap.p_value * rivals, rivals, scores) == verdict
+
+
+def test_letters_tell_apart_exactly_the_pairs_that_differ():
+    rng = np.random.default_rng(6)
+    for n in (1, 2, 5, 8):
+        for _ in range(20):
+            different = np.triu(rng.random((n, n)) < 0.4, 1)
+            different |= different.T
+            found = [set(label) for label in letters(different)]
+            assert all(found)
+            assert "a" in found[0]
+            for i, j in product(range(n), repeat=2):
+                if i != j:
+                    assert bool(found[i] & found[j]) != different[i, j]
+    assert letters(np.array([[0, 0, 1], [0, 0, 0], [1, 0, 0]], dtype=bool)) == ["a", "ab", "b"]
+    assert letters(~np.eye(28, dtype=bool))[25:] == ["z", "a1", "b1"]
+
+
+def test_leaderboard_judges_by_classes_and_corrects_for_rivals():
+    rng = np.random.default_rng(7)
+    base = rng.uniform(0.3, 0.8, 12)
+    steps = rng.uniform(0.01, 0.02, (3, 12))
+    mixed = 0.1 * np.resize([1, -1, 1, -1, 1, 1, -1], 12)
+    entries = [
+        entry("best", base, validation=0.9),
+        *(entry(f"low {i}", base - 3 * step) for i, step in enumerate(steps)),
+        entry("mixed", base + mixed),
+        entry("elsewhere", base - 0.1, rows="other"),
+    ]
+    rows = {row["method"]: row for row in leaderboard(entries, "acc", Metric("acc"))}
+    assert rows["best"]["verdict"] == ""
+    for i in range(3):
+        row = rows[f"low {i}"]
+        assert row["verdict"] == "behind"
+        assert row["p_value"] == pytest.approx(2 / 2**12)
+        assert row["p_holm"] == pytest.approx(4 * 2 / 2**12)
+        assert row["difference_low_classes"] < row["difference"] < row["difference_high_classes"] < 0
+        assert row["tied"] not in rows["best"]["tied"]
+    assert rows["mixed"]["verdict"] == "level"
+    assert set(rows["best"]["tied"]) <= set(rows["mixed"]["tied"])
+    assert rows["mixed"]["difference"] - rows["mixed"]["difference_low_classes"] < rows["mixed"]["smallest_difference"]
+    assert {row["classes"] for row in rows.values()} == {12}
+    assert (rows["elsewhere"]["verdict"], rows["elsewhere"]["p_holm"]) == ("other rows", None)
+    assert rows["elsewhere"]["tied"] is None
+    assert rows["best"]["low_classes"] < rows["best"]["test"] < rows["best"]["high_classes"]
+
+
+def test_a_smaller_value_of_a_metric_to_minimise_is_ahead():
+    first, second = np.random.default_rng(8).uniform(0.1, 0.2, (2, 9))
+    entries = [entry("large", 5 + first, validation=0.1), entry("small", second, validation=0.2)]
+    rows = leaderboard(entries, "acc", Metric("acc", maximise=False))
+    assert [(row["method"], row["verdict"]) for row in rows] == [("small", "ahead"), ("large", "")]
+
+
+def test_an_entry_without_values_per_class_has_no_verdict_over_classes():
+    entries = [entry("a", np.arange(8.0), validation=0.9), entry("b", np.arange(8.0))]
+    entries[1] = Scored("c", "c", "c", {"acc": [0.2]}, {}, {}, knows="nothing", rows="same")
+    row = next(r for r in leaderboard(entries, "acc", Metric("acc")) if r["method"] == "c")
+    assert (row["verdict"], row["p_value"], row["low_classes"], row["classes"], row["tied"]) == (
+        "",
+        None,
+        None,
+        None,
+        None,
+    )

@@ -1,0 +1,215 @@
+"""How far apart two methods are on *new classes*, and how sure that is.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| d_j | ``values`` | (C,) | difference of two methods in class j, a mean over repeats: their value, or pseudo-value |
+| C | ``classes`` | | number of classes; of several kinds, of the kind that has the fewest |
+| nu | ``freedom`` | | degrees of freedom: C - 1, fewer or more where kinds or seeds add their own (Satterthwaite) |
+
+The classes of a zero-shot test are few, and rows within a class are not independent: an interval that draws rows is
+one about *these test rows* of these classes. Here classes are what is drawn. The interval is Student's t of the d_j;
+the p-value is that of the exact sign-flip test (of all 2^C signs of the d_j, the share whose sum is as far from 0 as
+the one found; Fisher, "The Design of Experiments", section 21) up to 20 classes, and of the t test beyond them, where
+kinds of classes differ, and where repeats with other seeds add a spread that no class shows.
+
+Repeats. With R repeats of a random method, V(seeds) = s^2(repeats) / R is added, less what the spread of the classes
+holds of it already: the interaction of class and seed, which is in both (a crossed design with two random factors).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.paired import LEVEL, Scored, same_rows
+
+EXACT_CLASSES = 20
+POWER = 0.8
+TOO_FEW = "too few classes to tell"
+THESE_ROWS, NEW_CLASSES = "these test rows", "new classes like these"
+# What an interval covers and what a verdict says, in words that stand under a table.
+COVERS: Mapping[str, str] = {
+    THESE_ROWS: "what the score would be on other rows of the same classes (bootstrap of the test rows, 95 %)",
+    NEW_CLASSES: "what the score would be on other classes of this kind (Student t over the test classes, 95 %); "
+    "verdicts are by this one, after Holm's correction over the rivals",
+}
+
+
+@dataclass(frozen=True)
+class Draw:
+    """An estimate, its standard error under a new draw of classes and seeds, and what a test of 0 needs.
+
+    ``flips`` (C,) are the values whose signs may be exchanged where 0 is the truth, None where that is no test.
+    """
+
+    estimate: float
+    error: float
+    freedom: float
+    classes: int
+    flips: np.ndarray | None = None
+
+    @property
+    def ends(self) -> tuple[float, float]:
+        """The ends of the t interval; NaN where there are fewer than two classes."""
+        if not self.freedom > 0:
+            return np.nan, np.nan
+        half = _t(1 - (1 - LEVEL) / 2, self.freedom) * self.error
+        return self.estimate - half, self.estimate + half
+
+    @property
+    def p_value(self) -> float:
+        """The two-sided p-value of 0; NaN where there are fewer than two classes."""
+        if not self.freedom > 0:
+            return np.nan
+        if self.flips is not None:
+            return sign_flip_p(self.flips)
+        if self.error == 0:
+            return 1.0 if self.estimate == 0 else 0.0
+        from scipy.stats import t
+
+        return float(2 * t.sf(abs(self.estimate) / self.error, self.freedom))
+
+    @property
+    def smallest_p(self) -> float:
+        """The smallest p-value that this many classes can give."""
+        return 2.0 ** (1 - len(self.flips)) if self.flips is not None else 0.0
+
+    @property
+    def smallest_difference(self) -> float:
+        """The smallest true difference that the t test of level .05 finds with a power of 80 %, in the metric's units.
+
+        From the noncentral t distribution with the standard error that was found.
+        """
+        return _detectable(self.freedom) * self.error if self.freedom > 0 else np.nan
+
+
+def over_classes(scored: Scored, metric: str) -> Draw | None:
+    """Return the mean over repeats of a metric as an estimate over new classes; None without values per class."""
+    values = scored.classes.get(metric)
+    return None if values is None else _draw(float(np.mean(scored.values[metric])), [(values, 1.0)], scored.kinds)
+
+
+def class_difference(scored: Scored, other: Scored, metric: str) -> Draw | None:
+    """Return how far ``scored`` is ahead of ``other`` as an estimate over new classes.
+
+    None where one has no values per class, or where the two scored other rows (:func:`same_rows`).
+    """
+    ours, theirs = scored.classes.get(metric), other.classes.get(metric)
+    if ours is None or theirs is None or not same_rows(scored, other) or ours.shape[1] != theirs.shape[1]:
+        return None
+    estimate = float(np.mean(scored.values[metric]) - np.mean(other.values[metric]))
+    return _draw(estimate, [(ours, 1.0), (theirs, -1.0)], scored.kinds)
+
+
+def sign_flip_p(values: np.ndarray) -> float:
+    """Return the exact two-sided p-value of values (C,) that are as likely to have either sign, C at most 20.
+
+    All 2^C sums are counted without being listed: those of one half of the classes are sorted, and for every sum of
+    the other half a binary search tells how many of them lead far enough from 0. Raises :class:`ValueError` for more
+    classes.
+    """
+    if len(values) > EXACT_CLASSES:
+        raise ValueError(f"{len(values)} classes; all signs are tried for at most {EXACT_CLASSES}")
+    observed = abs(values.sum())
+    # Sums that are equal but for rounding count as equal.
+    bound = observed - 1e-9 * max(np.abs(values).sum(), 1e-300)
+    half = len(values) // 2
+    first, second = _signed_sums(values[:half]), np.sort(_signed_sums(values[half:]))
+    above = len(second) - np.searchsorted(second, bound - first, side="left")
+    below = np.searchsorted(second, -bound - first, side="right")
+    return float(min(np.sum(above + below) / 2.0 ** len(values), 1.0))
+
+
+def holm(p_values: np.ndarray) -> np.ndarray:
+    """Return Holm's p-values for several comparisons at once; NaN ones are no comparison and stay NaN.
+
+    Source: Holm, "A Simple Sequentially Rejective Multiple Test Procedure" (1979).
+    """
+    adjusted = np.full(len(p_values), np.nan)
+    known = np.flatnonzero(np.isfinite(p_values))
+    order = known[np.argsort(p_values[known], kind="stable")]
+    factors = np.arange(len(order), 0, -1)
+    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
+    return adjusted
+
+
+def class_verdict(gap: Draw | None, p_holm: float, rivals: int, scores: tuple[float, float]) -> str:
+    """Return ``ahead``, ``behind``, ``level`` or ``too few classes to tell``; empty without values per class.
+
+    A difference counts where Holm's p-value is at most .05. There are *too few classes* where nothing counts and
+    nothing could: where not even all classes pointing one way would reach .05 over this many rivals (the exact test
+    of 5 classes has no p-value below .0625), or where the smallest difference that could be seen is larger than both
+    ``scores``, so that a method that gets nothing right could not be told from them.
+    """
+    if gap is None or not np.isfinite(p_holm):
+        return "" if gap is None or gap.classes > 1 else TOO_FEW
+    if p_holm <= 1 - LEVEL:
+        return "ahead" if gap.estimate > 0 else "behind"
+    if gap.smallest_p * max(rivals, 1) > 1 - LEVEL:
+        return TOO_FEW
+    if gap.error > 0 and gap.smallest_difference > max(abs(score) for score in scores):
+        return TOO_FEW
+    return "level"
+
+
+def _draw(estimate: float, sides: list[tuple[np.ndarray, float]], kinds: np.ndarray | None) -> Draw:
+    """Return the draw of signed sides, each (repeats, C); a class without a value on one side has no say."""
+    values = sum(sign * side.mean(axis=0) for side, sign in sides)
+    has = np.isfinite(values)
+    kind = np.zeros(len(has), dtype=np.int64) if kinds is None else np.asarray(kinds)
+    parts = [values[has & (kind == k)] for k in np.unique(kind[has])]
+    if not parts or min(map(len, parts)) < 2:
+        return Draw(estimate, np.nan, 0.0, min(map(len, parts), default=0))
+    terms = [(float(part.var(ddof=1)) / len(part), len(part) - 1.0) for part in parts]
+    masks = [has & (kind == k) for k in np.unique(kind[has])]
+    terms += [term for side, _ in sides for term in _seeds(side, masks)]
+    variance = sum(value for value, _ in terms)
+    # Satterthwaite: of a single part that varies it is that part's own.
+    spread = sum(value**2 / freedom for value, freedom in terms)
+    freedom = variance**2 / spread if spread > 0 else float(len(parts[0]) - 1)
+    classes = min(map(len, parts))
+    exact = len(parts) == 1 and len(terms) == 1 and classes <= EXACT_CLASSES
+    return Draw(estimate, float(np.sqrt(variance)), freedom, classes, parts[0] if exact else None)
+
+
+def _seeds(side: np.ndarray, masks: list[np.ndarray]) -> list[tuple[float, float]]:
+    """Return what the seeds of one side (repeats, C) add to the variance, with its degrees of freedom; none of one."""
+    repeats = len(side)
+    if repeats < 2:
+        return []
+    total = sum(side[:, mask].mean(axis=1) for mask in masks)
+    between = float(np.var(total, ddof=1)) / repeats
+    interaction = 0.0
+    for mask in masks:
+        part = side[:, mask]
+        rest = part - part.mean(axis=0) - part.mean(axis=1, keepdims=True) + part.mean()
+        interaction += float(np.sum(rest**2)) / ((repeats - 1) * (part.shape[1] - 1)) / (repeats * part.shape[1])
+    added = between - interaction
+    return [(added, repeats - 1.0)] if added > 0 else []
+
+
+def _signed_sums(values: np.ndarray) -> np.ndarray:
+    """Return the sums (2^n,) under all signs of values (n,)."""
+    sums = np.zeros(1)
+    for value in values:
+        sums = np.concatenate([sums + value, sums - value])
+    return sums
+
+
+def _t(share: float, freedom: float) -> float:
+    from scipy.stats import t
+
+    return float(t.ppf(share, freedom))
+
+
+def _detectable(freedom: float) -> float:
+    """Return the noncentrality at which the two-sided t test of level .05 has a power of 80 %."""
+    from scipy.optimize import brentq
+    from scipy.stats import nct
+
+    bound = _t(1 - (1 - LEVEL) / 2, freedom)
+    found: Any = brentq(lambda shift: nct.sf(bound, freedom, shift) - POWER, 0.0, 3 * bound + 3)
+    return float(found)

@@ -1,0 +1,76 @@
+"""What stands beside a score: how it was searched for, what its method knows beforehand, on which data it was taken."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zslplat.comparison.folding import Folded
+from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+
+OTHER_DATA = "other data"
+NOT_TUNED = "not tuned"
+
+
+def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, Any]:
+    """Return what is said of an entry beside its scores; None is what was not recorded or does not apply.
+
+    ``tested`` is the method as it was evaluated, ``trials`` and ``trial_seconds`` what its search took, ``epochs`` what
+    validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a
+    mean over ``repeats``; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are
+    the studies and runs of the same setting that the entry stands for as well, ``folded`` how many these are.
+    """
+    group = entry.shown
+    first = group.tested[0]
+    steps = first["setting"].get("carried", {}).get("best_step")
+    known = None if knows is None else set(knows.split(", "))
+    return {
+        "kind": "study" if group.is_study else "run",
+        "tested": str(first["setting"]["method"]),
+        "trials": group.trials if group.is_study else None,
+        "trial_seconds": seconds,
+        "epochs": None if steps is None else float(steps),
+        "repeats": len(group.tested),
+        "test_seconds": _mean(group.tested, "seconds"),
+        "peak_memory_bytes": _mean(group.tested, "peak_bytes"),
+        "transductive": None if known is None else TRANSDUCTIVE in known,
+        "class_balance": None if known is None else CLASS_BALANCE in known,
+        "unseen_signatures": None if known is None else UNSEEN_SIGNATURES in known,
+        "features": group.asked.get("features"),
+        "signatures": group.asked.get("signatures"),
+        "seed": group.asked.get("seed"),
+        "experiment": group.about.get("experiment"),
+        "data": group.data,
+        "test_rows": group.rows,
+        "created": group.created,
+        "runs": ", ".join(str(record["run"]) for record in group.tested),
+        "folded": len(entry.others),
+        "others": ", ".join(other.name for other in entry.others),
+    }
+
+
+def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
+    """Return in words, for each row of one data set, what makes it less than a fair match for the others.
+
+    ``newest``: the fingerprint of the data that most rows are of. Empty where there is nothing to say.
+    """
+    most = max((row["trials"] or 0 for row in rows), default=0)
+    found = []
+    for row in rows:
+        words = [OTHER_DATA] if row["data"] != newest else []
+        words += ["other test rows"] if not words and OTHER_ROWS in (row["verdict"], row.get("verdict_rows")) else []
+        if most and row["trials"] is None:
+            words.append(NOT_TUNED)
+        elif row["trials"] is not None and row["trials"] < most:
+            words.append(f"{row['trials']} trials, not {most}")
+        words += [row["code"]] if row["code"] else []
+        found.append("; ".join(words))
+    return found
+
+
+def _mean(tested: Sequence[Any], key: str) -> float | None:
+    values = [float(record[key]) for record in tested if key in record]
+    return float(np.mean(values)) if values else None

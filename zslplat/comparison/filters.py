@@ -1,0 +1,58 @@
+"""Which of the recorded entries are meant: by name, method, study and experiment, each as a name or a pattern."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from zslplat.comparison.naming import called, fits
+from zslplat.comparison.paired import Scored
+from zslplat.comparison.recorded import Recorded
+from zslplat.errors import UnknownNameError
+
+
+@dataclass(frozen=True)
+class Filters:
+    """What is shown: entries that one name of each kind fits, where names of that kind are given.
+
+    ``names`` are of studies, methods, specs, labels or runs (:mod:`zslplat.comparison.naming`), ``methods`` of a
+    method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment.
+    All may be patterns with ``*`` and ``?``.
+    """
+
+    names: Sequence[str] = ()
+    methods: Sequence[str] = ()
+    studies: Sequence[str] = ()
+    experiments: Sequence[str] = ()
+
+    def kept(self, entries: Sequence[Scored], groups: Sequence[Recorded]) -> list[int]:
+        """Return the places of the entries that fit, in order.
+
+        Raises :class:`UnknownNameError` for a name that fits none of them.
+        """
+        kinds = (
+            ("method", self.methods, [{entry.bare, entry.method} for entry in entries]),
+            (
+                "study",
+                self.studies,
+                [{entry.study, *group.names} for entry, group in zip(entries, groups, strict=True)],
+            ),
+            ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
+        )
+        kept = set(range(len(entries)))
+        for kind, wanted, known in kinds:
+            if wanted:
+                kept &= {i for name in wanted for i in _fitting(kind, name, known)}
+        if self.names:
+            kept &= {i for name in self.names for i in called(name, entries)}
+        return sorted(kept)
+
+
+EVERYTHING = Filters()
+
+
+def _fitting(kind: str, name: str, known: Sequence[set[str]]) -> list[int]:
+    found = [i for i, texts in enumerate(known) if any(fits(name, text) for text in texts)]
+    if not found:
+        raise UnknownNameError(kind, name, {text for texts in known for text in texts})
+    return found

@@ -1,0 +1,64 @@
+"""One entry per setting: reruns, and studies that searched the same thing, stand behind one of them.
+
+Which one is never chosen by a test score. It is one that was computed by the newest code; among these the study with
+the most trials; among equals the one that was evaluated last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Sequence
+from dataclasses import dataclass
+
+from zslplat.comparison.recorded import Recorded
+
+RULE = "one by the newest code, of these the one with the most trials, of these the newest"
+
+
+@dataclass(frozen=True)
+class Folded:
+    """What is recorded of one setting: the entry that stands for it, and the others."""
+
+    shown: Recorded
+    others: tuple[Recorded, ...] = ()
+
+    @property
+    def names(self) -> frozenset[str]:
+        """All names of the others: a name of any of them finds the entry."""
+        return frozenset(name for other in self.others for name in (other.name, *other.names))
+
+
+def alone(groups: Sequence[Recorded]) -> list[Folded]:
+    """Return every entry as it is."""
+    return [Folded(group) for group in groups]
+
+
+def folded(groups: Sequence[Recorded]) -> list[Folded]:
+    """Return an entry per setting, in the order of their first.
+
+    A single run joins the study whose winner it evaluates again. Studies and runs that were asked for the same setting
+    (method, its fixed and searched hyperparameters, data, task, preprocessing and seed) and scored the same rows are
+    one entry, whatever their names, numbers of trials and samplers.
+    """
+    homes: dict[str, list[Recorded]] = {}
+    settings_of = {question: g.setting_key for g in groups if g.is_study for question in g.questions}
+    for group in groups:
+        evaluated = {settings_of[question] for question in group.questions if question in settings_of}
+        rerun = not group.is_study and len(evaluated) > 0
+        key = sorted(evaluated)[0] if rerun else group.setting_key
+        homes.setdefault(key, []).append(group)
+    return [_represented(members) for members in homes.values()]
+
+
+def taken_out(entries: Sequence[Folded], explicit: Container[str]) -> list[Folded]:
+    """Return the entries, and on their own those that stand behind another and are named themselves."""
+    found = []
+    for entry in entries:
+        named = [other for other in entry.others if other.name in explicit or any(n in explicit for n in other.names)]
+        found += [Folded(entry.shown, tuple(other for other in entry.others if other not in named)), *alone(named)]
+    return found
+
+
+def _represented(members: Sequence[Recorded]) -> Folded:
+    newest = max(members, key=lambda member: member.created).computing
+    shown = max(members, key=lambda member: (member.computing == newest, member.trials, member.created))
+    return Folded(shown, tuple(member for member in members if member is not shown))

@@ -1,0 +1,184 @@
+"""The test evaluations that a store's records hold, by study and single run, before anything is compared."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.evaluation.setting import TEST
+from zslplat.keys import key_of, run_identifier
+from zslplat.records.database import Records
+from zslplat.records.overview import Overview
+from zslplat.records.studies import STUDY
+from zslplat.tracking.views import PARENT
+
+_SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "data")
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """The test evaluations of one study or single run: its name, what was asked for, records by repeat.
+
+    ``asked`` is the setting as it was given: that of a study holds the ranges it searched. ``winner`` is the record of
+    the trial that the evaluations refit, empty for single runs, and ``trials`` how many trials chose it.
+    """
+
+    name: str
+    asked: Mapping[str, Any]
+    tested: Sequence[Mapping[str, Any]]
+    winner: Mapping[str, Any] = field(default_factory=dict)
+    trials: int = 0
+    code: str = ""
+    names: frozenset[str] = frozenset()
+    about: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def method(self) -> str:
+        """The method as it was asked for."""
+        return str(self.asked["method"])
+
+    @property
+    def dataset(self) -> str:
+        """The data set as it was asked for."""
+        return str(self.asked["dataset"])
+
+    @property
+    def data(self) -> str:
+        """The fingerprint of the data set."""
+        return str(self.tested[0]["setting"]["data"])
+
+    @property
+    def created(self) -> float:
+        """When it was evaluated, in seconds since 1970."""
+        return float(self.tested[0]["created"])
+
+    @property
+    def is_study(self) -> bool:
+        """Whether a search chose the hyperparameters."""
+        return bool(self.winner)
+
+    @property
+    def rows(self) -> str | None:
+        """The hash of the scored rows, None in older records."""
+        found = [fold["rows"] for record in self.tested for fold in record["folds"] if "rows" in fold]
+        return str(found[0]) if found else None
+
+    @property
+    def validation(self) -> Mapping[str, float]:
+        """The winner's metrics on validation; nothing for single runs."""
+        return dict(self.winner.get("metrics", {}))
+
+    @property
+    def particulars(self) -> dict[str, str]:
+        """What entries of one method may differ in beside its parameters, each in words."""
+        asked = self.asked
+        space = asked.get("space", {})
+        return {
+            "features": f"features {asked.get('features') or 'its own'}",
+            "signatures": f"signatures {asked.get('signatures') or 'its own'}",
+            "seed": f"seed {asked.get('seed', 0)}",
+            "search": "tuned" if self.is_study else "not tuned",
+            "ranges": ", ".join(f"{name}={space[name]}" for name in sorted(space)) or "nothing searched",
+            "data": f"data {self.data[:8]}",
+        }
+
+    @property
+    def setting_key(self) -> str:
+        """What two of the same setting share: what was asked of which rows, however long it was searched, and how."""
+        asked = {name: self.asked.get(name) for name in _SETTING}
+        return key_of(asked, self.asked.get("space"), self.asked.get("carried"), self.data, self.rows)
+
+    @property
+    def questions(self) -> frozenset[str]:
+        """The keys of what was evaluated, of one repeat each; older records, which do not say, have none."""
+        return frozenset(str(record["question"]) for record in self.tested if "question" in record)
+
+    @property
+    def computing(self) -> Mapping[str, str]:
+        """The hashes of the code that computed the evaluations, libraries left out."""
+        code = self.tested[0].get("code", {})
+        return {role: code[role] for role in ("method", "kernel", "task", "data", "scoring") if role in code}
+
+
+class Reader:
+    """Reads the test evaluations of a store, all of them once, for comparisons on any number of data sets.
+
+    ``warn`` is told of studies that are damaged, which are left out.
+    """
+
+    def __init__(self, records: Records, warn: Callable[[str], None]) -> None:
+        self.records, self.warn = records, warn
+        self.identities = records.identities()
+        self.overview = Overview(records, ("finished", "about", "origin"))
+        self._by_owner: dict[str, list[dict[str, Any]]] = {}
+        for owner, _, record in records.evaluations_on_split(TEST):
+            self._by_owner.setdefault(owner, []).append(record)
+
+    def datasets(self, task: str) -> list[str]:
+        """Return the specs of the data sets on whose test split this task was evaluated, oldest first."""
+        found = [
+            str(identity["dataset"])
+            for name, identity in self.identities.items()
+            if identity.get("task") == task and STUDY + name in self._by_owner
+        ]
+        found += [str(setting["dataset"]) for setting, _ in self._runs() if setting["task"] == task]
+        return list(dict.fromkeys(found))
+
+    def read(self, dataset: str, task: str) -> list[Recorded]:
+        """Return what was tested of a task on a data set, studies first, each kind in the order of the records."""
+        return [*self._studies(dataset, task), *self._single_runs(dataset, task)]
+
+    def seconds(self, found: Recorded) -> float | None:
+        """Return how long the trials of a study took, one after the other; None for a single run."""
+        return self.overview.seconds(found.name) if found.is_study else None
+
+    def _studies(self, dataset: str, task: str) -> list[Recorded]:
+        """Return the studies that ended with test evaluations of their winner; one that is damaged is left out."""
+        found = []
+        for name, identity in self.identities.items():
+            if identity.get("dataset") != dataset or identity.get("task") != task:
+                continue
+            try:
+                finished = self.overview.value(name, "finished")
+                if finished is None:
+                    continue
+                # An extended study has a new winner; the test evaluations of the earlier one are history.
+                known = self._by_owner.get(STUDY + name, [])
+                tested = [_with_setting(r, identity) for r in known if r["winner"] == finished["winner"]]
+                winner = self.overview.trial(name, finished["winner"])
+                about = self.overview.value(name, "about") or {}
+                origin = str(self.overview.value(name, "origin") or "")
+            except StoreError as error:
+                self.warn(f"{error}; study {name!r} is left out")
+                continue
+            if tested:
+                runs = {run_identifier(origin, STUDY + name, PARENT), *(record["run"] for record in tested)}
+                code, trials = str(finished.get("code", "")), self.overview.trials(name)
+                found.append(Recorded(name, identity, _ordered(tested), winner, trials, code, frozenset(runs), about))
+        return found
+
+    def _single_runs(self, dataset: str, task: str) -> list[Recorded]:
+        """Return the single runs that scored the test split."""
+        groups = []
+        for setting, found in self._runs():
+            if setting["dataset"] == dataset and setting["task"] == task:
+                name, runs = f"run {found[0]['run'][:8]}", frozenset(record["run"] for record in found)
+                about = found[0].get("about", {})
+                groups.append(Recorded(name, setting, _ordered(found), names=runs, about=about))
+        return groups
+
+    def _runs(self) -> Iterable[tuple[Mapping[str, Any], list[dict[str, Any]]]]:
+        for owner, found in self._by_owner.items():
+            setting = found[0].get("setting", {})
+            if owner.startswith("run:") and {"method", "dataset", "task"} <= set(setting):
+                yield setting, found
+
+
+def _with_setting(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
+    return record if "setting" in record else {**record, "setting": {**identity, "split": TEST}}
+
+
+def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    return sorted(records, key=lambda record: int(record.get("repeat", 0)))

@@ -1,0 +1,201 @@
+"""What is compared: the recorded test evaluations that are asked for, as rows that every table of them is made of.
+
+:func:`compared` is the one place where such rows are made. The command, its exports, reports and Python get the same
+dictionaries, so that their numbers are equal to the last bit.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+from zslplat.comparison.facts import facts, unequal
+from zslplat.comparison.filters import EVERYTHING, Filters
+from zslplat.comparison.folding import Folded, alone, folded, taken_out
+from zslplat.comparison.leaderboard import BASELINE, COSTS, leaderboard
+from zslplat.comparison.naming import meant, the_one
+from zslplat.comparison.paired import Scored
+from zslplat.comparison.recorded import Reader, Recorded
+from zslplat.comparison.short_names import short_names
+from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
+from zslplat.errors import StoreError, UnknownNameError
+from zslplat.evaluation.components import build_component
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tasks.base import Metric
+from zslplat.tracking.alias import run_of_alias
+from zslplat.tracking.stores import existing_records
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Rows side by side, and what has to be said of them.
+
+    ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
+    same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
+    the table; ``maximise``: whether larger values of the metric are better.
+    """
+
+    task: str
+    datasets: tuple[str, ...]
+    metric: str
+    maximise: bool
+    rows: list[dict[str, Any]]
+    names: dict[str, str] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def columns(self) -> list[str]:
+        """The keys of the rows."""
+        return list(self.rows[0])
+
+    def on(self, dataset: str) -> list[dict[str, Any]]:
+        """Return the rows of one data set."""
+        return [row for row in self.rows if row["dataset"] == dataset]
+
+    def to_json(self) -> dict[str, Any]:
+        """Return the content as JSON has it; ``dataset`` is that of all rows, None where there are several."""
+        return {
+            "task": self.task,
+            "dataset": self.datasets[0] if len(self.datasets) == 1 else None,
+            "datasets": list(self.datasets),
+            "metric": self.metric,
+            "maximise": self.maximise,
+            "rows": self.rows,
+            "names": self.names,
+            "notes": self.notes,
+        }
+
+
+@dataclass(frozen=True)
+class _Entry:
+    """An entry with what the comparison calls it."""
+
+    folded: Folded
+    scored: Scored
+
+    @property
+    def group(self) -> Recorded:
+        return self.folded.shown
+
+
+def compared(
+    settings: Settings,
+    datasets: Sequence[str] = (),
+    task: str = "zsl",
+    filters: Filters = EVERYTHING,
+    *,
+    against: str | None = None,
+    metric: str | None = None,
+    every: bool = False,
+    warn: Callable[[str], None],
+) -> Comparison:
+    """Return what is recorded in a store of one task on these data sets, side by side.
+
+    ``datasets`` and ``task`` are specs as they were given to ``tune``; without data sets all that are recorded are
+    meant. There is a row per setting, of the newest version of a data set; with ``every`` a row per study and single
+    run, of all versions. ``against`` names what differences are taken from, ``metric`` what is compared, by default the
+    task's own. ``warn`` is told of records that cannot be read.
+
+    Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
+    :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.facts.facts`, and
+    ``unequal``, what makes a row less than a fair match for the others in words. Raises :class:`StoreError` where
+    nothing was recorded, :class:`UnknownNameError` for a name that fits nothing and for a data set that nobody knows,
+    and :class:`UsageError` for an ``against`` that fits several entries.
+    """
+    built = build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
+    records = existing_records(settings, warn)
+    reader = Reader(records, warn)
+    asked = list(dict.fromkeys(datasets)) or reader.datasets(task)
+    if not asked:
+        raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
+    known = {dataset: reader.read(dataset, task) for dataset in asked}
+    for dataset, groups in known.items():
+        if not groups:
+            raise nothing_recorded(settings, dataset, task, records)
+
+    def resolved(name: str) -> str:
+        return run_of_alias(settings, records.identity, name) or name
+
+    filters = replace(filters, names=[resolved(name) for name in filters.names])
+    against = None if against is None else resolved(against)
+    explicit = {*filters.names, *filters.studies, *([] if against is None else [against])}
+    notes: list[str] = []
+    entries = [entry for groups in known.values() for entry in _entries(groups, explicit, notes, every=every)]
+    chosen = filters.kept([e.scored for e in entries], [e.group for e in entries])
+    if against is not None:
+        origins = meant(against, [e.scored for e in entries], BASELINE)
+        chosen = sorted({*chosen, *origins})
+    entries = [entries[i] for i in chosen]
+    primary = next((e.scored.primary for e in entries if e.scored.primary is not None), built.primary)
+    # Of rows with several labels a task optimises another metric than it does as it is built: records know.
+    name = metric or primary.name
+    rows: list[dict[str, Any]] = []
+    names: dict[str, str] = {}
+    for dataset, groups in known.items():
+        here = [
+            replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn))
+            for e in entries
+            if e.group.dataset == dataset
+        ]
+        if not here:
+            notes.append(f"{dataset}: nothing of what was asked for is recorded")
+            continue
+        origin = _origin(against, here)
+        if against is not None and origin is None:
+            notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
+        found, left_out = _rows(here, reader, newest_data(groups), name, primary, origin)
+        names |= left_out
+        rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
+    records.close()
+    maximise = primary.maximise if name == primary.name else name not in COSTS
+    return Comparison(task, tuple(dict.fromkeys(row["dataset"] for row in rows)), name, maximise, rows, names, notes)
+
+
+def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[str], *, every: bool) -> list[_Entry]:
+    """Return the entries of one data set: one per setting and explicit name, or all; what is left out is noted."""
+    newest = newest_data(groups)
+    older = [group for group in groups if group.data != newest]
+    if older and not every:
+        notes.append(
+            f"{groups[0].dataset}: {len(older)} left out, of other data than the newest (fingerprint {newest[:8]}); "
+            "--all shows them"
+        )
+        groups = [group for group in groups if group.data == newest]
+    found = alone(groups) if every else taken_out(folded(groups), explicit)
+    scored = entries_of([entry.shown for entry in found])
+    entries = []
+    for entry, own in zip(found, scored, strict=True):
+        # Rows of other data may have the same places and labels; that makes them no pair.
+        rows = own.rows if entry.shown.data == newest else f"{entry.shown.data}:{own.rows}"
+        entries.append(_Entry(entry, replace(own, names=own.names | entry.names, rows=rows)))
+    return entries
+
+
+def _rows(
+    entries: Sequence[_Entry], reader: Reader, newest: str, metric: str, primary: Metric, against: str | None
+) -> tuple[list[dict[str, Any]], dict[str, str]]:
+    """Return the rows of one data set, and what the short names of its methods leave out."""
+    scored = [entry.scored for entry in entries]
+    short, left_out = short_names(scored, [entry.group for entry in entries])
+    places = {entry.study: place for place, entry in enumerate(scored)}
+    rows = []
+    for row in leaderboard(scored, metric, primary, against):
+        entry = entries[places[row["study"]]]
+        more = facts(entry.folded, entry.scored.knows, reader.seconds(entry.group))
+        rows.append({"short": short[places[row["study"]]], **row, **more})
+    words = unequal(rows, newest)
+    return [{**row, "unequal": text} for row, text in zip(rows, words, strict=True)], left_out
+
+
+def _origin(against: str | None, entries: Sequence[_Entry]) -> str | None:
+    """Return the label of the one entry that ``against`` means, None where it means none of them."""
+    if against is None:
+        return None
+    scored = [entry.scored for entry in entries]
+    try:
+        meant(against, scored)
+    except UnknownNameError:
+        return None
+    return scored[the_one(against, scored, BASELINE)].label

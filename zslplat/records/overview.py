@@ -1,0 +1,79 @@
+"""What all studies of a store hold, read in a few queries: a store may keep thousands of them.
+
+Opening a study reads all its trials. Whoever shows many studies side by side needs a few values of each, one trial, and
+counts.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import sqlalchemy as sa
+
+from zslplat.records.database import Records
+from zslplat.records.faults import lasting_errors
+from zslplat.records.studies import RETRIED
+
+_NOTED = sa.text(
+    "select s.study_name, a.key, a.value_json from studies s join study_user_attributes a on a.study_id = s.study_id "
+    "where a.key in :keys order by s.study_id"
+).bindparams(sa.bindparam("keys", expanding=True))
+_COUNTS = sa.text(
+    "select s.study_name, count(*) from studies s join trials t on t.study_id = s.study_id group by s.study_name"
+)
+_RECORDS = (
+    "select t.number, a.value_json from studies s join trials t on t.study_id = s.study_id "
+    "join trial_user_attributes a on a.trial_id = t.trial_id where a.key = 'record' and s.study_name = :study"
+)
+
+
+class Overview:
+    """Values of all studies by their names, as text until they are asked for, and how many trials each has."""
+
+    def __init__(self, records: Records, keys: Sequence[str]) -> None:
+        self.records = records
+        self._noted: dict[str, dict[str, str]] = {}
+        with lasting_errors(records.url), records.engine.connect() as connection:
+            for study, key, text in connection.execute(_NOTED, {"keys": [*keys, RETRIED]}):
+                self._noted.setdefault(study, {})[key] = text
+            self._counts = {study: int(count) for study, count in connection.execute(_COUNTS)}
+
+    def trials(self, study: str) -> int:
+        """Return how many trials of a study are recorded, failed and pruned ones among them."""
+        return self._counts.get(study, 0)
+
+    def value(self, study: str, key: str) -> Any:
+        """Return a JSON value of a study, None where it has none; raises :class:`StoreError` for a damaged one."""
+        text = self._noted.get(study, {}).get(key)
+        with lasting_errors(self.records.url, f"study {study!r}"):
+            return None if text is None else json.loads(text)
+
+    def trial(self, study: str, number: int) -> dict[str, Any]:
+        """Return the record of one trial; raises :class:`StoreError` where it cannot be read."""
+        found = (self._read(study, "and t.number = :number", number) | self._retried(study)).get(number)
+        return found if found is not None else self.records.study(study).finished()[number][1]
+
+    def seconds(self, study: str) -> float:
+        """Return how long the trials of a study took, one after the other; those without a time took none."""
+        found = self._read(study) | self._retried(study)
+        return float(sum(record.get("seconds") or 0.0 for record in found.values()))
+
+    def _retried(self, study: str) -> dict[int, dict[str, Any]]:
+        return {int(number): record for number, record in (self.value(study, RETRIED) or {}).items()}
+
+    def _read(self, study: str, condition: str = "", number: int = 0) -> dict[int, dict[str, Any]]:
+        """Return the readable records of trials by number."""
+        values = {"study": study, **({"number": number} if condition else {})}
+        with lasting_errors(self.records.url), self.records.engine.connect() as connection:
+            rows = connection.execute(sa.text(f"{_RECORDS} {condition}"), values).all()
+        found = {}
+        for place, text in rows:
+            try:
+                record = json.loads(json.loads(text))
+            except (ValueError, TypeError):
+                continue
+            if isinstance(record, Mapping) and isinstance(record.get("metrics"), Mapping):
+                found[int(place)] = dict(record)
+        return found
