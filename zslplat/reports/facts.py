@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from zslplat.comparison.paired import Scored
+from zslplat.comparison.selection import Comparison
 from zslplat.evaluation.setting import TEST
 from zslplat.tasks.base import Metric
 
@@ -115,22 +115,31 @@ class Sweep:
 
 @dataclass(frozen=True)
 class Board:
-    """All that is compared of one task on one data set: the rows of the leaderboard and what they were made from."""
+    """All that is reported of one task on one data set.
+
+    ``comparison`` has the rows of the leaderboard, None where nothing was scored on the test split; ``entries`` are
+    the studies and runs that scored it, by name, ``further`` those that did not.
+    """
 
     dataset: str
     task: str
     primary: Metric
-    rows: Sequence[Record]
-    scored: Sequence[Scored]
+    comparison: Comparison | None
     entries: Mapping[str, Recorded]
     sweeps: Sequence[Sweep] = ()
     further: Sequence[Recorded] = ()
     notes: Sequence[str] = ()
 
-    def entry(self, label: str) -> Recorded | None:
-        """Return what is recorded of the row of this label."""
-        study = next((scored.study for scored in self.scored if scored.label == label), "")
-        return self.entries.get(study)
+    @property
+    def rows(self) -> Sequence[Record]:
+        """The rows of the leaderboard."""
+        return self.comparison.rows if self.comparison is not None else ()
+
+    @property
+    def shown(self) -> list[tuple[str, Recorded]]:
+        """Name and records of every row of the leaderboard, in its order."""
+        found = ((str(row["short"]), self.entries.get(str(row["study"]))) for row in self.rows)
+        return [(label, entry) for label, entry in found if entry is not None]
 
 
 @dataclass(frozen=True)

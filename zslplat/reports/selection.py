@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
-from zslplat.comparison.leaderboard import leaderboard
-from zslplat.comparison.paired import Scored
-from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.comparison.filters import EVERYTHING, Filters
+from zslplat.comparison.naming import fits
+from zslplat.comparison.selection import Comparison, compared
 from zslplat.data.catalogue import parse_dataset
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
@@ -25,7 +25,7 @@ SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is asked for: studies, methods or runs by name (all where none), a data set, a task."""
+    """What a report is asked for: studies, methods or runs by name or pattern, a data set, a task; all where none."""
 
     names: Sequence[str] = ()
     dataset: str | None = None
@@ -84,10 +84,9 @@ def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorde
 
 
 def _is_called(found: Recorded, name: str) -> bool:
-    long_enough = len(name) >= SHORTEST_RUN
-    return name in {found.name, found.method, found.method.partition("(")[0]} or (
-        long_enough and any(run.startswith(name) for run in found.runs)
-    )
+    if any(fits(name, text) for text in (found.name, found.method, found.method.partition("(")[0])):
+        return True
+    return len(name) >= SHORTEST_RUN and any(run.startswith(name) for run in found.runs)
 
 
 def _fits(place: tuple[str, str], asked: Asked) -> bool:
@@ -112,23 +111,21 @@ def _board(
     every: bool,
 ) -> Board:
     tested = [found for found in own if has_test(found)]
-    scored: list[Scored] = []
+    comparison: Comparison | None = None
     notes: list[str] = []
     if tested:
-        wanted = () if every else [found.name for found in tested]
+        wanted = EVERYTHING if every else Filters(names=[found.name for found in tested])
         try:
-            scored = read_test_evaluations(settings, dataset, task, wanted, warn=warn)
+            comparison = compared(settings, [dataset], task, wanted, warn=warn)
+            notes = list(comparison.notes)
         except (UnknownNameError, StoreError, UsageError) as error:
             notes.append(f"the test scores of task {task} on {dataset} cannot be compared: {error}")
-    entries = {found.name: found for found in tested}
-    missing = sorted(set(entries) - {entry.study for entry in scored})
-    if scored and missing:
-        notes.append(f"scored on an earlier state of the data, and not compared here: {', '.join(missing)}")
-    primary = next((entry.primary for entry in scored if entry.primary is not None), None)
-    primary = primary or next((found.primary for found in own if found.primary is not None), None) or _built(task)
-    rows = leaderboard(scored, primary.name, primary) if scored else []
+    if comparison is not None:
+        primary = Metric(comparison.metric, comparison.maximise)
+    else:
+        primary = next((found.primary for found in own if found.primary is not None), None) or _built(task)
     further = [found for found in own if not found.study and not has_test(found)]
-    return Board(dataset, task, primary, rows, scored, entries, sweeps, further, notes)
+    return Board(dataset, task, primary, comparison, {e.name: e for e in tested}, sweeps, further, notes)
 
 
 def _built(task: str) -> Metric:

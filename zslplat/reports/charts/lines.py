@@ -54,7 +54,13 @@ def line_chart(lines: Sequence[Line], axes: Axes, key: str, title: str, descript
             value, text = axes.level
             drawn.axhline(value, color=INK, linewidth=0.9, linestyle=(0, (2, 3)))
             drawn.annotate(
-                text, (1, value), xycoords=("axes fraction", "data"), ha="right", va="bottom", fontsize=8.6, color=INK
+                plain(text, 60),
+                (1, value),
+                xycoords=("axes fraction", "data"),
+                ha="right",
+                va="bottom",
+                fontsize=8.6,
+                color=INK,
             )
         _scale(drawn, axes)
         return to_svg(canvas, key, title, description)

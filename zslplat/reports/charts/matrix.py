@@ -11,7 +11,7 @@ from matplotlib.patches import Rectangle
 from zslplat.reports.charts.canvas import GRID, HEAT, HIGH, LOW, axes_of, plain, to_svg
 
 WRITTEN = 20  # a larger matrix has no figures in its cells
-TURN = 0.77  # cells above this are dark enough for the other colour of figures
+TURN = 0.75  # cells above this are dark enough for the other colour of figures
 
 
 def matrix_chart(
@@ -48,6 +48,6 @@ def matrix_chart(
         drawn.tick_params(length=0)
         for spine in drawn.spines.values():
             spine.set_visible(False)
-        drawn.set_xlabel(labels[0])
-        drawn.set_ylabel(labels[1])
+        drawn.set_xlabel(plain(labels[0], 60))
+        drawn.set_ylabel(plain(labels[1], 60))
         return to_svg(canvas, key, title, description)

@@ -23,12 +23,12 @@ class Style:
     @property
     def colour(self) -> str:
         """The name of its colour's variable, without the dashes in front."""
-        return f"series-{self.number % COLOURS + 1}"
+        return f"series-{(self.number + self.number // COLOURS) % COLOURS + 1}"
 
     @property
     def marker(self) -> str:
         """Matplotlib's name of its marker; the ninth and later ones combine colours and markers anew."""
-        return MARKERS[(self.number + self.number // COLOURS) % len(MARKERS)]
+        return MARKERS[self.number % len(MARKERS)]
 
     @property
     def dash(self) -> str:

@@ -38,7 +38,7 @@ DARK: Mapping[str, str] = {
     "link": "#7db8f5",
     "warn-panel": "#3a2c0c",
     "warn-ink": "#ffdf9e",
-    "heat": "#7cc4f5",
+    "heat": "#4d9bd4",
     "cell-low": "#ffffff",
     "cell-high": "#000000",
     "series-1": "#58b0ee",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
@@ -17,7 +18,12 @@ def render_page(page: Page) -> str:
     """Return the page as HTML; every text of the page is escaped."""
     loader = PackageLoader("zslplat.reports.page")
     environment = Environment(
-        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True
+        loader=loader,
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_without_control_characters,
     )
 
     def source(name: str) -> Markup:
@@ -32,6 +38,13 @@ def render_page(page: Page) -> str:
         dark=variables(DARK),
     )
     return f"{html}\n"
+
+
+def _without_control_characters(value: Any) -> Any:
+    """Return a text without what HTML does not allow in one; anything else as it is."""
+    if not isinstance(value, str) or isinstance(value, Markup):
+        return value
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in value)
 
 
 def variables(colours: Mapping[str, str]) -> Markup:

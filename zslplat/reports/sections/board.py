@@ -45,11 +45,14 @@ def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) ->
 
 
 def board_entries(board: Board) -> list[tuple[str, Recorded]]:
-    """Return (label, what is recorded) of the rows of a board, in their order."""
-    found = ((str(row["method"]), board.entry(str(row["method"]))) for row in board.rows)
-    known = [(label, entry) for label, entry in found if entry is not None]
-    shown = {entry.name for _, entry in known}
-    return known + [(entry.name, entry) for name, entry in board.entries.items() if name not in shown]
+    """Return (label, what is recorded) of the rows of a board, in their order, and of what has no row for itself.
+
+    Studies and runs that stand behind another one of the same setting are not among them.
+    """
+    shown = {entry.name for _, entry in board.shown}
+    behind = {name for row in board.rows for name in str(row["others"]).split(", ")}
+    left = [(entry.name, entry) for name, entry in board.entries.items() if name not in shown | behind]
+    return board.shown + left
 
 
 def _validated(board: Board) -> Sequence[Recorded]:
@@ -66,7 +69,7 @@ def _reported(entries: Sequence[tuple[str, Recorded]]) -> list[Block]:
 
 
 def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | None) -> Iterator[Block]:
-    knowing = [f"{row['method']}: {row['knows']}" for row in board.rows if row.get("knows") not in (None, "nothing")]
+    knowing = [f"{row['short']}: {row['knows']}" for row in board.rows if row.get("knows") not in (None, "nothing")]
     if knowing:
         yield Words(
             "Some methods know more of the test batch than its rows one by one; they are compared among themselves. "

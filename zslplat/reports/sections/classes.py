@@ -23,7 +23,8 @@ MOST_BARS = 40
 def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     """Yield the difference per class between the best on validation and the best of the others by validation."""
     two = _two_best(board)
-    found = [(label, class_scores(entry.tested)) for label in two if (entry := board.entry(label)) is not None]
+    found = [(label, class_scores(entry.tested)) for label, entry in board.shown if label in two]
+    found.sort(key=lambda pair: two.index(pair[0]))
     scores = [(label, own) for label, own in found if own is not None]
     if len(scores) < 2:
         return
@@ -43,7 +44,11 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
         f"equal; from {number(gaps[0][1], sign=True)} "
         f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."
     )
-    shown = gaps if len(gaps) <= MOST_BARS else [*gaps[: MOST_BARS // 2], *gaps[-MOST_BARS // 2 :]]
+    unequal = [(name, gap) for name, gap in gaps if gap]
+    shown = unequal if len(unequal) <= MOST_BARS else [*unequal[: MOST_BARS // 2], *unequal[-MOST_BARS // 2 :]]
+    if not shown:
+        yield Words(description)
+        return
     styles = easel.style(first), easel.style(second)
     dots = [Dot(name, gap, styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
     svg = dot_chart(
@@ -56,7 +61,10 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
         [Cell(name), cell(by_name[0][name]), cell(by_name[1][name]), cell(gap, sign=True)]
         for name, gap in ordered.items()
     ]
-    note = f"The {MOST_BARS} classes at both ends of {len(gaps)}; the table has all." if len(shown) < len(gaps) else ""
+    equal = len(gaps) - len(unequal)
+    note = f"{counted(equal, 'class', 'classes')} without a difference not drawn. " if equal else ""
+    note += f"The {MOST_BARS} at both ends of {len(unequal)}. " if len(shown) < len(unequal) else ""
+    note += "The table has all classes." if note else ""
     yield Words(description)
     yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note=note)
 
@@ -66,8 +74,8 @@ def _two_best(board: Board) -> list[str]:
     sign = 1 if board.primary.maximise else -1
     known = [row for row in board.rows if row["validation"] is not None]
     if len(known) >= 2:
-        return [str(row["method"]) for row in sorted(known, key=lambda row: -sign * float(row["validation"]))[:2]]
-    return [str(row["method"]) for row in sorted(board.rows, key=lambda row: -sign * float(row["test"]))[:2]]
+        return [str(row["short"]) for row in sorted(known, key=lambda row: -sign * float(row["validation"]))[:2]]
+    return [str(row["short"]) for row in sorted(board.rows, key=lambda row: -sign * float(row["test"]))[:2]]
 
 
 def class_table(scores: ClassScores) -> TableBlock:

@@ -27,7 +27,7 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         Column("search", True, "seconds of all trials, added up"),
     ]
     rows, marks, legend, told = [], [], [], []
-    tested = {str(row["method"]): float(row["test"]) for row in board.rows}
+    tested = {str(row["short"]): float(row["test"]) for row in board.rows}
     for label, entry in entries:
         seconds, cpu, peak = (_mean(entry, name) for name in ("seconds", "cpu_seconds", "peak_bytes"))
         searched = sum(float(record.get("seconds") or 0.0) for record in entry.trials)

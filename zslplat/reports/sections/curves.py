@@ -25,7 +25,7 @@ Points = tuple[list[float], list[float]]
 def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
     """Yield the accuracy on seen against that on unseen classes over all biases; nothing for other tasks."""
     lines, rows, cut = [], [], False
-    for label, entry in _entries(board):
+    for label, entry in board.shown:
         recorded = table_of(entry.tested[0], "seen_unseen_curve", easel.notes.append)
         if not {"unseen", "seen"} <= set(recorded):
             continue
@@ -160,7 +160,7 @@ def sweep_chart(sweep: Sweep, easel: Easel) -> Chart:
 def feature_curves(board: Board, easel: Easel) -> Iterator[Chart]:
     """Yield the scores by number of selected features, where a task recorded them."""
     found: dict[str, dict[str, Points]] = {}
-    for label, entry in _entries(board):
+    for label, entry in board.shown:
         table = table_of(entry.tested[0], "curve", easel.notes.append)
         columns = {name: numbers(texts) for name, texts in table.items()}
         if len(columns) < 2 or any(len(v) < 2 or not np.isfinite(v).all() for v in columns.values()):
@@ -204,11 +204,6 @@ def _figure(value: float | None) -> Cell:
 def _milestones(x: Sequence[float], y: Sequence[float]) -> list[Cell]:
     reached = [max(i for i in range(len(x)) if i == 0 or x[i] <= share * x[-1]) for share in (0.0, 0.25, 0.5)]
     return [cell(y[i]) for i in reached]
-
-
-def _entries(board: Board) -> list[tuple[str, Recorded]]:
-    found = ((str(row["method"]), board.entry(str(row["method"]))) for row in board.rows)
-    return [(label, entry) for label, entry in found if entry is not None]
 
 
 def _legend(lines: Sequence[Line]) -> list[tuple[Swatch, str]]:

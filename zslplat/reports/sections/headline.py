@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from zslplat.comparison.classes import TOO_FEW
 from zslplat.comparison.leaderboard import OTHER_ROWS
 from zslplat.reports.facts import Board
 from zslplat.reports.sections.words import listed, metric_words, number, span
@@ -13,7 +14,8 @@ Row = Mapping[str, Any]
 _SAID = {
     "ahead": "ahead of it",
     "behind": "behind it",
-    "level": "level with it (no difference can be told)",
+    "level": "level with it: no difference can be told on new classes",
+    TOO_FEW: "beside it with too few classes to tell",
     OTHER_ROWS: "scored on other test rows, so that no interval can be given",
 }
 
@@ -38,13 +40,13 @@ def ends(row: Row, key: str = "") -> str:
     for name, what in (("", "these test rows"), ("_classes", "new classes")):
         low, high = row.get(f"{key}low{name}"), row.get(f"{key}high{name}")
         if low is not None and high is not None:
-            parts.append(f"{what}: {span(low, high, sign=signed, digits=3)}")
-    return f" (95% interval, {'; '.join(parts)})" if parts else " (no interval is recorded)"
+            parts.append(f"{what} {span(low, high, sign=signed, digits=3)}")
+    return f" (95% interval over {', over '.join(parts)})" if parts else " (no interval is recorded)"
 
 
 def _first(board: Board, row: Row, group: str, count: int) -> str:
     metric = metric_words(board.primary.name)
-    who = f"Of the {group} methods, {row['method']}" if group else str(row["method"])
+    who = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
     return f"{who}{why} reaches a {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
 
@@ -55,9 +57,9 @@ def _standing(rows: list[Row], first: Row) -> list[str]:
     for row in rows:
         by_verdict.setdefault(str(row["verdict"]), []).append(row)
     for verdict, own in by_verdict.items():
-        names = [f"{row['method']} ({number(row['difference'], sign=True, digits=3)})" for row in own]
+        names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in own]
         shown = listed(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
         are = "is" if len(names) == 1 else "are"
         said = _SAID.get(verdict, verdict or "beside it, without an interval of the difference")
-        sentences.append(f"Beside {first['method']}, {shown} {are} {said}.")
+        sentences.append(f"Beside {first['short']}, {shown} {are} {said}.")
     return sentences

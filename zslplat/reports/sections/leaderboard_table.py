@@ -21,6 +21,7 @@ def leaderboard_table(board: Board) -> TableBlock:
     best = {group: max(_signed(row, board) for row in rows if row["group"] == group) for group in _groups(rows)}
     classes = any(row.get("low_classes") is not None for row in rows)
     tests = any(row.get("p_holm") is not None for row in rows)
+    unequal = any(row.get("unequal") for row in rows)
     columns = [Column("method"), Column("validation", True), Column("test", True)]
     columns.append(Column("95%, these rows", True, "interval over new draws of these test rows"))
     columns += [Column("95%, new classes", True, "interval over new draws of classes")] if classes else []
@@ -28,12 +29,15 @@ def leaderboard_table(board: Board) -> TableBlock:
     columns += [Column("95%, these rows", True, "interval of the difference")] if several else []
     columns += [Column("95%, new classes", True, "interval of the difference")] if several and classes else []
     columns += [Column("p (Holm)", True, "corrected for the number of rivals")] if several and tests else []
-    columns += [Column("verdict", False, "by new classes where that can be told")] if several else []
+    columns += [Column("least to be seen", True, "smallest difference seen with a power of 80%")] if tests else []
+    columns += [Column("verdict", False, "over new classes, after Holm's correction")] if several else []
+    columns += [Column("tied", False, "two that share a letter are not told apart")] if several and classes else []
     columns += [Column("kind", False, "inductive, or scoring the batch jointly"), Column("knows of batch")]
+    columns += [Column("unequal", False, "what makes it less than a fair match for the others")] if unequal else []
     body = []
     for row in rows:
         line = [
-            Cell(str(row["method"]) + (" *" if row.get("from_memory") else "")),
+            Cell(str(row["short"]) + (" *" if row.get("from_memory") else "")),
             cell(row["validation"]),
             _score(row, strong=_signed(row, board) == best[row["group"]]),
             _ends(row, ""),
@@ -43,9 +47,12 @@ def leaderboard_table(board: Board) -> TableBlock:
         line += [_ends(row, "difference_")] if several else []
         line += [_ends(row, "difference_", "_classes")] if several and classes else []
         line += [_p_value(row)] if several and tests else []
+        line += [cell(row.get("smallest_difference"))] if tests else []
         line += [Cell(str(row["verdict"]) or NOTHING)] if several else []
+        line += [Cell(str(row.get("tied") or NOTHING))] if several and classes else []
         knows = row.get("knows")
         line += [Cell(str(row["group"])), Cell("not recorded" if knows is None else str(knows))]
+        line += [Cell(str(row["unequal"]) or NOTHING)] if unequal else []
         body.append(line)
     caption = f"{metric_words(board.primary.name)} of task {board.task} on {board.dataset}"
     return TableBlock(caption[:1].upper() + caption[1:], columns, body, note=_note(board))
@@ -55,25 +62,33 @@ def interval_chart(board: Board, easel: Easel) -> Chart:
     """Return the test scores with their intervals, in the order of the leaderboard."""
     dots, legend = [], []
     for row in board.rows[:60]:
-        style = easel.style(str(row["method"]))
+        style = easel.style(str(row["short"]))
         narrow, wide = _pair(row, "low", "high"), _pair(row, "low_classes", "high_classes")
-        dots.append(Dot(str(row["method"]), float(row["test"]), style, narrow, wide))
-        legend.append((Swatch(style, line=False), str(row["method"])))
+        dots.append(Dot(str(row["short"]), float(row["test"]), style, narrow, wide))
+        legend.append((Swatch(style, line=False), str(row["short"])))
     metric = metric_words(board.primary.name)
     title = f"Test scores with their intervals: {board.task} on {board.dataset}"
     covered = "The thick line is the 95% interval over new draws of these test rows"
     if any(dot.wide for dot in dots):
         covered += ", the thin one with end marks that over new classes"
+    chance = _chance(board)
+    low, high = min(_reach(dots)), max(_reach(dots))
+    if chance is not None and not low - 1.5 * (high - low) <= chance <= high + 1.5 * (high - low):
+        covered, chance = f"{covered}; chance, {number(chance, digits=3)}, is far outside", None
     description = f"{covered}. " + "; ".join(
         f"{dot.name} {number(dot.value, digits=3)}" + (f" ({span(*dot.narrow, digits=3)})" if dot.narrow else "")
         for dot in dots
     )
-    chance = _chance(board)
     if chance is not None:
         description += f". The dashed line is chance, {number(chance, digits=3)}"
     svg = dot_chart(dots, metric, easel.key(), title, f"{description}.", level=chance)
     note = covered + (f"; the dashed line is chance, {number(chance, digits=3)}." if chance is not None else ".")
     return Chart(svg, title, description, legend, note=note)
+
+
+def _reach(dots: Sequence[Dot]) -> list[float]:
+    ends = (dot.wide or dot.narrow or (dot.value, dot.value) for dot in dots)
+    return [value for dot, pair in zip(dots, ends, strict=True) for value in (dot.value, *pair)]
 
 
 def _chance(board: Board) -> float | None:
@@ -113,10 +128,15 @@ def _note(board: Board) -> str:
     notes = []
     baselines = {str(row["group"]): str(row["baseline"]) for row in board.rows}
     if len(board.rows) > 1:
+        short = {str(row["method"]): str(row["short"]) for row in board.rows}
+        baselines = {group: short.get(name, name) for group, name in baselines.items()}
         of = "; ".join(f"{group}: {name}" for group, name in baselines.items()) if len(baselines) > 1 else ""
         notes.append(f"Differences are from the best on validation ({of or next(iter(baselines.values()))}).")
     if any(row.get("spread") is not None for row in board.rows):
         notes.append("± is the standard deviation over repeats of a random method.")
+    if board.comparison is not None and board.comparison.names:
+        given = "; ".join(f"{name}: {text}" for name, text in board.comparison.names.items())
+        notes.append(f"Left out of the names: {given}.")
     if any(row.get("from_memory") for row in board.rows):
         notes.append("* was written from memory, without the method's source at hand.")
     return " ".join(notes)

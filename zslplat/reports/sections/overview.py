@@ -15,7 +15,7 @@ from zslplat.reports.sections.words import NOTHING, cell, counted, sentence
 
 def page_of(facts: Facts, version: str, made: str) -> Page:
     """Return the page of a report; ``made`` is the time in words."""
-    labels = [str(row["method"]) for board in facts.boards for row in board.rows]
+    labels = [str(row["short"]) for board in facts.boards for row in board.rows]
     easel = Easel(dict.fromkeys(labels))
     boards = [
         board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
@@ -67,7 +67,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
 
 def _all_boards(boards: Sequence[Board]) -> TableBlock:
     """Return methods by boards: the test score of each, the best of each board marked."""
-    methods = list(dict.fromkeys(str(row["method"]) for board in boards for row in board.rows))
+    methods = list(dict.fromkeys(str(row["short"]) for board in boards for row in board.rows))
     columns = [Column("method")] + [Column(f"{b.task} on {b.dataset}: {b.primary.name}", True) for b in boards]
     best = []
     for board in boards:
@@ -77,7 +77,7 @@ def _all_boards(boards: Sequence[Board]) -> TableBlock:
     for method in methods:
         line = [Cell(method)]
         for board, most in zip(boards, best, strict=True):
-            row = next((row for row in board.rows if row["method"] == method), None)
+            row = next((row for row in board.rows if row["short"] == method), None)
             line.append(Cell(NOTHING) if row is None else cell(float(row["test"]), strong=float(row["test"]) == most))
         rows.append(line)
     note = "Scores on the test split; the largest of each column in bold, which says nothing of how sure it is."
