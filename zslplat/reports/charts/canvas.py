@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import io
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 from xml.etree import ElementTree
@@ -41,14 +41,22 @@ def plain(text: str, most: int = 200) -> str:
     return text if len(text) <= most else f"{text[: most // 2]}…{text[-(most - most // 2 - 1) :]}"
 
 
+def room_for(names: Sequence[str], size: float = 13) -> float:
+    """Return about how many pixels the longest of these names takes in a font of this size."""
+    return 0.58 * size * max((len(name) for name in names), default=0)
+
+
 def drawn_colour(variable: str) -> str:
     """Return the colour that stands for a variable of the style sheet, for example ``series-3``."""
     return next(colour for colour, name in _VARIABLES.items() if name == variable)
 
 
 @contextmanager
-def axes_of(width: float, height: float) -> Iterator[tuple[Canvas, Any]]:
-    """Give a canvas of this size in pixels with one set of axes in the page's style."""
+def axes_of(width: float, height: float, left: float = 78, bottom: float = 52, top: float = 14) -> Iterator[Any]:
+    """Give a canvas of this size in pixels and its axes, in the page's style, with room for labels around them.
+
+    The room is told instead of measured: the browser has other fonts, and measuring takes as long as drawing.
+    """
     style = {
         "svg.fonttype": "none",
         "font.size": 9.75,  # points, that is 13 pixels
@@ -69,8 +77,9 @@ def axes_of(width: float, height: float) -> Iterator[tuple[Canvas, Any]]:
         "text.parse_math": False,  # names may hold dollars
     }
     with matplotlib.rc_context(style):
-        canvas = Canvas(figsize=(width / 96, height / 96), dpi=96, layout="constrained")
-        yield canvas, canvas.add_subplot()
+        canvas = Canvas(figsize=(width / 96, height / 96), dpi=96)
+        box = (left / width, bottom / height, (width - left - 16) / width, (height - bottom - top) / height)
+        yield canvas, canvas.add_axes(box)
 
 
 def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter
 
-from zslplat.reports.charts.canvas import FAINT, INK, PAPER, axes_of, drawn_colour, plain, to_svg
+from zslplat.reports.charts.canvas import FAINT, INK, PAPER, axes_of, drawn_colour, plain, room_for, to_svg
 from zslplat.reports.charts.lines import WIDTH, log_axis
 from zslplat.reports.charts.styles import Style
 
@@ -38,7 +38,8 @@ def dot_chart(
     signed: bool = False,
 ) -> Markup:
     """Return a dot per name, first on top; ``bars`` draws each from ``level`` (0), as differences are."""
-    with axes_of(WIDTH, 70 + ROW * len(dots)) as (canvas, drawn):
+    names = [plain(dot.name, 30) for dot in dots]
+    with axes_of(WIDTH, 70 + ROW * len(dots), left=16 + room_for(names)) as (canvas, drawn):
         for number, dot in enumerate(dots):
             y, colour = -number, drawn_colour(dot.style.colour)
             if bars:
@@ -55,7 +56,7 @@ def dot_chart(
             )
         if level is not None:
             drawn.axvline(level, color=INK if bars else FAINT, linewidth=0.9, linestyle="-" if bars else (0, (2, 3)))
-        drawn.set_yticks([-n for n in range(len(dots))], [plain(dot.name, 30) for dot in dots])
+        drawn.set_yticks([-n for n in range(len(dots))], names)
         drawn.set_ylim(-len(dots) + 0.4, 0.6)
         drawn.tick_params(axis="y", length=0)
         drawn.spines["left"].set_visible(False)

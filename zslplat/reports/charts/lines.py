@@ -10,10 +10,11 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
 
-from zslplat.reports.charts.canvas import INK, PAPER, axes_of, drawn_colour, plain, to_svg
+from zslplat.reports.charts.canvas import INK, PAPER, axes_of, drawn_colour, plain, room_for, to_svg
 from zslplat.reports.charts.styles import Style
 
 WIDTH, HEIGHT = 620, 380
+TURNED = 6  # more names than this at the x axis are turned
 MARKED = 40  # a longer line shows no marker at each of its points
 
 
@@ -47,7 +48,9 @@ class Axes:
 
 def line_chart(lines: Sequence[Line], axes: Axes, key: str, title: str, description: str) -> Markup:
     """Return lines as SVG."""
-    with axes_of(500 if axes.square else WIDTH, 470 if axes.square else HEIGHT) as (canvas, drawn):
+    turned = [plain(name, 14) for name in axes.names] if len(axes.names) > TURNED else []
+    size = (500, 480) if axes.square else (WIDTH, HEIGHT)
+    with axes_of(*size, bottom=52 + 0.7 * room_for(turned)) as (canvas, drawn):
         for line in lines:
             _draw(drawn, line)
         if axes.level is not None:
@@ -97,7 +100,7 @@ def _scale(drawn: Any, axes: Axes) -> None:
     if axes.names:
         drawn.set_xticks(range(len(axes.names)), [plain(name, 14) for name in axes.names])
         drawn.set_xlim(-0.5, len(axes.names) - 0.5)
-        if len(axes.names) > 6:
+        if len(axes.names) > TURNED:
             drawn.tick_params(axis="x", labelrotation=40)
     elif axes.logx:
         log_axis(drawn)

@@ -17,7 +17,7 @@ def map_chart(points: np.ndarray, labels: Sequence[str], key: str, title: str, d
     """Return points (m, 2) with the style of their class; the axes of an embedding have no unit, and are not drawn."""
     classes = sorted(set(labels))
     of = np.array([classes.index(label) for label in labels])
-    with axes_of(430, 430) as (canvas, drawn):
+    with axes_of(430, 440, left=16, bottom=10, top=30) as (canvas, drawn):
         for number, _ in enumerate(classes):
             own, style = points[of == number], Style(number)
             drawn.plot(

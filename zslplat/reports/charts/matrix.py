@@ -8,7 +8,7 @@ import numpy as np
 from markupsafe import Markup
 from matplotlib.patches import Rectangle
 
-from zslplat.reports.charts.canvas import GRID, HEAT, HIGH, LOW, axes_of, plain, to_svg
+from zslplat.reports.charts.canvas import GRID, HEAT, HIGH, LOW, axes_of, plain, room_for, to_svg
 
 WRITTEN = 20  # a larger matrix has no figures in its cells
 TURN = 0.75  # cells above this are dark enough for the other colour of figures
@@ -26,8 +26,11 @@ def matrix_chart(
     """Return shares (r, c) between 0 and 1 as cells; ``labels`` of the x and the y axis. Empty cells are not drawn."""
     count = max(len(rows), len(columns), 1)
     cell = float(np.clip(560 / count, 12, 40))
-    size = float(np.clip(170 + cell * count, 320, 860))
-    with axes_of(size, size) as (canvas, drawn):
+    small = float(np.clip(cell * 0.45, 6.2, 9.0))
+    names = [plain(name, 18) for name in rows], [plain(name, 18) for name in columns]
+    beside = 40 + room_for(max(names, key=room_for), small * 4 / 3)
+    size = 20 + cell * count
+    with axes_of(size + beside, size + beside, left=beside, bottom=beside) as (canvas, drawn):
         drawn.grid(visible=False)
         for i, j in np.argwhere(values > 0):
             share = float(min(values[i, j], 1.0))
@@ -42,9 +45,8 @@ def matrix_chart(
             drawn.axhline(edge, color=GRID, linewidth=0.4)
         for edge in np.arange(-0.5, len(columns)):
             drawn.axvline(edge, color=GRID, linewidth=0.4)
-        small = float(np.clip(cell * 0.6, 6.2, 9.0))
-        drawn.set_xticks(range(len(columns)), [plain(name, 18) for name in columns], fontsize=small, rotation=90)
-        drawn.set_yticks(range(len(rows)), [plain(name, 18) for name in rows], fontsize=small)
+        drawn.set_yticks(range(len(rows)), names[0], fontsize=small)
+        drawn.set_xticks(range(len(columns)), names[1], fontsize=small, rotation=90)
         drawn.tick_params(length=0)
         for spine in drawn.spines.values():
             spine.set_visible(False)
