@@ -6,7 +6,15 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from zslplat.comparison.classes import TOO_FEW, class_difference, class_verdict, holm, over_classes, sign_flip_p
+from zslplat.comparison.classes import (
+    TOO_FEW,
+    class_difference,
+    class_verdict,
+    family_p_values,
+    holm,
+    over_classes,
+    sign_flip_p,
+)
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.tied import letters
@@ -116,22 +124,38 @@ def test_holm_is_the_step_down_procedure():
 
 
 @pytest.mark.parametrize(
-    ("differences", "rivals", "scores", "verdict"),
+    ("differences", "scores", "verdict"),
     [
-        (np.full(6, 0.1), 1, (0.5, 0.4), "ahead"),
-        (np.full(6, -0.1), 1, (0.5, 0.6), "behind"),
-        # Not even all classes one way reach .05: with five classes, or with six and two rivals.
-        (np.full(5, 0.1), 1, (0.5, 0.4), TOO_FEW),
-        (np.full(6, 0.1), 2, (0.5, 0.4), TOO_FEW),
-        (np.tile([0.1, -0.1], 4), 1, (0.5, 0.5), "level"),
+        (np.full(6, 0.1), (0.5, 0.4), "ahead"),
+        (np.full(6, -0.1), (0.5, 0.6), "behind"),
+        # Not even all classes one way reach .05.
+        (np.linspace(0.1, 0.11, 5), (0.5, 0.4), TOO_FEW),
+        (np.tile([0.1, -0.1], 4), (0.5, 0.5), "level"),
         # A method that gets nothing right could not be told from one that gets 5 % right.
-        (np.tile([0.3, -0.3], 4), 1, (0.05, 0.05), TOO_FEW),
-        (np.array([0.3]), 1, (0.5, 0.2), TOO_FEW),
+        (np.tile([0.3, -0.3], 4), (0.05, 0.05), TOO_FEW),
+        (np.array([0.3]), (0.5, 0.2), TOO_FEW),
     ],
 )
-def test_a_verdict_is_given_where_there_are_classes_enough(differences, rivals, scores, verdict):
+def test_a_verdict_is_given_where_there_are_classes_enough(differences, scores, verdict):
     gap = over_classes(entry("a", differences), "acc")
-    assert class_verdict(gap, gap.p_value * rivals, rivals, scores) == verdict
+    _, adjusted = family_p_values([gap])
+    assert class_verdict(gap, adjusted[0], scores) == verdict
+
+
+def test_many_rivals_over_few_classes_are_tested_by_the_finer_test():
+    rng = np.random.default_rng(9)
+    gaps = [over_classes(entry("a", 0.2 + rng.normal(0, 0.03, 7)), "acc") for _ in range(8)]
+    few, adjusted = family_p_values([*gaps[:3], None])
+    assert few[:3].tolist() == [2 / 2**7] * 3
+    assert adjusted[:3] == pytest.approx(3 * 2 / 2**7)
+    assert np.isnan([few[3], adjusted[3]]).all()
+    # Eight exact ones would end at .125 whatever the data.
+    many, adjusted = family_p_values(gaps)
+    assert many == pytest.approx([gap.student_p for gap in gaps])
+    assert adjusted.max() < 0.01
+    # Of five classes nothing is told, and nothing is gained by the t test.
+    short = over_classes(entry("a", np.linspace(0.1, 0.11, 5)), "acc")
+    assert family_p_values([short])[0] == pytest.approx(2 / 2**5)
 
 
 def test_letters_tell_apart_exactly_the_pairs_that_differ():

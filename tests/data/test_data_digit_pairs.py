@@ -53,6 +53,15 @@ def test_rows_of_different_groups_share_no_image(pairs):
     assert sum(map(len, images)) == len(set.union(*images))
 
 
+def test_rows_say_which_images_they_are_made_of(pairs):
+    # Equal numbers are equal images, on whichever side, and different ones are different.
+    halves = np.stack([pairs.X[:, :64], pairs.X[:, 64:]], axis=1).reshape(-1, 64)
+    _, image = np.unique(halves, axis=0, return_inverse=True)
+    _, number = np.unique(pairs.made_of.ravel(), return_inverse=True)
+    assert len(np.unique(np.column_stack([image, number]), axis=0)) == len(np.unique(image)) == len(np.unique(number))
+    assert len(np.unique(pairs.made_of[pairs.rows("test_unseen")])) <= 440
+
+
 def test_every_training_class_spreads_evenly_over_five_groups(pairs):
     train = pairs.rows("train")
     for label in np.unique(pairs.y[train]):

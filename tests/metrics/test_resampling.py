@@ -11,6 +11,7 @@ from zslplat.metrics.ausuc import rivals, seen_unseen_curve
 from zslplat.metrics.ranking import Ranking
 from zslplat.metrics.resampling import (
     draws,
+    draws_of_things,
     resampled_ausuc,
     resampled_average_precision,
     resampled_means,
@@ -170,3 +171,85 @@ def test_digest_of_a_test_problem_depends_on_the_seed_where_its_rows_do(task, da
     first, again, other = (rows_digest(task.scored_rows(task.test(dataset, seed=seed))) for seed in (0, 0, 1))
     assert first == again
     assert (first != other) == drawn
+
+
+def copied(values, times):
+    """Every row so many times, and which row each is a copy of."""
+    return np.repeat(values, times, axis=0), np.repeat(np.arange(len(values)), times)
+
+
+def test_rows_that_belong_together_tell_no_more_than_one_of_them():
+    rng = np.random.default_rng(0)
+    y, correct = np.repeat(np.arange(4), 50), rng.random(200) < 0.6
+    alone = np.vstack(list(draws(np.arange(200), y, 1000)))
+    many, thing = copied(np.column_stack([y, correct]), 9)
+    together = np.vstack(list(draws_of_things(thing[:, None], many[:, 0], 1000)))
+    wanted = resampled_means(alone, correct, y).std()
+    found = resampled_means(together, many[:, 1].astype(bool), many[:, 0]).std()
+    assert found == pytest.approx(wanted, rel=0.1)
+    # As rows of their own they would be taken for three times as sure.
+    as_rows = np.vstack(list(draws(np.arange(1800), many[:, 0], 400)))
+    assert resampled_means(as_rows, many[:, 1].astype(bool), many[:, 0]).std() < 0.45 * wanted
+
+
+def test_of_the_things_within_a_class_one_fewer_is_drawn():
+    y = np.repeat([0, 1], [12, 6])
+    thing = np.r_[np.repeat([0, 1, 2], 4), np.repeat([7, 8], 3)]
+    counts = np.vstack(list(draws_of_things(thing[:, None], y, 150)))
+    assert counts.shape == (150, 18)
+    assert (counts[:, :12].sum(axis=1) == 8).all()
+    assert (counts[:, 12:].sum(axis=1) == 3).all()
+    for rows in np.split(np.arange(18), np.flatnonzero(np.diff(thing)) + 1):
+        assert (counts[:, rows] == counts[:, rows[:1]]).all()
+    assert len(np.unique(counts[:, 0])) > 2
+
+
+def test_things_that_run_through_classes_are_drawn_once_for_all_of_them():
+    # 30 speakers say each of 5 letters twice.
+    speaker, letter = np.repeat(np.arange(30), 10), np.tile(np.repeat(np.arange(5), 2), 30)
+    counts = np.vstack(list(draws_of_things(speaker[:, None], letter, 200)))
+    assert (counts.reshape(200, 30, 10) == counts.reshape(200, 30, 10)[:, :, :1]).all()
+    assert (counts.sum(axis=1) == 290).all()
+    # A speaker's accent shows in all letters: the spread is that of a mean of 30, not of 300.
+    accent = np.random.default_rng(1).random(30)
+    found = np.std(counts @ accent[speaker] / 290)
+    assert found == pytest.approx(accent.std(ddof=1) / np.sqrt(30), rel=0.15)
+
+
+def test_rows_made_of_two_things_vary_with_both_and_never_less_than_rows():
+    rng = np.random.default_rng(2)
+    pair = np.array([(a, 20 + b) for a in range(20) for b in range(20)])
+    counts = np.vstack(list(draws_of_things(pair, np.zeros(400, dtype=int), 600)))
+    first, second, own = rng.normal(size=20), rng.normal(size=20), rng.normal(size=400)
+    for effect in (first[pair[:, 0]] + second[pair[:, 1] - 20], own):
+        values = (counts @ effect) / counts.sum(axis=1)
+        true = np.sqrt(first.var() / 20 + second.var() / 20) if effect is not own else own.std() / 20
+        assert 0.85 * true < values.std() < 2 * true
+    # A thing that a row is made of twice counts once.
+    twice = np.vstack(list(draws_of_things(np.repeat(np.arange(9)[:, None], 2, axis=1), np.zeros(9, dtype=int), 50)))
+    assert (twice.sum(axis=1) == 8).all()
+
+
+def test_one_thing_is_nothing_to_draw():
+    assert draws_of_things(np.zeros((8, 1), dtype=int), np.repeat([0, 1], 4), 10) is None
+    assert draws_of_things(np.repeat([[3], [5]], 4, axis=0), np.repeat([0, 1], 4), 10) is None
+    counts = next(draws_of_things(np.array([[0], [0], [1], [2]]), np.array([0, 0, 1, 1]), 10))
+    assert (counts[:, :2] == 1).all()
+
+
+def test_metrics_of_draws_that_change_the_sizes_of_classes_are_those_of_the_drawn_rows():
+    rng = np.random.default_rng(3)
+    y, seen = rng.integers(0, 6, 60), np.array([True, True, True, False, False, False])
+    scores = rng.normal(size=(60, 6)) + np.eye(6)[y]
+    counts = rng.integers(0, 3, (20, 60)) * (y != rng.integers(0, 6, (20, 1)))
+    best = rivals(scores, seen)
+    correct = scores.argmax(axis=1) == y
+    areas, means = resampled_ausuc(counts, *best, y, seen), resampled_means(counts, correct, y)
+    plain = resampled_means(counts, correct)
+    for i, count in enumerate(counts):
+        rows = np.repeat(np.arange(60), count)
+        assert areas[i] == pytest.approx(seen_unseen_curve(scores[rows], y[rows], seen).area)
+        assert means[i] == pytest.approx(per_class_accuracy(y[rows], scores[rows].argmax(axis=1)))
+        assert plain[i] == pytest.approx(correct[rows].mean())
+    nothing = np.where(seen[y], 0, 1)[None, :]
+    assert np.isnan(resampled_ausuc(nothing, *best, y, seen)).all()

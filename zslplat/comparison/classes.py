@@ -18,7 +18,7 @@ holds of it already: the interaction of class and seed, which is in both (a cros
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -27,6 +27,8 @@ import numpy as np
 from zslplat.comparison.paired import LEVEL, Scored, same_rows
 
 EXACT_CLASSES = 20
+# The exact test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
+LEAST_CLASSES = 6
 POWER = 0.8
 TOO_FEW = "too few classes to tell"
 THESE_ROWS, NEW_CLASSES = "these test rows", "new classes like these"
@@ -62,10 +64,15 @@ class Draw:
     @property
     def p_value(self) -> float:
         """The two-sided p-value of 0; NaN where there are fewer than two classes."""
+        if self.freedom > 0 and self.flips is not None:
+            return sign_flip_p(self.flips)
+        return self.student_p
+
+    @property
+    def student_p(self) -> float:
+        """The two-sided p-value of 0 by the t test; NaN where there are fewer than two classes."""
         if not self.freedom > 0:
             return np.nan
-        if self.flips is not None:
-            return sign_flip_p(self.flips)
         if self.error == 0:
             return 1.0 if self.estimate == 0 else 0.0
         from scipy.stats import t
@@ -136,20 +143,34 @@ def holm(p_values: np.ndarray) -> np.ndarray:
     return adjusted
 
 
-def class_verdict(gap: Draw | None, p_holm: float, rivals: int, scores: tuple[float, float]) -> str:
+def family_p_values(gaps: Sequence[Draw | None]) -> tuple[np.ndarray, np.ndarray]:
+    """Return the p-values of several comparisons, and Holm's; NaN where there is no comparison.
+
+    They are those of the exact test where it is fine enough for so many comparisons, that is where all classes
+    pointing one way would be significant after the correction, and of the t test elsewhere: of 10 classes no exact
+    p-value is below .002, which 26 comparisons take above .05 whatever the data. (In simulations of 30 rivals over 6
+    to 20 classes a family of t tests finds a difference where there is none in at most 3.5 %.)
+    """
+    known = [gap for gap in gaps if gap is not None]
+    coarse = any(gap.smallest_p * len(known) > 1 - LEVEL for gap in known if gap.classes >= LEAST_CLASSES)
+    values = np.array([np.nan if g is None else g.student_p if coarse else g.p_value for g in gaps])
+    return values, holm(values)
+
+
+def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) -> str:
     """Return ``ahead``, ``behind``, ``level`` or ``too few classes to tell``; empty without values per class.
 
-    A difference counts where Holm's p-value is at most .05. There are *too few classes* where nothing counts and
-    nothing could: where not even all classes pointing one way would reach .05 over this many rivals (the exact test
-    of 5 classes has no p-value below .0625), or where the smallest difference that could be seen is larger than both
-    ``scores``, so that a method that gets nothing right could not be told from them.
+    A difference counts where Holm's p-value is at most .05. There are *too few classes* where there are fewer than
+    six, as not even all of them pointing one way would be significant in the exact test, and where the smallest
+    difference that could be seen is larger than both ``scores``: a method that gets nothing right could not be told
+    from them.
     """
-    if gap is None or not np.isfinite(p_holm):
-        return "" if gap is None or gap.classes > 1 else TOO_FEW
+    if gap is None:
+        return ""
+    if gap.classes < LEAST_CLASSES:
+        return TOO_FEW
     if p_holm <= 1 - LEVEL:
         return "ahead" if gap.estimate > 0 else "behind"
-    if gap.smallest_p * max(rivals, 1) > 1 - LEVEL:
-        return TOO_FEW
     if gap.error > 0 and gap.smallest_difference > max(abs(score) for score in scores):
         return TOO_FEW
     return "level"

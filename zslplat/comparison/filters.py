@@ -16,14 +16,15 @@ class Filters:
     """What is shown: entries that one name of each kind fits, where names of that kind are given.
 
     ``names`` are of studies, methods, specs, labels or runs (:mod:`zslplat.comparison.naming`), ``methods`` of a
-    method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment.
-    All may be patterns with ``*`` and ``?``.
+    method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment,
+    ``suites`` of the suite that a study belongs to. All may be patterns with ``*`` and ``?``.
     """
 
     names: Sequence[str] = ()
     methods: Sequence[str] = ()
     studies: Sequence[str] = ()
     experiments: Sequence[str] = ()
+    suites: Sequence[str] = ()
 
     def kept(self, entries: Sequence[Scored], groups: Sequence[Recorded]) -> list[int]:
         """Return the places of the entries that fit, in order.
@@ -38,6 +39,7 @@ class Filters:
                 [{entry.study, *group.names} for entry, group in zip(entries, groups, strict=True)],
             ),
             ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
+            ("suite", self.suites, [{group.suite} if group.suite else set() for group in groups]),
         )
         kept = set(range(len(entries)))
         for kind, wanted, known in kinds:

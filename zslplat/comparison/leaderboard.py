@@ -16,7 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.classes import Draw, class_difference, class_verdict, holm, over_classes
+from zslplat.comparison.classes import (
+    LEAST_CLASSES,
+    Draw,
+    class_difference,
+    class_verdict,
+    family_p_values,
+    over_classes,
+)
 from zslplat.comparison.naming import the_one
 from zslplat.comparison.paired import LEVEL, Scored, difference, interval, same_rows
 from zslplat.comparison.tied import letters
@@ -106,7 +113,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "difference_high": _known(gap.high) if gap else None,
         "difference_low_classes": _known(gap_low),
         "difference_high_classes": _known(gap_high),
-        "p_value": _known(gap_anew.p_value) if gap_anew else None,
+        "p_value": None,
         "p_holm": None,
         "smallest_difference": _known(gap_anew.smallest_difference) if gap_anew else None,
         "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
@@ -115,18 +122,17 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
 
 
 def _judge(rows: list[dict[str, Any]], direction: float) -> None:
-    """Replace what a row's verdict is made of by the verdict over new classes, and set Holm's p-values.
+    """Replace what a row's verdict is made of by the verdict over new classes, and set the p-values.
 
     The rivals of one baseline are one family of comparisons, whatever groups they stand in.
     """
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
         family = [row for row in rows if row["baseline"] == baseline]
-        adjusted = holm(np.array([np.nan if row["p_value"] is None else row["p_value"] for row in family]))
-        rivals = int(np.isfinite(adjusted).sum())
-        for row, p in zip(family, adjusted.tolist(), strict=True):
+        values, adjusted = family_p_values([row["verdict"][0] for row in family])
+        for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
             gap, *scores = row["verdict"]
-            row["p_holm"] = _known(p)
-            found = class_verdict(gap, p, rivals, (scores[0], scores[1]))
+            row["p_value"], row["p_holm"] = _known(p), _known(p_holm)
+            found = class_verdict(gap, p_holm, (scores[0], scores[1]))
             row["verdict"] = OTHER_ROWS if row["verdict_rows"] == OTHER_ROWS else _turned(found, direction)
 
 
@@ -139,10 +145,11 @@ def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
     able = [i for i in able if same_rows(entries[i], entries[able[0]])]
     pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
     gaps: list[Draw | None] = [class_difference(entries[able[a]], entries[able[b]], metric) for a, b in pairs]
-    adjusted = holm(np.array([np.nan if gap is None else gap.p_value for gap in gaps]))
+    _, adjusted = family_p_values(gaps)
     different = np.zeros((len(able), len(able)), dtype=bool)
-    for (a, b), p in zip(pairs, adjusted.tolist(), strict=True):
-        different[a, b] = different[b, a] = p <= 1 - LEVEL
+    for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
+        enough = gap is not None and gap.classes >= LEAST_CLASSES
+        different[a, b] = different[b, a] = enough and p <= 1 - LEVEL
     found: list[str | None] = [None] * len(entries)
     for i, label in zip(able, letters(different), strict=True):
         found[i] = label

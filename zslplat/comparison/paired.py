@@ -133,5 +133,10 @@ def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:
 def _centred(estimate: float, replicates: np.ndarray | None) -> Interval:
     if replicates is None:
         return Interval(estimate, np.nan, np.nan)
+    # A draw of groups may have no row that the metric can be computed from; where most have none, neither has it.
+    known = replicates[np.isfinite(replicates)]
+    if len(known) <= len(replicates) / 2:
+        return Interval(estimate, np.nan, np.nan)
+    replicates = known
     low, high = np.quantile(replicates - replicates.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return Interval(estimate, estimate + float(low), estimate + float(high))

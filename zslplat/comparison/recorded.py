@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 from zslplat.errors import StoreError
@@ -14,6 +16,8 @@ from zslplat.records.overview import Overview
 from zslplat.records.studies import STUDY
 from zslplat.tracking.views import PARENT
 
+# Studies that nobody named end in eight digits of the key of their setting.
+_DRAWN = re.compile(r"@.*-([0-9a-f]{8})$", re.DOTALL)
 _SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "data")
 
 
@@ -70,7 +74,7 @@ class Recorded:
         """The winner's metrics on validation; nothing for single runs."""
         return dict(self.winner.get("metrics", {}))
 
-    @property
+    @cached_property
     def particulars(self) -> dict[str, str]:
         """What entries of one method may differ in beside its parameters, each in words."""
         asked = self.asked
@@ -85,10 +89,30 @@ class Recorded:
         }
 
     @property
+    def tag(self) -> str:
+        """A short name of the study or run: what ends the names that studies are given by default, or all of it."""
+        found = _DRAWN.search(self.name)
+        return found[1] if found else self.name
+
+    @property
     def setting_key(self) -> str:
         """What two of the same setting share: what was asked of which rows, however long it was searched, and how."""
         asked = {name: self.asked.get(name) for name in _SETTING}
         return key_of(asked, self.asked.get("space"), self.asked.get("carried"), self.data, self.rows)
+
+    @property
+    def suite(self) -> str | None:
+        """The suite that it was carried out for, None where it was for none."""
+        return self._part_of("suite")
+
+    @property
+    def suite_row(self) -> str | None:
+        """What the suite calls the method with what is fixed and searched of it."""
+        return self._part_of("row")
+
+    def _part_of(self, name: str) -> str | None:
+        found = self.about.get("part_of", {}).get(name)
+        return None if found is None else str(found)
 
     @property
     def questions(self) -> frozenset[str]:

@@ -15,6 +15,7 @@ from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.folding import Folded, alone, folded, taken_out
 from zslplat.comparison.leaderboard import BASELINE, COSTS, leaderboard
 from zslplat.comparison.naming import meant, the_one
+from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
@@ -34,7 +35,8 @@ class Comparison:
 
     ``rows``: a dictionary per entry and data set, of text, numbers, booleans and None, all with the same keys in the
     same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
-    the table; ``maximise``: whether larger values of the metric are better.
+    the table; ``maximise``: whether larger values of the metric are better. ``across``: where there are several data
+    sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`).
     """
 
     task: str
@@ -44,6 +46,7 @@ class Comparison:
     rows: list[dict[str, Any]]
     names: dict[str, str] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
+    across: list[dict[str, Any]] = field(default_factory=list)
 
     @property
     def columns(self) -> list[str]:
@@ -53,6 +56,10 @@ class Comparison:
     def on(self, dataset: str) -> list[dict[str, Any]]:
         """Return the rows of one data set."""
         return [row for row in self.rows if row["dataset"] == dataset]
+
+    def baselines(self, dataset: str) -> dict[str, str]:
+        """Return {group of methods: the entry that its differences are taken from} on a data set."""
+        return {row["group"]: row["baseline"] for row in self.on(dataset)}
 
     def to_json(self) -> dict[str, Any]:
         """Return the content as JSON has it; ``dataset`` is that of all rows, None where there are several."""
@@ -65,6 +72,7 @@ class Comparison:
             "rows": self.rows,
             "names": self.names,
             "notes": self.notes,
+            "across": self.across,
         }
 
 
@@ -74,6 +82,7 @@ class _Entry:
 
     folded: Folded
     scored: Scored
+    short: str = ""
 
     @property
     def group(self) -> Recorded:
@@ -128,29 +137,35 @@ def compared(
         origins = meant(against, [e.scored for e in entries], BASELINE)
         chosen = sorted({*chosen, *origins})
     entries = [entries[i] for i in chosen]
+    if not entries:
+        raise StoreError("nothing that is recorded fits all of what was asked for; leave a filter out")
     primary = next((e.scored.primary for e in entries if e.scored.primary is not None), built.primary)
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
     name = metric or primary.name
+    short, names = short_names([e.scored for e in entries], [e.group for e in entries])
+    named = [replace(entry, short=text) for entry, text in zip(entries, short, strict=True)]
     rows: list[dict[str, Any]] = []
-    names: dict[str, str] = {}
     for dataset, groups in known.items():
         here = [
             replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn))
-            for e in entries
+            for e in named
             if e.group.dataset == dataset
         ]
+        if not here and not datasets:
+            continue
         if not here:
             notes.append(f"{dataset}: nothing of what was asked for is recorded")
             continue
         origin = _origin(against, here)
         if against is not None and origin is None:
             notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
-        found, left_out = _rows(here, reader, newest_data(groups), name, primary, origin)
-        names |= left_out
+        found = _rows(here, reader, newest_data(groups), name, primary, origin)
         rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
     records.close()
     maximise = primary.maximise if name == primary.name else name not in COSTS
-    return Comparison(task, tuple(dict.fromkeys(row["dataset"] for row in rows)), name, maximise, rows, names, notes)
+    shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
+    across = over_datasets(rows, shown, maximise=maximise) if len(shown) > 1 else []
+    return Comparison(task, shown, name, maximise, rows, names, notes, across)
 
 
 def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[str], *, every: bool) -> list[_Entry]:
@@ -175,18 +190,15 @@ def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[s
 
 def _rows(
     entries: Sequence[_Entry], reader: Reader, newest: str, metric: str, primary: Metric, against: str | None
-) -> tuple[list[dict[str, Any]], dict[str, str]]:
-    """Return the rows of one data set, and what the short names of its methods leave out."""
-    scored = [entry.scored for entry in entries]
-    short, left_out = short_names(scored, [entry.group for entry in entries])
-    places = {entry.study: place for place, entry in enumerate(scored)}
+) -> list[dict[str, Any]]:
+    """Return the rows of one data set."""
+    by_study = {entry.scored.study: entry for entry in entries}
     rows = []
-    for row in leaderboard(scored, metric, primary, against):
-        entry = entries[places[row["study"]]]
+    for row in leaderboard([entry.scored for entry in entries], metric, primary, against):
+        entry = by_study[row["study"]]
         more = facts(entry.folded, entry.scored.knows, reader.seconds(entry.group))
-        rows.append({"short": short[places[row["study"]]], **row, **more})
-    words = unequal(rows, newest)
-    return [{**row, "unequal": text} for row, text in zip(rows, words, strict=True)], left_out
+        rows.append({"short": entry.short, **row, **more})
+    return [{**row, "unequal": text} for row, text in zip(rows, unequal(rows, newest), strict=True)]
 
 
 def _origin(against: str | None, entries: Sequence[_Entry]) -> str | None:

@@ -6,41 +6,67 @@ have any value.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Hashable, Mapping, Sequence
 
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Recorded
 from zslplat.errors import UsageError
 from zslplat.spec import Spec, format_value
 
-LONG = 30  # a spec of at most so many characters that stands alone is shown as it is
+LONG = 36  # a name of more characters is cut, and stands in full beside the table
+ALONE = 30  # a spec of at most so many characters that has none beside it is shown as it is
 
 
 def short_names(entries: Sequence[Scored], groups: Sequence[Recorded]) -> tuple[list[str], dict[str, str]]:
-    """Return a short name per entry, all different, and {method: the parameters that its names leave out}."""
-    specs = [_parsed(entry.method) for entry in entries]
-    names, left_out = [], {}
+    """Return a short name per entry, and {method or name: the parameters that it leaves out}.
+
+    Names differ on a data set; the same setting has the same name on all of them.
+    """
+    asked = [(group.method, *(t for key, t in group.particulars.items() if key != "data")) for group in groups]
+    alike = Counter((group.dataset, own) for group, own in zip(groups, asked, strict=True))
+    identities: list[Hashable] = [
+        own if alike[group.dataset, own] == 1 else (own, group.name) for group, own in zip(groups, asked, strict=True)
+    ]
+    first = {identity: place for place, identity in reversed(list(enumerate(identities)))}
+    places = sorted(first.values())
+    found, left_out = _names([entries[i].method for i in places], [groups[i] for i in places])
+    by_identity = {identities[place]: name for place, name in zip(places, found, strict=True)}
+    return [by_identity[identity] for identity in identities], left_out
+
+
+def _names(methods: Sequence[str], groups: Sequence[Recorded]) -> tuple[list[str], dict[str, str]]:
+    specs = [_parsed(method) for method in methods]
+    values: dict[tuple[str, str], set[str | None]] = {}
+    for key in {(spec.name, name) for spec in specs for name in spec.parameters}:
+        values[key] = {_text(spec, key[1]) for spec in specs if spec.name == key[0]}
+    differing = {(spec.name, str(spec)) for spec in specs}
+    short: list[str] = []
+    left_out: dict[str, str] = {}
     for spec in specs:
-        alike = [other for other in specs if other.name == spec.name]
-        same = {k: v for k, v in spec.parameters.items() if len({_text(other, k) for other in alike}) == 1}
-        if len({str(other) for other in alike}) == 1 and len(str(spec)) <= LONG:
+        same = {k: v for k, v in spec.parameters.items() if len(values[spec.name, k]) == 1}
+        if sum(name == spec.name for name, _ in differing) == 1 and len(str(spec)) <= ALONE:
             same = {}
         if same:
-            left_out[spec.name] = ", ".join(f"{key}={format_value(same[key])}" for key in sorted(same))
-        names.append(str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if k not in same})))
-    return [_told_apart(i, names, groups) for i in range(len(names))], left_out
+            left_out[f"{spec.name}, everywhere"] = ", ".join(f"{k}={format_value(same[k])}" for k in sorted(same))
+        short.append(str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if k not in same})))
+    counts = Counter(short)
+    told = [n if counts[n] == 1 else _told_apart(place, short, groups) for place, n in enumerate(short)]
+    for place, (name, spec) in enumerate(zip(told, specs, strict=True)):
+        if len(name) > LONG:
+            told[place] = f"{spec.name} [{groups[place].tag}]"
+            left_out[told[place]] = name.removeprefix(spec.name)
+    return told, left_out
 
 
 def _told_apart(place: int, names: Sequence[str], groups: Sequence[Recorded]) -> str:
     """Return a name with what tells it from its equals: what was asked beside parameters; of last resort the study."""
     name, own = names[place], groups[place]
     twins = [group for group, other in zip(groups, names, strict=True) if other == name]
-    if len(twins) == 1:
-        return name
     known = {key: {twin.particulars[key] for twin in twins} for key in own.particulars}
     words = [own.particulars[key] for key, values in known.items() if len(values) > 1]
     same = sum(twin.particulars == own.particulars for twin in twins)
-    told = "; ".join(words) if same == 1 and all(len(word) <= LONG for word in words) else own.name
+    told = "; ".join(words) if same == 1 and all(len(word) <= ALONE for word in words) else own.tag
     return f"{name} [{told}]"
 
 

@@ -113,6 +113,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
 def _entry(group: Recorded, several: Mapping[str, int]) -> Scored:
     """Return what a group's records say themselves, without the replicates, which are files."""
     first, labelled = group.tested[0], f"{group.method} [{group.name}]"
+    words = {f"[{text}]" for text in (group.tag, *group.particulars.values())}
     values = [_values(record) for record in group.tested]
     return Scored(
         label=labelled if several[group.method] > 1 else group.method,
@@ -123,7 +124,7 @@ def _entry(group: Recorded, several: Mapping[str, int]) -> Scored:
         validation=group.validation,
         knows=first["knows"] if "knows" in first else _knowledge(first["setting"]),
         rows=group.rows,
-        names=frozenset({labelled, *group.names, *(f"[{words}]" for words in group.particulars.values())}),
+        names=frozenset({labelled, *group.names, *words}),
         code=group.code,
         from_memory=_from_memory(group.method),
         primary=Metric(**group.about["primary"]) if "primary" in group.about else None,

@@ -49,8 +49,11 @@ class Dataset:
     nothing is said; ``splits`` named arrays of row indices: ``train``, ``test_seen``, ``test_unseen`` for zero-shot
     data, ``train`` and ``test`` for classification, with ``val`` or without, or the data set's own folds ``fold-1``,
     ``fold-2``, ... of cross-validation by rows, none where the task draws its own; ``folds`` the files' own
-    class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``queries`` designated queries of
-    the split ``test``, and of ``validation`` where some are set apart, over negatives in ``train``.
+    class-disjoint validation folds; ``groups`` (n,) rows that must stay together; ``made_of`` (n, k) numbers of the
+    things that a row is made of, where rows have some in common and so are not independent (the two images of a pair of
+    digits): intervals over rows draw things where these are known, and groups elsewhere. Nothing is split or fitted by
+    them, and they are no part of the fingerprint; ``queries`` designated queries of the split ``test``, and of
+    ``validation`` where some are set apart, over negatives in ``train``.
 
     Raises :class:`DataError` when arrays do not fit together, hold NaN, or splits overlap or leave the rows.
     """
@@ -64,6 +67,7 @@ class Dataset:
     splits: Mapping[str, np.ndarray] = field(default_factory=dict)
     folds: tuple[ClassFold, ...] = ()
     groups: np.ndarray | None = None
+    made_of: np.ndarray | None = None
     queries: Mapping[str, Queries] = field(default_factory=dict)
     description: str = ""
     licence: str = ""
@@ -92,6 +96,7 @@ class Dataset:
                     check_finite(f"{self.name}, view {name!r}" if name else self.name, source)
         for key, signature in self.signatures.items():
             self._check_signatures(key, signature)
+        self._check_made_of()
         self._check_splits()
         self._check_folds()
         check_queries(self.name, self.queries, self.splits, self.y.ndim > 1)
@@ -187,6 +192,16 @@ class Dataset:
             raise DataError(f"{where}: {len(missing)} classes have no signature: {shown}; add a row for each")
         if signature.classes is None and len(values) != len(self.class_names):
             raise DataError(f"{where}: {len(values)} rows for {len(self.class_names)} classes")
+
+    def _check_made_of(self) -> None:
+        found = self.made_of
+        if found is None:
+            return
+        if found.ndim != 2 or len(found) != len(self.X) or not np.issubdtype(found.dtype, np.integer):
+            raise DataError(
+                f"{self.name}: made_of must be integers ({len(self.X)}, k), what each row is made of; got "
+                f"{found.dtype} {found.shape}"
+            )
 
     def _check_splits(self) -> None:
         seen: dict[int, str] = {}

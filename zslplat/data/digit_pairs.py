@@ -18,8 +18,9 @@ The classes of a block are diagonals of the 10 x 10 table of pairs (value b = a 
 so each digit occurs equally often on each side of every block, and among the unseen classes.
 
 Rows of one pool share images, so they are not independent: the 800 rows of ``test_unseen`` are pairs of 385 images.
-Bootstrap intervals that draw rows are too narrow there. Standard errors that let rows with a common image go together
-are 1.7 (mfmr-joint) and 1.9 (eszsl) times as large for per-class accuracies, and 1.4 times for their difference.
+Bootstrap intervals that draw rows would be too narrow there. Standard errors that let rows with a common image go
+together are 1.7 (mfmr-joint) and 1.9 (eszsl) times as large for per-class accuracies, and 1.4 times for their
+difference. So each row says which two images it is made of (``made_of``), and intervals draw images.
 """
 
 from __future__ import annotations
@@ -100,6 +101,7 @@ def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
     right: list[np.ndarray] = []
     y: list[np.ndarray] = []
     groups: list[np.ndarray] = []
+    made_of: list[np.ndarray] = []
     splits: dict[str, list[np.ndarray]] = {"train": [], "test_seen": [], "test_unseen": []}
     total = 0
 
@@ -111,6 +113,7 @@ def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
             right.append(b)
             y.append(np.full(len(a), label))
             groups.append(np.full(len(a), pool))
+            made_of.append(np.column_stack([a, b]))
             splits[split].append(np.arange(total, total + len(a)))
             total += len(a)
 
@@ -139,6 +142,7 @@ def digit_pairs(*, seed: int = 0, rows_per_pool: int = 8) -> Dataset:
         splits={key: np.concatenate(parts) for key, parts in splits.items()},
         folds=folds,
         groups=np.concatenate(groups).astype(np.int64),
+        made_of=np.concatenate(made_of).astype(np.int64),
         description=DigitPairs.summary,
         licence=DigitPairs.licence,
         citation=DigitPairs.citation,

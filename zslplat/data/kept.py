@@ -108,6 +108,8 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
     arrays: dict[str, np.ndarray] = {"y": dataset.y}
     if dataset.groups is not None:
         arrays["groups"] = dataset.groups
+    if dataset.made_of is not None:
+        arrays["made_of"] = dataset.made_of
     signatures = []
     for name, signature in dataset.signatures.items():
         arrays[f"signatures:{name}"] = signature.values
@@ -196,6 +198,7 @@ def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
         splits={name: arrays[f"split:{name}"] for name in meta["splits"]},
         folds=tuple(ClassFold(name, tuple(train), tuple(held_out)) for name, train, held_out in meta["folds"]),
         groups=arrays.get("groups"),
+        made_of=arrays.get("made_of"),
         queries={split: _queries(split, arrays) for split in meta.get("queries", ())},
         source=meta["source"],
         known_fingerprint=meta["fingerprint"],

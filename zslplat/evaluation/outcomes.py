@@ -24,7 +24,7 @@ import numpy as np
 
 from zslplat.errors import StoreError
 from zslplat.metrics.jackknife import CLASS_SCHEME, ClassValues
-from zslplat.metrics.resampling import SCHEME, draws
+from zslplat.metrics.resampling import SCHEME, THINGS_SCHEME, draws, draws_of_things
 from zslplat.tasks.base import Task
 from zslplat.tasks.row_outcomes import RowOutcomes
 
@@ -89,7 +89,8 @@ def replicates(task: Task, folder: Path, count: int = REPLICATES) -> dict[str, n
     Raises :class:`StoreError` where the outcomes cannot be read.
     """
     outcomes = read_outcomes(folder)
-    key = f"{digest(outcomes)} {SCHEME} {count}"
+    scheme = SCHEME if task.things(outcomes) is None else THINGS_SCHEME
+    key = f"{digest(outcomes)} {scheme} {count}"
     kept = _kept(folder / _REPLICATES, key)
     if kept is None:
         kept = _metric_arrays(resampled(task, outcomes, count))
@@ -114,11 +115,18 @@ def class_values(task: Task, folder: Path) -> ClassValues | None:
 
 
 def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dict[str, np.ndarray]:
-    """Return {metric: (count,)}: the metrics of bootstrap replicates; empty for a task that resamples nothing."""
-    units = task.units(outcomes)
+    """Return {metric: (count,)}: the metrics of bootstrap replicates; empty for a task that resamples nothing.
+
+    Empty, too, where rows belong together and all of them are of one thing. A value is NaN where a draw has no row
+    that the metric could be computed from.
+    """
+    units, things = task.units(outcomes), task.things(outcomes)
     if units is None:
         return {}
-    blocks = [task.resampled(outcomes, counts) for counts in draws(*units, count)]
+    drawn = draws(*units, count) if things is None else draws_of_things(things, units[1], count)
+    if drawn is None:
+        return {}
+    blocks = [task.resampled(outcomes, counts) for counts in drawn]
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 

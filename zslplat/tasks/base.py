@@ -175,8 +175,21 @@ class Task(Parameterised, ABC):
         """
         return None
 
+    def things(self, outcomes: RowOutcomes) -> np.ndarray | None:
+        """Return ids (m, k) of what the :meth:`units` are made of, where some belong together; None where none do.
+
+        What a row is made of (``Dataset.made_of``), its group where nothing finer is known. Things are drawn in place
+        of units (:func:`zslplat.metrics.resampling.draws_of_things`).
+        """
+        if "made_of" in outcomes.columns:
+            return outcomes.columns["made_of"]
+        return outcomes.columns["group"][:, None] if "group" in outcomes.columns else None
+
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return metrics (b,) of each line of ``counts`` (b, m): how often each unit is drawn."""
+        """Return metrics (b,) of each line of ``counts`` (b, m): how often each unit is drawn.
+
+        Of strata, and of classes, any number may be drawn: things run through them, and a class is left out.
+        """
         return {}
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues | None:

@@ -252,6 +252,14 @@ class ExemplarRetrieval(Task):
         strata = true + (draw - 1) * classes
         return np.r_[row, np.arange(draws)], np.r_[strata, np.full(draws, draws * classes)]
 
+    def things(self, outcomes: RowOutcomes) -> np.ndarray | None:
+        """Return the groups of the queries, and draws as things of their own."""
+        if "group" not in outcomes.columns:
+            return None
+        group = outcomes.columns["group"].astype(np.int64)
+        draws = int(group.max()) + 1 + np.arange(outcomes.meta["draws"])
+        return np.concatenate([group, draws])[:, None]
+
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) of each draw of queries, within :meth:`units`' strata, and of draws.
 
@@ -268,12 +276,13 @@ class ExemplarRetrieval(Task):
         ends = np.cumsum(sizes)
         *parts, drawn = np.split(counts, ends, axis=1)
         asked = [part.sum(axis=1) for part in parts]
+        shares = drawn / drawn.sum(axis=1, keepdims=True)
         with np.errstate(invalid="ignore"):  # a draw of which no query is left has no value
             return {
                 name: np.sum(
                     [
                         np.where(s > 0, c @ v / n * s, 0.0)
-                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, (drawn / draws).T, strict=True)
+                        for c, v, n, s in zip(parts, np.split(values, ends[:-1]), asked, shares.T, strict=True)
                     ],
                     axis=0,
                 )

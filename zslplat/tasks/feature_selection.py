@@ -294,6 +294,10 @@ class FeatureSelection(Task):
         count = len(next(iter(by_draw.values())))
         return np.arange(count), np.zeros(count, dtype=np.int64)
 
+    def things(self, outcomes: RowOutcomes) -> None:
+        """Draws are what is drawn, and no row."""
+        return
+
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
         """Return the metrics (b,) as means over drawn draws."""
         return {name: counts @ np.asarray(v) / len(v) for name, v in outcomes.meta["by_draw"].items()}

@@ -5,10 +5,12 @@
 | ``row`` | int64 | row of the data set |
 | ``true`` | int32 | its class, an index into ``meta["classes"]`` |
 | ``group`` | int32 | its group, where the data set has groups: a place among the sorted groups |
+| ``made_of`` | int32 | the k things that it is made of, where the data set says so |
 | ``predicted`` | int32 | the class it was given |
 | ``score`` | float32 | the score by which it was given that class |
 
-These 24 bytes a row (20 without groups) are common to all tasks; a task says in its docstring what it adds.
+These 24 bytes a row (20 without groups, and 4 k more where rows are made of k things) are common to all tasks; a task
+says in its docstring what it adds.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@
 | | ``rows:R`` | (m_R,) | truth: the rows of the pool that request R is about, ascending |
 | | ``y_pool``, ``row_pool`` | (m,) | truth: candidate class and data set row of each row of ``X_pool`` |
 | | ``group_pool`` | (m,) | truth: group of each row of ``X_pool``, where the data set has groups |
+| | ``made_of_pool`` | (m, k) | truth: what each row of ``X_pool`` is made of, where the data set says so |
 
 Where classes have several signatures, ``signature_class`` (rows of S) and ``signature_class_pool`` (rows of S_pool)
 say which class each row describes. Methods with the tag ``several-signatures`` get all rows, and that vector as the
@@ -170,6 +171,8 @@ def build_problem(
         inputs |= _class_rows(dataset, signatures, ids, suffix)
     truth = {"y_pool": np.searchsorted(pool_ids, dataset.y[pool_rows]), "row_pool": np.asarray(pool_rows)}
     truth |= groups_of(dataset, pool_rows, "group_pool")
+    if dataset.made_of is not None:
+        truth["made_of_pool"] = dataset.made_of[pool_rows]
     described = {"dataset": dataset.name, "classes": [dataset.class_names[i] for i in pool_ids], **meta}
     return Problem(name, inputs, truth, described)
 
@@ -200,6 +203,8 @@ def pool_outcomes(
     """Return the common columns of the pool's rows, in its order, with those of ``more``, and the classes' names."""
     truth = problem.truth
     common = common_columns(truth["row_pool"], truth["y_pool"], predicted, score, truth.get("group_pool"))
+    if "made_of_pool" in truth:
+        common["made_of"] = truth["made_of_pool"].astype(np.int32)
     return RowOutcomes({**common, **more}, {"classes": list(problem.meta["classes"]), **meta})
 
 

@@ -53,4 +53,6 @@ def _split_by(dataset: Dataset, seen: np.ndarray) -> Dataset:
     is_seen = np.isin(dataset.y, seen)
     splits = {"train": np.flatnonzero(is_seen), "test_unseen": np.flatnonzero(~is_seen)}
     # The arrays were checked when the data set was made; a known fingerprint leaves that out here.
-    return replace(dataset, splits=splits, folds=(), groups=None, known_fingerprint=dataset.known_fingerprint or "-")
+    return replace(
+        dataset, splits=splits, folds=(), groups=None, made_of=None, known_fingerprint=dataset.known_fingerprint or "-"
+    )

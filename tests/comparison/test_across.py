@@ -1,0 +1,127 @@
+"""Ranks over data sets and intervals over class splits, against scipy, brute force and simulation."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+from zslplat.comparison.across import across_sets, friedman_p, nemenyi_difference, over_splits, ranked
+from zslplat.comparison.rank_diagram import draw_ranks
+from zslplat.errors import UsageError
+
+
+def scores(table, methods="pqrstuvw"):
+    return {methods[i]: {f"set {j}": value for j, value in enumerate(line)} for i, line in enumerate(table)}
+
+
+def test_ranks_share_places_and_know_the_direction():
+    table = np.array([[0.3, 0.9, 0.3], [0.1, 0.2, 0.3]])
+    assert ranked(table).tolist() == [[2.5, 1, 2.5], [3, 2, 1]]
+    assert ranked(table, maximise=False).tolist() == [[1.5, 3, 1.5], [1, 2, 3]]
+
+
+def test_friedman_is_that_of_scipy_in_the_form_of_iman_and_davenport():
+    table = np.random.default_rng(0).normal(size=(9, 4)) + np.linspace(0, 1, 4)
+    chi2 = stats.friedmanchisquare(*table.T).statistic
+    statistic = 8 * chi2 / (9 * 3 - chi2)
+    assert friedman_p(ranked(table)) == pytest.approx(stats.f.sf(statistic, 3, 24))
+    assert friedman_p(np.full((4, 3), 2.0)) == 1
+    assert friedman_p(np.tile([1.0, 2, 3], (4, 1))) == 0
+    assert np.isnan(friedman_p(np.array([[1.0, 2]])))
+
+
+def test_critical_difference_is_that_of_the_tables():
+    # Demsar (2006), table 5: q is 1.960, 2.343, 2.569 and 2.728 for 2 to 5 methods.
+    for k, q in ((2, 1.960), (3, 2.343), (4, 2.569), (5, 2.728)):
+        assert nemenyi_difference(k, 14) == pytest.approx(q * np.sqrt(k * (k + 1) / (6 * 14)), abs=1e-3)
+
+
+def test_standings_over_data_sets():
+    rng = np.random.default_rng(1)
+    table = np.array([0.8, 0.79, 0.5])[:, None] + rng.normal(0, 0.02, (3, 15))
+    found = across_sets(scores(table))
+    ranks = ranked(table.T)
+    assert [s.mean_rank for s in found.standings] == pytest.approx(sorted(ranks.mean(axis=0)))
+    best, second, last = found.standings
+    assert (last.method, last.tied) == ("r", "b")
+    assert best.tied == second.tied == "a"
+    assert best.difference is None
+    gap = table[2] - table["pq".index(best.method)]
+    wanted = stats.ttest_1samp(gap, 0).confidence_interval()
+    assert (last.difference.low, last.difference.high) == pytest.approx((wanted.low, wanted.high))
+    assert best.rank_low < best.mean_rank < best.rank_high
+    assert found.reservation == ""
+    assert found.p_value < 0.001
+
+
+def test_few_data_sets_carry_little_and_say_so():
+    table = np.tile(np.linspace(0.9, 0.2, 6)[:, None], 3)
+    found = across_sets(scores(table))
+    assert {s.tied for s in found.standings} == {"a", "ab", "b"}
+    assert "only 3 data sets" in found.reservation
+    alone = across_sets(scores(table[:, :1]))
+    assert {s.tied for s in alone.standings} == {"a"}
+    assert "says nothing" in alone.reservation
+    assert np.isnan(alone.standings[1].difference.low)
+
+
+def test_data_sets_of_the_same_images_count_once():
+    rng = np.random.default_rng(2)
+    table = rng.random((3, 4))
+    twice = np.hstack([table, np.tile(table[:, :1], 6)])
+    families = {f"set {j}": "set 0" for j in range(4, 10)}
+    one, other = across_sets(scores(table)), across_sets(scores(twice), families=families)
+    assert [(s.method, s.mean_rank, s.rank_low, s.tied) for s in one.standings] == [
+        (s.method, pytest.approx(s.mean_rank), s.rank_low, s.tied) for s in other.standings
+    ]
+    assert one.sets == other.sets == 4
+
+
+def test_data_sets_that_a_method_lacks_are_left_out():
+    found = scores(np.random.default_rng(3).random((3, 5)))
+    del found["q"]["set 3"]
+    assert across_sets(found).left_out == ("set 3",)
+    with pytest.raises(UsageError, match="two or more"):
+        across_sets({"p": {"x": 1.0}})
+    with pytest.raises(UsageError, match="no data set"):
+        across_sets({"p": {"x": 1.0}, "q": {"y": 1.0}})
+
+
+def test_splits_are_corrected_for_the_classes_that_they_share():
+    values = np.random.default_rng(4).normal(size=8)
+    naive = over_splits(values, [(40, 10)] * 8, corrected=False)
+    wanted = stats.ttest_1samp(values, 0).confidence_interval()
+    assert (naive.low, naive.high) == pytest.approx((wanted.low, wanted.high))
+    found = over_splits(values, [(40, 10)] * 8)
+    assert (found.high - found.low) / (naive.high - naive.low) == pytest.approx(np.sqrt((1 / 8 + 1 / 4) * 8))
+    assert np.isnan(over_splits([1.0], [(40, 10)]).low)
+    assert np.isnan(over_splits([1.0, 2.0], [(0, 10), (0, 10)]).low)
+
+
+def test_intervals_over_overlapping_splits_cover_new_classes():
+    # 50 classes, 10 of them unseen in each of 10 draws: the naive interval takes draws for independent.
+    rng = np.random.default_rng(5)
+    hits = {True: 0, False: 0}
+    times = 400
+    for _ in range(times):
+        classes = rng.normal(size=50)
+        draws = [classes[rng.permutation(50)[:10]].mean() for _ in range(10)]
+        for corrected in hits:
+            found = over_splits(draws, [(40, 10)] * 10, corrected=corrected)
+            hits[corrected] += found.low <= 0 <= found.high
+    assert hits[True] / times == pytest.approx(0.95, abs=0.04)
+    assert hits[False] / times < 0.85
+
+
+def test_diagram_is_drawn_with_its_reservation(tmp_path):
+    found = across_sets(scores(np.random.default_rng(6).random((5, 4))))
+    draw_ranks(found, tmp_path / "ranks.svg", "mAP")
+    draw_ranks(found, tmp_path / "ranks.png")
+    assert (tmp_path / "ranks.png").read_bytes().startswith(b"\x89PNG")
+    draw_ranks(found, tmp_path / "again.svg", "mAP")
+    import matplotlib as mpl
+
+    with mpl.rc_context({"svg.fonttype": "none"}):
+        draw_ranks(found, tmp_path / "text.svg", "mAP")
+    text = (tmp_path / "text.svg").read_text()
+    assert "Only 4 data sets" in text
+    assert "mAP" in text

@@ -1,0 +1,190 @@
+"""Values per class: those of leaving a class's rows out and scoring the rest again, with the task's own score."""
+
+import numpy as np
+import pytest
+from zero_shot_toys import toy
+
+from zslplat.data.dataset import Dataset
+from zslplat.evaluation.outcomes import class_values, write_outcomes
+from zslplat.metrics.jackknife import jackknifed, mean_pseudo_values
+from zslplat.tasks.base import Problem
+from zslplat.tasks.coding import Coding
+from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
+from zslplat.tasks.feature_draws import in_one
+from zslplat.tasks.feature_selection import FeatureSelection
+from zslplat.tasks.gzsl import GeneralizedZeroShot
+from zslplat.tasks.retrieval import Retrieval
+from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
+from zslplat.tasks.zsl import ZeroShot
+
+
+def played(task, seed=0, data=None):
+    """The test problem of a toy, scores that are often right, and what is kept of them."""
+    problem = task.test(data or toy(), seed=1)
+    rng = np.random.default_rng(seed)
+    y, c = problem.truth["y_pool"], len(problem.meta["classes"])
+    # Classes differ in how hard they are, rows of a class less so.
+    scores = rng.normal(size=(len(y), c)) + rng.uniform(0, 3, c)[y][:, None] * np.eye(c)[y]
+    outputs = {
+        request: scores[np.ix_(problem.truth[f"rows:{request}"], problem.inputs[f"classes:{request}"])]
+        for request in problem.meta["requests"]
+    }
+    return problem, outputs
+
+
+def without(problem, outputs, rows):
+    """The problem and the outputs of some rows of the pool only; all classes stay candidates."""
+    place = np.full(len(problem.truth["y_pool"]), -1)
+    place[rows] = np.arange(len(rows))
+    truth, kept = {}, {}
+    for name, array in problem.truth.items():
+        if name.startswith("rows:"):
+            stay = place[array] >= 0
+            truth[name], kept[name[5:]] = place[array][stay], outputs[name[5:]][stay]
+        else:
+            truth[name] = array[rows]
+    return Problem(problem.name, problem.inputs, truth, problem.meta), kept
+
+
+@pytest.mark.parametrize(("task", "chosen"), [(ZeroShot(), {}), (GeneralizedZeroShot(), {"bias": 0.4})])
+def test_values_are_those_of_scoring_the_other_classes_again(task, chosen):
+    problem, outputs = played(task)
+    y, seen = problem.truth["y_pool"], problem.inputs["seen"]
+    found = task.class_values(task.outcomes(problem, outputs, chosen))
+    assert found.kinds.tolist() == seen[np.unique(y)].tolist()
+    whole = task.score(problem, outputs, chosen, full=False).metrics
+    names = [name for name in whole if name in found.values]
+    assert len(names) == {"zsl": 2, "gzsl": 9}[task.name]
+    for number, label in enumerate(np.unique(y)):
+        part = without(problem, outputs, np.flatnonzero(y != label))
+        left_out = task.score(*part, chosen, full=False).metrics
+        size = np.count_nonzero(found.kinds == found.kinds[number])
+        for name in names:
+            value = found.values[name][number]
+            wanted = size * whole[name] - (size - 1) * left_out[name]
+            if np.isnan(value):
+                assert left_out[name] == pytest.approx(whole[name], abs=1e-12), name  # it has no say
+            else:
+                assert value == pytest.approx(wanted, abs=1e-9), name
+
+
+def test_values_of_a_mean_over_classes_are_the_classes_own():
+    task = ZeroShot()
+    problem, outputs = played(task)
+    table = task.score(problem, outputs, {}, full=True).tables["per_class"].columns
+    found = task.class_values(task.outcomes(problem, outputs, {})).values["per_class_accuracy"]
+    assert found == pytest.approx(np.array(table["accuracy"]))
+    task = GeneralizedZeroShot()
+    problem, outputs = played(task)
+    table = task.score(problem, outputs, {}, full=True).tables["per_class"].columns
+    found = task.class_values(task.outcomes(problem, outputs, {}))
+    unseen = np.array(table["kind"]) == "unseen"
+    for name, column, own in (("U_to_T", "accuracy_among_all", unseen), ("S_to_S", "accuracy_within_kind", ~unseen)):
+        assert found.values[name][own] == pytest.approx(np.array(table[column])[own])
+        assert np.isnan(found.values[name][~own]).all()
+    assert np.isfinite(found.values["H"]).all()
+
+
+def test_retrieval_has_the_average_precision_of_every_class():
+    task = Retrieval()
+    problem, outputs = played(task)
+    outcome = task.score(problem, outputs, {}, full=True)
+    found = task.class_values(task.outcomes(problem, outputs, {})).values["mAP"]
+    assert found == pytest.approx(np.array(outcome.tables["per_class"].columns["average_precision"]))
+    assert found.mean() == pytest.approx(outcome.metrics["mAP"])
+
+
+def rows_of(classes=6, each=12):
+    rng = np.random.default_rng(0)
+    y = np.repeat(np.arange(classes), each)
+    return Dataset("drawn", rng.normal(size=(len(y), 5)), y, tuple(f"class {i}" for i in range(classes)))
+
+
+def test_coding_has_values_over_all_splits():
+    task = Coding(splits=3, train_per_class=5)
+    problem = task.test(rows_of(), seed=2)
+    rng, outputs = np.random.default_rng(3), {}
+    for suffix in ("", ":2", ":3"):
+        y = problem.truth[f"y_pool{suffix}"]
+        outputs[f"scores{suffix}"] = rng.normal(size=(len(y), 6)) + np.linspace(0, 2, 6)[y][:, None] * np.eye(6)[y]
+    outcome = task.score(problem, outputs, {}, full=True)
+    found = task.class_values(task.outcomes(problem, outputs, {})).values["per_class_accuracy"]
+    assert found == pytest.approx(np.array(outcome.tables["per_class"].columns["accuracy"]))
+    assert found.mean() == pytest.approx(outcome.metrics["per_class_accuracy"])
+
+
+def test_queries_of_one_class_go_together():
+    task = ExemplarRetrieval(draws=1, queries=30, k=3)
+    problem = task.test(rows_of(12, 8), seed=2)
+    y, queries = problem.truth["y"], problem.truth["queries"]
+    noise = np.random.default_rng(4).normal(size=(len(queries), len(y)))
+    outcomes = task.outcomes(problem, {"similarity": noise + (y[queries][:, None] == y)}, {})
+    found = task.class_values(outcomes).values["mAP"]
+    precision, true = outcomes.columns["average_precision"], outcomes.columns["true"]
+    classes = np.unique(true)
+    assert len(found) == len(classes) < len(true)
+    for value, label in zip(found, classes, strict=True):
+        others = precision[true != label].mean()
+        assert value == pytest.approx(len(classes) * precision.mean() - (len(classes) - 1) * others)
+
+
+def test_draws_of_unseen_classes_are_values_of_their_own():
+    part = RowOutcomes(common_columns(*np.zeros((4, 5), dtype=int), None), {"classes": ["a"]})
+    task = FeatureSelection()
+    assert task.class_values(part) is None
+    found = task.class_values(in_one([part] * 3, {"nmi": [0.2, 0.3, 0.7]}))
+    assert found.values["nmi"].tolist() == [0.2, 0.3, 0.7]
+
+
+def test_a_class_that_some_lines_lack_counts_in_the_others():
+    values = np.array([[0.2, np.nan, 0.8, np.nan], [0.4, 0.6, np.nan, np.nan]])
+    whole = np.mean([np.nanmean(line) for line in values])
+    found = mean_pseudo_values(values)
+    for j in range(3):
+        rest = np.delete(values, j, axis=1)
+        assert found[j] == pytest.approx(3 * whole - 2 * np.mean([np.nanmean(line) for line in rest]))
+    assert np.isnan(found[3])
+    complete = np.random.default_rng(5).random((2, 4))
+    assert mean_pseudo_values(complete) == pytest.approx(complete.mean(axis=0))
+
+
+def test_many_classes_are_left_out_in_blocks_and_entries_of_none_stay():
+    classes = np.r_[np.repeat(np.arange(230), 2), -1, -1]
+    values = np.random.default_rng(6).random(462)
+    found = jackknifed(lambda counts: {"mean": counts @ values / counts.sum(axis=1)}, classes).values["mean"]
+    for j in (0, 117, 229):
+        kept = values[classes != j]
+        assert found[j] == pytest.approx(230 * values.mean() - 229 * kept.mean())
+
+
+class Counting(ZeroShot):
+    """Task zsl that counts how often values per class are made."""
+
+    calls = 0
+
+    def class_values(self, outcomes):
+        self.calls += 1
+        return super().class_values(outcomes)
+
+
+def test_values_are_kept_and_made_again_the_same(tmp_path):
+    problem, outputs = played(ZeroShot())
+    task = Counting()
+    write_outcomes(tmp_path, task.outcomes(problem, outputs, {}))
+    first = class_values(task, tmp_path)
+    again = class_values(task, tmp_path)
+    assert task.calls == 1
+    assert again.kinds.tolist() == first.kinds.tolist()
+    assert {k: v.tolist() for k, v in again.values.items()} == {k: v.tolist() for k, v in first.values.items()}
+    (tmp_path / "classes.npz").write_bytes(b"damaged")
+    assert (
+        class_values(task, tmp_path).values["per_class_accuracy"].tolist()
+        == first.values["per_class_accuracy"].tolist()
+    )
+    assert task.calls == 2
+    other, scores = played(ZeroShot(), seed=9)
+    write_outcomes(tmp_path, task.outcomes(other, scores, {}))
+    assert (
+        class_values(task, tmp_path).values["per_class_accuracy"].tolist()
+        != first.values["per_class_accuracy"].tolist()
+    )

@@ -1,0 +1,188 @@
+"""Methods over several data sets, and over several class splits of one: what repeated evaluations say together.
+
+| symbol | here | shape | meaning |
+|---|---|---|---|
+| N, k | ``sets``, ``methods`` | | data sets, methods |
+| R | ``mean_rank`` | (k,) | mean over data sets of a method's rank, 1 for the best, equal scores share a rank |
+| CD | ``critical_difference`` | | mean ranks that are further apart differ at level .05 (Nemenyi, over all pairs) |
+| J | ``values`` | (J,) | values of one metric, or differences of two methods, in J draws of unseen classes |
+
+Data sets are drawn in the bootstrap of the ranks, whole families where sets share their images: two signature sets of
+the same pictures are no two data sets. Sources: Demsar, "Statistical Comparisons of Classifiers over Multiple Data
+Sets" (2006); Iman and Davenport (1980); Nadeau and Bengio, "Inference for the Generalization Error" (2003).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from zslplat.comparison.paired import LEVEL, Interval
+from zslplat.comparison.tied import letters
+from zslplat.errors import UsageError
+
+REPLICATES = 2000
+# Below this many data sets a rank test has little power, and the distributions behind it are rough.
+FEW_SETS = 10
+
+
+@dataclass(frozen=True)
+class Standing:
+    """One method over all data sets.
+
+    ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets. ``difference`` is the mean
+    over data sets of how far it is from the method with the best mean rank, with its t interval over data sets (None
+    for that one; ends NaN for a single data set). ``tied`` are its letters: methods that share one are not told apart.
+    """
+
+    method: str
+    mean_rank: float
+    rank_low: float
+    rank_high: float
+    difference: Interval | None
+    tied: str
+
+
+@dataclass(frozen=True)
+class Across:
+    """Methods over data sets, best mean rank first.
+
+    ``sets`` counts families of data sets, ``left_out`` are the data sets that some method lacks. ``p_value`` is
+    Friedman's, in Iman and Davenport's form: whether any method differs; NaN for a single data set.
+    ``reservation`` says in words what so many data sets can carry.
+    """
+
+    standings: tuple[Standing, ...]
+    sets: int
+    left_out: tuple[str, ...]
+    p_value: float
+    critical_difference: float
+    reservation: str
+
+
+def across_sets(
+    scores: Mapping[str, Mapping[str, float]], *, maximise: bool = True, families: Mapping[str, str] | None = None
+) -> Across:
+    """Return the standing of methods over data sets; ``scores`` maps a method to its score by data set.
+
+    ``families`` maps a data set to the name of what it shares its images with (by default each is its own): ranks and
+    differences are averaged within a family. Data sets that some method lacks are left out. Raises
+    :class:`UsageError` for fewer than two methods, or where no data set has all of them.
+    """
+    names = list(scores)
+    if len(names) < 2:
+        raise UsageError(f"{len(names)} method over data sets; there must be two or more to compare")
+    every = list(dict.fromkeys(name for found in scores.values() for name in found))
+    shared = [name for name in every if all(name in found for found in scores.values())]
+    if not shared:
+        raise UsageError("no data set has a score of all methods; evaluate them on the same data sets")
+    table = np.array([[scores[method][name] for method in names] for name in shared])
+    of = [name if families is None else families.get(name, name) for name in shared]
+    ranks = _by_family(ranked(table, maximise), of)
+    values = _by_family(table, of)
+    n, k = ranks.shape
+    mean = ranks.mean(axis=0)
+    drawn = np.random.default_rng([41, n, k]).integers(n, size=(REPLICATES, n))
+    low, high = np.quantile(ranks[drawn].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    order = np.argsort(mean, kind="stable")
+    bound = nemenyi_difference(k, n)
+    p = friedman_p(ranks)
+    apart = np.abs(mean[order][:, None] - mean[order]) >= bound
+    labels = letters(apart)
+    gaps = values - values[:, order[:1]]
+    standings = tuple(
+        Standing(
+            names[i],
+            float(mean[i]),
+            float(low[i]),
+            float(high[i]),
+            None if place == 0 else _t_interval(gaps[:, i]),
+            labels[place],
+        )
+        for place, i in enumerate(order.tolist())
+    )
+    left_out = tuple(name for name in every if name not in shared)
+    return Across(standings, n, left_out, p, bound, reservation(k, n))
+
+
+def ranked(table: np.ndarray, maximise: bool = True) -> np.ndarray:
+    """Return the ranks (N, k) of methods within each line of scores, 1 for the best; equal scores share their mean."""
+    from scipy.stats import rankdata
+
+    return np.asarray(rankdata(-table if maximise else table, axis=1))
+
+
+def friedman_p(ranks: np.ndarray) -> float:
+    """Return the p-value that all methods are alike, of ranks (N, k): Friedman's statistic, as F (Iman, Davenport).
+
+    NaN for a single data set.
+    """
+    from scipy.stats import f
+
+    n, k = ranks.shape
+    if n < 2:
+        return float("nan")
+    between = n * float(np.sum((ranks.mean(axis=0) - (k + 1) / 2) ** 2))
+    within = float(np.sum((ranks - (k + 1) / 2) ** 2)) - between
+    if between <= 0:
+        return 1.0
+    if within <= 1e-12:
+        return 0.0
+    return float(f.sf(between * (n - 1) / within, k - 1, (k - 1) * (n - 1)))
+
+
+def nemenyi_difference(k: int, n: int) -> float:
+    """Return the critical difference of mean ranks of k methods over n data sets, at level .05."""
+    from scipy.stats import studentized_range
+
+    return float(studentized_range.ppf(LEVEL, k, np.inf) / np.sqrt(2) * np.sqrt(k * (k + 1) / (6 * n)))
+
+
+def reservation(k: int, n: int) -> str:
+    """Return in words what a critical difference of k methods over n data sets can carry; empty where it can all."""
+    if nemenyi_difference(k, n) > k - 1:
+        return (
+            f"{n} data set{'s' if n > 1 else ''}: even a method that is best everywhere would not be told from the "
+            f"worst of {k}; that all are tied says nothing"
+        )
+    if n < FEW_SETS:
+        return (
+            f"only {n} data sets: the test sees large differences alone, its level is approximate, and another "
+            "choice of data sets may rank otherwise"
+        )
+    return ""
+
+
+def over_splits(values: Sequence[float], classes: Sequence[tuple[int, int]], *, corrected: bool = True) -> Interval:
+    """Return the mean over draws of unseen classes with its t interval, J - 1 degrees of freedom.
+
+    ``values`` (J,) are of one metric, or differences of two methods; ``classes`` (seen, unseen) of each draw. Draws
+    share classes, on both sides, and so are correlated: the variance of their mean does not fall as 1 / J. It is
+    taken to be (1 / J + unseen / seen) s^2 (Nadeau and Bengio); ``corrected=False`` leaves that out, which is too
+    narrow the more draws there are. More draws make the mean steadier, and tell nothing of classes that the data set
+    does not have. The ends are NaN for a single draw, and where a draw has no seen class.
+    """
+    estimate, draws = float(np.mean(values)), len(values)
+    if draws < 2 or not all(seen for seen, _ in classes):
+        return Interval(estimate, np.nan, np.nan)
+    share = float(np.mean([unseen / seen for seen, unseen in classes])) if corrected else 0.0
+    return _t_interval(np.asarray(values, dtype=float), share)
+
+
+def _t_interval(values: np.ndarray, share: float = 0.0) -> Interval:
+    from scipy.stats import t
+
+    estimate, n = float(values.mean()), len(values)
+    if n < 2:
+        return Interval(estimate, np.nan, np.nan)
+    half = float(t.ppf((1 + LEVEL) / 2, n - 1) * values.std(ddof=1) * np.sqrt(1 / n + share))
+    return Interval(estimate, estimate - half, estimate + half)
+
+
+def _by_family(values: np.ndarray, of: Sequence[str]) -> np.ndarray:
+    """Return the means (families, k) of the lines (N, k) of each family."""
+    number = {name: i for i, name in enumerate(dict.fromkeys(of))}
+    where = np.array([number[name] for name in of])
+    return np.array([values[where == i].mean(axis=0) for i in range(len(number))])

@@ -1,0 +1,121 @@
+"""The columns of a comparison for people: titles, rounded numbers, and which of them a page has room for."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from zslplat.comparison.leaderboard import OTHER_ROWS
+
+Row = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column: its title, the text of a row in it, and its ``rank``: the higher, the sooner it is left out."""
+
+    title: str
+    text: Callable[[Row], str]
+    rank: int
+    right: bool = True
+
+
+COLUMNS = (
+    Column("method", lambda row: row["short"] + (" *" if row["from_memory"] else ""), 0, right=False),
+    Column("validation", lambda row: number(row["validation"]), 9),
+    Column("test", lambda row: _with_spread(row), 0),
+    Column("score on\nthese rows", lambda row: ends(row["low"], row["high"]), 12),
+    Column("score on\nnew classes", lambda row: ends(row["low_classes"], row["high_classes"]), 11),
+    Column("difference", lambda row: number(row["difference"], sign=True), 1),
+    Column("difference on\nthese rows", lambda row: ends(row["difference_low"], row["difference_high"], sign=True), 4),
+    Column(
+        "difference on\nnew classes",
+        lambda row: ends(row["difference_low_classes"], row["difference_high_classes"], sign=True),
+        3,
+    ),
+    Column("verdict", lambda row: verdict(row), 2, right=False),
+    Column("p (Holm)", lambda row: p_value(row["p_holm"]), 7),
+    Column("smallest\nvisible", lambda row: number(row["smallest_difference"]), 13),
+    Column("tied", lambda row: row["tied"] or "", 5, right=False),
+    Column("trials", lambda row: whole(row["trials"]), 6),
+    Column("seconds\nof search", lambda row: seconds(row["trial_seconds"]), 14),
+    Column("seconds\nof test", lambda row: seconds(row["test_seconds"]), 10),
+    Column("epochs", lambda row: whole(row["epochs"]), 8),
+    Column("knows of batch", lambda row: knows(row), 15, right=False),
+    Column("unequal", lambda row: row["unequal"], 16, right=False),
+    Column("stands for", lambda row: f"{row['folded'] + 1} of this setting" if row["folded"] else "", 17, right=False),
+    Column("study", lambda row: row["study"], 18, right=False),
+)
+
+
+def filled(rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:
+    """Return the columns in which a row has something to show."""
+    return [column for column in columns if any(column.text(row) for row in rows)]
+
+
+def fitting(columns: Sequence[Column], rows: Sequence[Row], width: int, gap: int) -> list[Column]:
+    """Return those of the columns, in order, that fit into ``width`` characters with ``gap`` between two of them.
+
+    A column that does not fit is passed over for the next one in rank; that of the names may be folded to a third.
+    """
+    widths = {
+        id(c): max(len(line) for line in (*c.title.splitlines(), *(c.text(row) for row in rows))) for c in columns
+    }
+    left = width
+    kept: set[int] = set()
+    for column in sorted(columns, key=lambda c: c.rank):
+        needed = widths[id(column)] + gap
+        if column.title == "method":
+            needed = min(needed, width // 3)
+        if not kept or needed <= left or column.rank == 0:
+            kept.add(id(column))
+            left -= needed
+    return [column for column in columns if id(column) in kept]
+
+
+def verdict(row: Row) -> str:
+    """Return the verdict over new classes; where there is none, that over the test rows, saying so."""
+    if row["verdict"] or not row["verdict_rows"]:
+        return str(row["verdict"])
+    return str(row["verdict_rows"]) if row["verdict_rows"] == OTHER_ROWS else f"{row['verdict_rows']} (these rows)"
+
+
+def knows(row: Row) -> str:
+    """Return what a row's method knows of the batch that it scores."""
+    return "not recorded" if row["knows"] is None else str(row["knows"])
+
+
+def number(value: float | None, *, sign: bool = False) -> str:
+    """Return a score with four digits behind the point; nothing for None."""
+    return "" if value is None else f"{value:+.4f}" if sign else f"{value:.4f}"
+
+
+def ends(low: float | None, high: float | None, *, sign: bool = False) -> str:
+    """Return an interval; nothing where it is not known."""
+    return "" if low is None or high is None else f"{number(low, sign=sign)} .. {number(high, sign=sign)}"
+
+
+def p_value(value: float | None) -> str:
+    """Return a p-value with two digits that count; the smallest ones as a bound."""
+    return "" if value is None else "< .0001" if value < 1e-4 else f"{value:.2g}"
+
+
+def whole(value: float | None) -> str:
+    """Return a count, or a mean of counts."""
+    return "" if value is None else f"{value:g}"
+
+
+def seconds(value: float | None) -> str:
+    """Return a time with three digits, whole seconds from a hundred on."""
+    return "" if value is None else f"{value:.0f}" if value >= 100 else f"{value:.3g}"
+
+
+def _with_spread(row: Row) -> str:
+    return number(row["test"]) + (f" ± {row['spread']:.4f}" if row["spread"] is not None else "")
+
+
+def letters_of(tied: str | None) -> set[str]:
+    """Return the groups of a label: ``ab`` and ``a1b`` are two each."""
+    return set(re.findall(r"[a-z]\d*", tied or ""))

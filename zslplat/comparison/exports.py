@@ -1,0 +1,187 @@
+"""Files of a comparison, by their ending.
+
+``.csv``, ``.parquet`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
+read, with rounded numbers, the best score of each group in bold, and those that are not told apart from it marked.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from zslplat.comparison.selection import Comparison
+from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
+from zslplat.errors import UsageError
+from zslplat.tables import Table, write_table
+
+_IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
+_IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\nvisible", "tied", "trials", "epochs"}
+# As much as a page of paper is wide.
+_IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
+_IN_LATEX |= {"tied", "trials"}
+_LONG_NAME = 22
+_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
+_COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
+_TEXTS = frozenset(
+    {
+        "dataset",
+        "task",
+        "metric",
+        "short",
+        "method",
+        "study",
+        "knows",
+        "code",
+        "verdict",
+        "verdict_rows",
+        "tied",
+        "group",
+    }
+    | {"baseline", "kind", "tested", "features", "signatures", "experiment", "suite", "data", "test_rows", "runs"}
+    | {"others", "unequal"}
+)
+_MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    "<": r"\textless{}",
+    ">": r"\textgreater{}",
+    "|": r"\textbar{}",
+    '"': "{''}",
+    "[": "{[}",
+    "]": "{]}",
+    "±": r"$\pm$",
+    **{character: "\\" + character for character in "&%$#_{}"},
+}
+_BEHIND = "best score of a group in bold; {}: not told apart from it"
+
+
+def export(found: Comparison, path: Path) -> None:
+    """Write a comparison to a file, whose ending says how.
+
+    Raises :class:`UsageError` for an ending that is none of :data:`FORMATS`, and :class:`OSError` for a place that
+    cannot be written.
+    """
+    check_ending(path)
+    FORMATS[path.suffix.lower()](found, path)
+
+
+def check_ending(path: Path) -> None:
+    """Raise :class:`UsageError` unless a file's ending is known."""
+    if path.suffix.lower() not in FORMATS:
+        raise UsageError(f"{path.name}: the ending says what is written; give one of {', '.join(FORMATS)}")
+
+
+def markdown(found: Comparison) -> str:
+    """Return the table as Markdown (with pipes, as GitHub and Pandoc read them)."""
+    parts = []
+    for sheet in sheets(found, titles=_IN_MARKDOWN):
+        lines = [f"**{_plain(sheet.title)}**", "", _piped(_plain(" ".join(title.split())) for title in sheet.titles)]
+        lines.append(_piped("--:" if right else ":--" for right in sheet.right))
+        for group, members in sheet.sections.items():
+            if len(sheet.sections) > 1:
+                lines.append(_piped([f"*{_plain(group)}*", *[""] * (len(sheet.titles) - 1)]))
+            lines += [_piped(_marked(c, _plain(c.text), "**{}**", "{} †") for c in cells) for cells in members]
+        said = [_BEHIND.format("†"), *sheet.notes]
+        parts.append("\n".join([*lines, "", *(f"- {_plain(note)}" for note in said)]))
+    return "\n\n".join(parts) + "\n"
+
+
+def latex(found: Comparison) -> str:
+    """Return the table as LaTeX, for a document that uses the package ``booktabs``."""
+    parts = [r"% Needs \usepackage{booktabs}."]
+    for sheet in sheets(found, titles=_IN_LATEX):
+        titles = [rf"\shortstack{{{_escaped(title)}}}".replace("\n", r"\\") for title in sheet.titles]
+        names = max(len(cells[0].text) for members in sheet.sections.values() for cells in members)
+        first = r"p{0.24\linewidth}" if names > _LONG_NAME else "l"
+        layout = first + "".join("r" if right else "l" for right in sheet.right[1:])
+        lines = [
+            r"\begin{table}",
+            r"\centering\footnotesize\setlength{\tabcolsep}{3pt}",
+            rf"\caption{{{_escaped(sheet.title)}}}",
+            rf"\begin{{tabular}}{{{layout}}}",
+            r"\toprule",
+            " & ".join(titles) + r" \\",
+        ]
+        for group, members in sheet.sections.items():
+            lines.append(r"\midrule")
+            if len(sheet.sections) > 1:
+                lines.append(rf"\multicolumn{{{len(titles)}}}{{l}}{{\emph{{{_escaped(group)}}}}} \\")
+            for cells in members:
+                texts = zip(cells, sheet.right, strict=True)
+                marked = (_marked(c, _typeset(c.text, r), r"\textbf{{{}}}", r"{}$^{{\dagger}}$") for c, r in texts)
+                lines.append(" & ".join(marked) + r" \\")
+        said = [_BEHIND.format(r"$^{\dagger}$"), *(_escaped(note) for note in sheet.notes)]
+        lines += [r"\bottomrule", r"\end{tabular}", r"\par\medskip", r"\begin{minipage}{\linewidth}\raggedright"]
+        lines += [*(note + r"\par" for note in said), r"\end{minipage}", r"\end{table}"]
+        parts.append("\n".join(lines))
+    return "\n\n".join(parts) + "\n"
+
+
+def _marked(cell: Cell, text: str, best: str, tied: str) -> str:
+    """Return the text of a cell in the form that its standing asks for."""
+    return {BEST: best, TIED: tied}.get(cell.standing, "{}").format(text) if text else text
+
+
+def _typeset(text: str, is_number: bool) -> str:
+    """Return a cell as LaTeX; numbers with minus signs in place of hyphens, intervals in brackets."""
+    if not is_number:
+        return _escaped(text)
+    return _escaped(f"[{text.replace(' .. ', ', ')}]" if " .. " in text else text).replace("-", "$-$")
+
+
+def _piped(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cells) + " |"
+
+
+def _plain(text: str) -> str:
+    return _MARKDOWN.sub(lambda match: "\\" + match[0], text)
+
+
+def _escaped(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)
+
+
+def _write_csv(found: Comparison, path: Path) -> None:
+    write_table(Table({column: [row[column] for row in found.rows] for column in found.columns}), path)
+
+
+def _write_json(found: Comparison, path: Path) -> None:
+    path.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
+
+
+def _write_parquet(found: Comparison, path: Path) -> None:
+    import pyarrow as pa
+    from pyarrow import parquet
+
+    # A column without a single value has its type all the same, so that files of several comparisons can be joined.
+    fields = [(name, _arrow_type(name, [row[name] for row in found.rows])) for name in found.columns]
+    schema = pa.schema(fields, metadata={"notes": json.dumps(found.notes), "names": json.dumps(found.names)})
+    parquet.write_table(pa.Table.from_pylist(found.rows, schema=schema), path)
+
+
+def _arrow_type(name: str, values: Sequence[Any]) -> Any:
+    import pyarrow as pa
+
+    for names, kind in ((_TEXTS, pa.string()), (_FLAGS, pa.bool_()), (_COUNTS, pa.int64())):
+        if name in names:
+            return kind
+    found = pa.array(values).type
+    return pa.float64() if pa.types.is_null(found) or pa.types.is_integer(found) else found
+
+
+FORMATS: Mapping[str, Callable[[Comparison, Path], None]] = {
+    ".md": lambda found, path: _write_text(path, markdown(found)),
+    ".tex": lambda found, path: _write_text(path, latex(found)),
+    ".csv": _write_csv,
+    ".parquet": _write_parquet,
+    ".json": _write_json,
+}
+
+
+def _write_text(path: Path, text: str) -> None:
+    path.write_text(text, encoding="utf-8")

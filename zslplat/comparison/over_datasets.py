@@ -1,0 +1,74 @@
+"""Methods x data sets: the scores of a comparison on several data sets, with mean ranks over those that all have."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zslplat.comparison.across import Across, Standing, across_sets
+
+Row = Mapping[str, Any]
+
+
+def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: bool) -> list[dict[str, Any]]:
+    """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
+
+    A setting has the same short name (``short``) on all data sets.
+
+    ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
+    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from the
+    best with its ends (means over data sets), and ``tied``; ``sets``, how many data sets of different rows there are;
+    ``p_value``, ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that
+    lack a data set have no rank; where fewer than two have all, nobody has one.
+    """
+    tables = []
+    families = {str(row["dataset"]): str(row["test_rows"] or row["dataset"]) for row in rows}
+    for group in dict.fromkeys(str(row["group"]) for row in rows):
+        scores: dict[str, dict[str, float]] = {}
+        for row in rows:
+            if row["group"] == group:
+                scores.setdefault(str(row["short"]), {})[str(row["dataset"])] = float(row["test"])
+        complete = {name: found for name, found in scores.items() if len(found) == len(datasets)}
+        across = across_sets(complete, maximise=maximise, families=families) if len(complete) > 1 else None
+        ranked = [] if across is None else [standing.method for standing in across.standings]
+        sign = -1.0 if maximise else 1.0
+        rest = sorted(
+            (name for name in scores if name not in ranked),
+            key=lambda name: sign * sum(scores[name].values()) / len(scores[name]),
+        )
+        standings = {} if across is None else {standing.method: standing for standing in across.standings}
+        methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
+        tables.append({"group": group, "methods": methods, **_told(across)})
+    return tables
+
+
+def _method(
+    name: str, scores: Mapping[str, float], datasets: Sequence[str], standing: Standing | None
+) -> dict[str, Any]:
+    gap = None if standing is None else standing.difference
+    low, high = (None, None) if gap is None else (_known(gap.low), _known(gap.high))
+    return {
+        "method": name,
+        "scores": {dataset: scores.get(dataset) for dataset in datasets},
+        "mean_rank": None if standing is None else standing.mean_rank,
+        "rank_low": None if standing is None else standing.rank_low,
+        "rank_high": None if standing is None else standing.rank_high,
+        "difference": None if gap is None else gap.estimate,
+        "difference_low": low,
+        "difference_high": high,
+        "tied": None if standing is None else standing.tied,
+    }
+
+
+def _told(across: Across | None) -> dict[str, Any]:
+    return {
+        "sets": None if across is None else across.sets,
+        "p_value": None if across is None else _known(across.p_value),
+        "critical_difference": None if across is None else across.critical_difference,
+        "reservation": "" if across is None else across.reservation,
+    }
+
+
+def _known(value: float) -> float | None:
+    return None if math.isnan(value) else value

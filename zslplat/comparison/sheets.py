@@ -1,0 +1,195 @@
+"""Tables of a comparison for people, whatever they are written in: cells of text, marks, and notes in words.
+
+The terminal, Markdown and LaTeX write the same sheets; CSV, Parquet and JSON have the rows as they are.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from typing import Any
+
+from zslplat.comparison.classes import COVERS
+from zslplat.comparison.columns import COLUMNS, Column, Row, filled, fitting, knows, letters_of, number
+from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.comparison.selection import Comparison
+from zslplat.spec import Spec
+from zslplat.tuning.code_changes import MEANING
+
+BEST, TIED = "best", "tied"
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A text, and the standing of the score that it shows: ``best``, ``tied`` (not told apart from it), or nothing."""
+
+    text: str
+    standing: str = ""
+
+
+@dataclass(frozen=True)
+class Sheet:
+    """A table: ``sections`` are its lines by group of methods, ``left_out`` the titles of columns without room.
+
+    Titles may have line breaks; ``right`` says which columns hold numbers.
+    """
+
+    title: str
+    titles: Sequence[str]
+    right: Sequence[bool]
+    sections: Mapping[str, Sequence[Sequence[Cell]]]
+    notes: Sequence[str]
+    left_out: Sequence[str] = ()
+
+
+def sheets(
+    found: Comparison, *, titles: Collection[str] | None = None, width: int | None = None, gap: int = 0
+) -> list[Sheet]:
+    """Return the table of a comparison: of one data set its rows, of several methods x data sets.
+
+    Columns without content are left out, and of one data set those whose title is not in ``titles``, and those that do
+    not fit into ``width`` characters with ``gap`` between two columns.
+    """
+    if len(found.datasets) > 1:
+        return [_over_datasets(found)]
+    rows = found.rows
+    known = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
+    shown = known if width is None else fitting(known, rows, width, gap)
+    sections = {
+        group: [[_cell(column, row, standing) for column in shown] for row, standing in members]
+        for group, members in _by_group(rows)
+    }
+    hidden = [" ".join(column.title.split()) for column in known if column not in shown]
+    said = [*_notes(found, rows), *found.notes]
+    return [Sheet(_title(found), [c.title for c in shown], [c.right for c in shown], sections, said, hidden)]
+
+
+def standings(rows: Sequence[Row]) -> list[str]:
+    """Return ``best`` for the best score of each group, ``tied`` for what is not told apart from it, else nothing.
+
+    Rows of one data set, best first in each group.
+    """
+    best: dict[str, set[str]] = {}
+    found = []
+    for row in rows:
+        own = letters_of(row["tied"])
+        found.append(BEST if row["group"] not in best else TIED if own & best[row["group"]] else "")
+        best.setdefault(row["group"], own)
+    return found
+
+
+def _cell(column: Column, row: Row, standing: str) -> Cell:
+    return Cell(column.text(row), standing if column.title == "test" else "")
+
+
+def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]]:
+    for group, members in groupby(zip(rows, standings(rows), strict=True), key=lambda pair: pair[0]["group"]):
+        yield str(group), list(members)
+
+
+def _title(found: Comparison) -> str:
+    (dataset,) = found.datasets
+    origins = {row["group"]: row["baseline"] for row in found.rows}
+    if len(set(origins.values())) == 1:
+        origin = next(iter(origins.values()))
+    else:
+        origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
+    return f"{found.metric} of task {found.task} on {dataset}; differences from {origin}"
+
+
+def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
+    """Return the sentences that belong under a table of these rows of one data set."""
+    lines = [f"{name}: {text}" for name, text in found.names.items()]
+    if any(row["low_classes"] is not None or row["difference_low_classes"] is not None for row in rows):
+        lines += [f"{words}: {text}" for words, text in COVERS.items()]
+    elif all(row["low"] is None for row in rows):
+        lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
+    if any(row["tied"] for row in rows):
+        lines.append("tied: methods of a group that share a letter are not told apart, in whatever order they stand")
+    if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
+        unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
+        origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
+        text = f"scored on other test rows than {origins}{unsaid}; such differences have no interval"
+        lines.append(f"{OTHER_ROWS}: {text}")
+    return [*lines, *_remarks(rows)]
+
+
+def _remarks(rows: Sequence[Row]) -> list[str]:
+    """Return what is to be known of single rows, whichever data sets they are of."""
+    lines = _named("knows of the scored batch", rows, lambda row: "" if row["knows"] == "nothing" else knows(row))
+    lines += _named("unequal", rows, lambda row: row["unequal"])
+    lines += _named("code", rows, lambda row: f"{row['code']} ({MEANING.get(row['code'], '')})" if row["code"] else "")
+    lines += [
+        f"{row['short']}: {row['study']} stands for {row['folded']} more of this setting: {row['others']}"
+        for row in rows
+        if row["folded"]
+    ]
+    if any(row["from_memory"] for row in rows):
+        lines.append("*: written from memory, without the method's source at hand; its docstring says what is unsure")
+    return lines
+
+
+def _named(words: str, rows: Iterable[Row], said: Callable[[Row], str]) -> list[str]:
+    """Return a line for each different text that is said of rows, with the rows that it is said of."""
+    by_text: dict[str, list[str]] = {}
+    for row in rows:
+        if said(row):
+            by_text.setdefault(said(row), []).append(str(row["short"]))
+    return [f"{words}: {text}: {', '.join(dict.fromkeys(names))}" for text, names in by_text.items()]
+
+
+def _over_datasets(found: Comparison) -> Sheet:
+    """Return methods x data sets, with the mean ranks where there are any."""
+    place = {
+        (row["short"], dataset): Cell(number(row["test"]), standing)
+        for dataset in found.datasets
+        for row, standing in zip(found.on(dataset), standings(found.on(dataset)), strict=True)
+    }
+    memory = {row["short"] for row in found.rows if row["from_memory"]}
+    ranked = any(method["mean_rank"] is not None for table in found.across for method in table["methods"])
+    titles = ["method", *_set_titles(found.datasets)]
+    titles += ["mean\nrank", "interval of\nthe rank", "mean\ndifference", "tied"] if ranked else []
+    sections = {
+        table["group"]: [
+            [
+                Cell(method["method"] + (" *" if method["method"] in memory else "")),
+                *(place.get((method["method"], dataset), Cell("")) for dataset in found.datasets),
+                *(_ranks(method) if ranked else []),
+            ]
+            for method in table["methods"]
+        ]
+        for table in found.across
+    }
+    lines = [f"{name}: {text}" for name, text in found.names.items()]
+    for table in found.across:
+        lines += _rank_notes(table, several=len(found.across) > 1)
+    title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
+    right = [title != "tied" and place > 0 for place, title in enumerate(titles)]
+    return Sheet(title, titles, right, sections, [*lines, *_remarks(found.rows), *found.notes])
+
+
+def _ranks(method: Mapping[str, Any]) -> list[Cell]:
+    rank = "" if method["mean_rank"] is None else f"{method['mean_rank']:.2f}"
+    low, high = method["rank_low"], method["rank_high"]
+    interval = "" if low is None or high is None else f"{low:.2f} .. {high:.2f}"
+    return [Cell(text) for text in (rank, interval, number(method["difference"], sign=True), method["tied"] or "")]
+
+
+def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
+    group = f" of {table['group']} methods" if several else ""
+    if table["sets"] is None:
+        many = len(table["methods"]) > 1
+        return [f"no ranks{group}: fewer than two methods have a score on every data set"] if many else []
+    p = "" if table["p_value"] is None else f"; all alike: p = {table['p_value']:.2g} (Friedman)"
+    text = (
+        f"ranks{group}: 1 is best; those less than {table['critical_difference']:.2f} apart are not told apart "
+        f"(Nemenyi, level .05, {table['sets']} data sets) and share a letter{p}"
+    )
+    return [text, *([table["reservation"]] if table["reservation"] else [])]
+
+
+def _set_titles(datasets: Sequence[str]) -> list[str]:
+    """Return short titles of data sets: their names, and in full where two have one name."""
+    names = [Spec.parse(dataset).name for dataset in datasets]
+    return [name if names.count(name) == 1 else dataset for name, dataset in zip(names, datasets, strict=True)]
