@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from zslplat.checks.base import Check, ComparisonFacts, DataFacts, Finding, StudyFacts, SuiteFacts, WarnedOf
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows, RowStream, View, blocks_of, rowwise, taken
@@ -40,11 +41,14 @@ __all__ = [
     "NON_NEGATIVE",
     "POSITIVE",
     "PROTOCOLS",
+    "Check",
     "Choice",
     "ClassFold",
     "CodingMethod",
+    "ComparisonFacts",
     "Curve",
     "DataError",
+    "DataFacts",
     "DataPlaces",
     "DataSource",
     "Dataset",
@@ -54,6 +58,7 @@ __all__ = [
     "ExemplarMethod",
     "FeatureSelector",
     "Features",
+    "Finding",
     "InnerProductKernel",
     "Integer",
     "Kernel",
@@ -80,11 +85,14 @@ __all__ = [
     "SignatureSet",
     "Space",
     "State",
+    "StudyFacts",
+    "SuiteFacts",
     "Table",
     "Task",
     "Text",
     "UsageError",
     "View",
+    "WarnedOf",
     "ZeroShotMethod",
     "ZslplatError",
     "blocks_of",

@@ -39,6 +39,62 @@ _ZERO_SHOT = {
     "zskl-published": "zslplat.methods.zero_shot.zskl.published:ZSKLPublished",
     "zskl-subspaces": "zslplat.methods.zero_shot.zskl.subspaces:ZSKLSubspaces",
 }
+_CHECKS = {
+    "search": {
+        "ZSP101": "EdgeOfRange",
+        "ZSP102": "LastStep",
+        "ZSP103": "ValidationAtChance",
+        "ZSP104": "TestAtChance",
+        "ZSP105": "FoldsDisagree",
+        "ZSP106": "ValidationFarFromTest",
+        "ZSP107": "MostTrialsLost",
+        "ZSP108": "FewTrials",
+        "ZSP109": "NothingGained",
+        "ZSP110": "NoEffect",
+    },
+    "outcome": {
+        "ZSP200": "Unnamed",
+        "ZSP201": "FewPredictedClasses",
+        "ZSP202": "EqualScores",
+        "ZSP203": "NotBetterThanControl",
+        "ZSP204": "NotBetterThanPreprocessing",
+        "ZSP205": "UndefinedMetrics",
+        "ZSP206": "FewTestClasses",
+        "ZSP207": "FewRowsPerClass",
+        "ZSP208": "FewerValidationClasses",
+        "ZSP209": "FewDrawnFolds",
+        "ZSP210": "FewerFeaturesThanTaken",
+        "ZSP211": "SearchSawTestRows",
+        "ZSP212": "EmptyCodes",
+        "ZSP213": "NotConverged",
+    },
+    "comparison": {
+        "ZSP301": "UnequalBudgets",
+        "ZSP302": "OtherRows",
+        "ZSP303": "OtherData",
+        "ZSP304": "MixedCode",
+        "ZSP305": "SlowerWithoutGain",
+        "ZSP306": "TransductiveBesideInductive",
+        "ZSP307": "KnowsClassBalance",
+        "ZSP308": "FromMemory",
+        "ZSP309": "ManyLooks",
+    },
+    "suite": {
+        "ZSP401": "UnequalBudgetsInSuite",
+        "ZSP402": "MissingCells",
+        "ZSP403": "FewDataSets",
+    },
+    "data": {
+        "ZSP501": "GoldenFeature",
+        "ZSP502": "RepeatedRows",
+        "ZSP503": "ConstantColumns",
+        "ZSP504": "SameSignatures",
+        "ZSP505": "SignatureSeenBefore",
+    },
+    "broken": {
+        "ZSP901": "FailedCheck",
+    },
+}
 _CODING = {
     "bi-skllc": "zslplat.methods.coding.supervised:BilinearSupervisedLLC",
     "bi-sksc": "zslplat.methods.coding.supervised:BilinearSupervisedSparseCoding",
@@ -117,6 +173,14 @@ def zslplat_datasets() -> dict[str, str]:
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",
         "hdf5": "zslplat.data.hdf5:Hdf5Source",
+    }
+
+
+@hookimpl
+def zslplat_checks() -> dict[str, str]:
+    """The built-in checks, file by file."""
+    return {
+        code: f"zslplat.checks.{module}:{name}" for module, found in _CHECKS.items() for code, name in found.items()
     }
 
 

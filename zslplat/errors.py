@@ -102,4 +102,8 @@ class OutcomeWarning(UserWarning):
 
     Raise it with ``warnings.warn(text, OutcomeWarning, stacklevel=2)`` while problems are built and while a method
     prepares, fits or scores: the platform records it with the evaluation, shows it at the end and tags the MLflow run.
+    ``code`` names the check under which it is shown and silenced; it stands at the end of the text, in brackets.
     """
+
+    def __init__(self, text: str = "", code: str = "") -> None:
+        super().__init__(f"{text} [{code}]" if code else text)

@@ -5,7 +5,7 @@ with :data:`zslplat.api.hookimpl`. Components are given as ``"package.module:Cla
 when the component is used, or as classes. Additional CLI commands are Typer apps or functions named by entry points
 in the group ``zslplat.commands``.
 
-A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.2"``: then it is
+A plugin module may say which version of this surface it is written for, ``ZSLPLAT_API = "1"`` or ``"1.3"``: then it is
 loaded where the major version is the same and the minor one at least that. The major version changes when a hook, a
 base class or a promise of the kit changes so that plugins must follow; the minor one when there is more to use.
 
@@ -15,6 +15,8 @@ method whose ``prepare_score`` does not take it works as before. ``zslplat.api.P
 Version 1.2: ``Dataset.X`` may be :class:`~zslplat.data.rows.Rows`, which reads like an array; a task takes rows of it
 with ``taken``. A method with ``takes_blocks`` is given rows, others arrays as before. ``take_views`` tells a method
 which columns are which view.
+
+Version 1.3: checks of a plugin's own (``zslplat_checks``).
 """
 
 from __future__ import annotations
@@ -24,7 +26,7 @@ from typing import Any
 
 import pluggy
 
-API_VERSION = "1.2"
+API_VERSION = "1.3"
 
 hookspec = pluggy.HookspecMarker("zslplat")
 hookimpl = pluggy.HookimplMarker("zslplat")
@@ -48,6 +50,15 @@ def zslplat_datasets() -> Mapping[str, Any]:  # type: ignore[empty-body]
 @hookspec
 def zslplat_tasks() -> Mapping[str, Any]:  # type: ignore[empty-body]
     """Return {name: class or "module:Class"} of tasks (subclasses of :class:`zslplat.api.Task`)."""
+
+
+@hookspec
+def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
+    """Return {code: class or "module:Class"} of checks (subclasses of :class:`zslplat.api.Check`).
+
+    The code is that of the class: capital letters and digits, such as ``LAB101``; those that begin with ``ZSP`` are
+    zslplat's own and refused. What a check finds is shown after every study, comparison or suite, by its scope.
+    """
 
 
 @hookspec

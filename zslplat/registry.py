@@ -26,16 +26,20 @@ from zslplat.spec import Spec
 
 GROUP = "zslplat"
 COMMAND_GROUP = "zslplat.commands"
-KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task"}
+KINDS = {"methods": "method", "kernels": "kernel", "datasets": "data set", "tasks": "task", "checks": "check"}
 # By name, as these classes stand above this file.
 BASES = {
     "methods": "zslplat.methods.base.Method",
     "kernels": "zslplat.kernels.base.Kernel",
     "datasets": "zslplat.data.source.DataSource",
     "tasks": "zslplat.tasks.base.Task",
+    "checks": "zslplat.checks.base.Check",
 }
+# Codes of checks that begin so are zslplat's own.
+OWN_CODES, OWN = "ZSP", "zslplat"
 OWNER = ":"
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*([.-][A-Za-z0-9_]+)*")
+_CODE = re.compile(r"[A-Z]+[0-9]+")
 _HOOKS = "zslplat_"
 
 
@@ -83,6 +87,8 @@ class Entry:
         if not _is_a(target, BASES[self.kind]):
             base = BASES[self.kind].rpartition(".")[2]
             raise self._error(f"is {target!r}, expected a subclass of zslplat.api.{base}")
+        if self.kind == "checks" and getattr(target, "code", None) != self.name:
+            raise self._error(f"has the code {getattr(target, 'code', None)!r}, expected that of its name")
         return target
 
     def _error(self, cause: str) -> PluginError:
@@ -103,7 +109,7 @@ class Registry:
     entries: dict[str, dict[str, list[Entry]]] = field(default_factory=dict)
 
     def names(self, kind: str) -> list[str]:
-        """Return the sorted names of a kind (``methods``, ``kernels``, ``datasets`` or ``tasks``)."""
+        """Return the sorted names of a kind (a key of :data:`KINDS`)."""
         return sorted(self.entries[kind])
 
     def spellings(self, kind: str) -> list[str]:
@@ -262,7 +268,7 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
                 yield f"hook {_HOOKS}{kind}: {one_line(error)}"
                 continue
             for name, target in found:
-                fault = _fault(name, target)
+                fault = _fault(name, target) or (_code_fault(name, plugin) if kind == "checks" else "")
                 if fault:
                     yield f"{KINDS[kind]} {name!r} {fault}"
                 else:
@@ -283,6 +289,15 @@ def _fault(name: Any, target: Any) -> str:
     if isinstance(target, type) or (isinstance(target, str) and re.fullmatch(r"[\w.]+:\w+", target)):
         return ""
     return f"is {target!r}, expected a class or 'module:Class'"
+
+
+def _code_fault(code: str, plugin: Plugin) -> str:
+    """Return why a check cannot be registered under a code, an empty text where it can."""
+    if not _CODE.fullmatch(code):
+        return "is no code; the name of a check is its code, capital letters and then digits, such as LAB101"
+    if code.startswith(OWN_CODES) and normal_name(plugin.distribution) != OWN:
+        return f"begins with {OWN_CODES}, which is kept for zslplat's own checks; begin with letters of your own"
+    return ""
 
 
 def _is_a(target: Any, base: str) -> bool:

@@ -1,4 +1,4 @@
-"""Where things are: data root, store, tracking server, cache; each from an option, the environment or a config file.
+"""Where things are, and which checks are silenced; each from an option, the environment or a config file.
 
 The first that is given wins: command-line option, environment variable ``ZSLPLAT_<NAME>``, ``zslplat.toml`` in the
 working directory, ``config.toml`` in the user's configuration folder, built-in default.
@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,8 @@ from urllib.parse import unquote
 
 from zslplat.errors import StoreError, UsageError
 
-_KEYS = ("data_root", "store", "tracking_uri", "storage_url", "cache_gigabytes")
+_KEYS = ("data_root", "store", "tracking_uri", "storage_url", "cache_gigabytes", "silence")
+_CODE = re.compile(r"[A-Z]+[0-9]+")
 
 _MASK = "***"
 # What stands between the scheme and the last @ before the path: user:password, or a token alone. The second form of a
@@ -68,7 +69,8 @@ class Settings:
 
     ``data_root`` folder of data sets or None; ``store`` folder for everything that is recorded (default
     ``./mlruns``); ``tracking_uri`` MLflow (default: sqlite file in the store); ``storage_url`` Optuna and records
-    (SQLAlchemy URL; default: sqlite file in the store); ``cache_gigabytes`` bound of the cache (default 20).
+    (SQLAlchemy URL; default: sqlite file in the store); ``cache_gigabytes`` bound of the cache (default 20);
+    ``silenced`` the codes of checks whose findings are counted and not shown (``silence``, none by default).
     """
 
     data_root: Path | None
@@ -76,6 +78,7 @@ class Settings:
     tracking_uri: str
     storage_url: str
     cache_gigabytes: float
+    silenced: tuple[str, ...] = ()
 
     @property
     def cache(self) -> Path:
@@ -153,7 +156,18 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
         tracking_uri=str(pick("tracking_uri") or f"sqlite:///{store / 'mlflow.db'}"),
         storage_url=str(pick("storage_url") or f"sqlite:///{store / 'optuna.db'}"),
         cache_gigabytes=limit,
+        silenced=_codes(pick("silence")),
     )
+
+
+def _codes(given: str | Sequence[str] | None) -> tuple[str, ...]:
+    """Return codes of checks, given as a list or as a text with commas; raises :class:`UsageError` for other text."""
+    texts = [given] if isinstance(given, str) else list(given or ())
+    codes = [code.strip() for text in texts for code in text.split(",") if code.strip()]
+    for code in codes:
+        if not _CODE.fullmatch(code):
+            raise UsageError(f"silence: {code!r} is no code of a check; expected one such as ZSP101")
+    return tuple(dict.fromkeys(codes))
 
 
 def _read_configs() -> dict[str, Any]:
@@ -169,9 +183,12 @@ def _read_configs() -> dict[str, Any]:
         if unknown:
             raise UsageError(f"config file {path}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(_KEYS)}")
         for key, value in content.items():
+            if key == "silence" and isinstance(value, list) and all(isinstance(code, str) for code in value):
+                continue
             wanted = int | float if key == "cache_gigabytes" else str
             if not isinstance(value, wanted) or isinstance(value, bool):
                 what = "a number" if key == "cache_gigabytes" else "text in quotes"
+                what += ", or a list of them" if key == "silence" else ""
                 raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")
         values.update(content)
     return values

@@ -10,9 +10,11 @@ import numpy as np
 import pytest
 from support import records_of
 
+from zslplat.checks.base import Steps, StudyFacts
+from zslplat.checks.search import EdgeOfRange, LastStep, is_at_chance
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.errors import OutcomeWarning
-from zslplat.evaluation.warned import collected, entries_of
+from zslplat.evaluation.warned import collected, divided, entries_of
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Parameter, Real, Scaled
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.exemplar_retrieval import ExemplarRetrieval
@@ -20,7 +22,7 @@ from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval
 from zslplat.tasks.zsl import ZeroShot
-from zslplat.tuning.verdicts import edge_warnings, is_at_chance, last_step_warning
+from zslplat.tuning.study_facts import searched_facts
 
 
 def tags_of(store):
@@ -43,11 +45,11 @@ def test_a_search_at_chance_with_empty_codes_is_said_everywhere(call, tmp_path):
     assert result["validation"]["accuracy"] == pytest.approx(0.2, abs=0.02)
     said = "\n".join(result["warnings"])
     for text in (
-        "the best of the search is at chance: accuracy 0.1999, guessing 0.2000",
-        "best trial, 0: all codes are empty",
-        "best trial, 0: all scores are equal",
-        "test: all codes are empty",
-        "test is at chance",
+        "ZSP103 the best of the search is at chance: accuracy 0.1999, guessing 0.2000",
+        "ZSP212 best trial, 0: all codes are empty",
+        "ZSP202 best trial, 0: all scores are equal",
+        "ZSP212 test: all codes are empty",
+        "ZSP104 test is at chance",
     ):
         assert text in said, said
     (record,) = records_of(tmp_path / "mlruns")
@@ -60,9 +62,11 @@ def test_a_search_at_chance_with_empty_codes_is_said_everywhere(call, tmp_path):
     stored = sqlite3.connect(tmp_path / "mlruns" / "optuna.db").execute(
         "select value_json from study_user_attributes where key = 'finished'"
     )
-    assert json.loads(stored.fetchone()[0])["warnings"] == result["warnings"]
+    findings = json.loads(stored.fetchone()[0])["findings"]
+    assert findings == result["findings"]
+    assert [f"{one['code']} {one['text']}" for one in findings] == result["warnings"]
     shown = tune(100.0)
-    assert [line for line in shown.stdout.splitlines() if line.startswith("warning: the best of the search is at ch")]
+    assert [line for line in shown.stdout.splitlines() if line.startswith("warning: ZSP103 the best of the search")]
     sound = tune(1.0, "--json")
     assert json.loads(sound.stdout)["warnings"] == []
 
@@ -74,7 +78,7 @@ def test_a_best_value_at_the_edge_is_said(call, tmp_path):
     result = json.loads(done.stdout)
     assert result["parameters"]["ridge"] == 100
     (line,) = [warning for warning in result["warnings"] if "end of the range" in warning]
-    assert line.startswith("the best value of ridge, 100.0, lies at the low end of the range searched, 100..1e+09:log")
+    assert line.startswith("ZSP101 the best value of ridge, 100.0, lies at the low end of the range searched, 100..1e")
     assert tags_of(tmp_path / "mlruns")["study"] == "; ".join(result["warnings"])
     swept = call(
         "sweep", "-m", "plain", "-d", "marked", "-p", "ridge", "--range", "1e2..1e9:log", "--points", 3, "--json"
@@ -83,13 +87,15 @@ def test_a_best_value_at_the_edge_is_said(call, tmp_path):
     assert any("lies at the low end" in warning for warning in json.loads(swept.stdout)["warnings"])
 
 
-@pytest.mark.parametrize(("mix", "text"), [(0.5, "all rows are given one class"), (0.0, "all scores are equal")])
+@pytest.mark.parametrize(
+    ("mix", "text"), [(0.5, "ZSP201 all rows are given one class"), (0.0, "ZSP202 all scores are equal")]
+)
 def test_one_predicted_class_is_said_of_a_run(call, tmp_path, mix, text):
     done = call("run", "-m", f"idle(mix={mix})", "-d", "marked", "--workers", 1, "--json")
     assert done.returncode == 0, done.stderr
     warned = json.loads(done.stdout)["warnings"]
     assert any(line.startswith(text) and line.endswith("(fold-1, fold-2, fold-3)") for line in warned), warned
-    assert any(line.startswith("the result is at chance") for line in warned)
+    assert any(line.startswith("ZSP103 the result is at chance") for line in warned)
     assert tags_of(tmp_path / "mlruns") == {"repeat-0": "; ".join(warned)}
 
 
@@ -98,8 +104,8 @@ def test_what_methods_warn_of_is_recorded_even_where_statistics_are_found_in_the
         done = call("run", "-m", f"warner(seed={seed})", "-d", "marked", "--workers", 1, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout)["warnings"] == [
-            "preparation should be looked at (fold-1, fold-2, fold-3)",
-            "the fit should be looked at (fold-1, fold-2, fold-3)",
+            "ZSP200 preparation should be looked at (fold-1, fold-2, fold-3)",
+            "ZSP200 the fit should be looked at (fold-1, fold-2, fold-3)",
         ]
 
 
@@ -164,7 +170,7 @@ def dataset():
 def warned_by(task, problem, outputs):
     with collected() as found:
         task.score(problem, outputs, {}, full=False)
-    return [text.partition(":")[0] for text in found]
+    return [divided(text)[0].partition(":")[0] for text in found]
 
 
 def test_zero_shot_tasks_look_at_their_scores(dataset):
@@ -231,7 +237,8 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
     }
 
     def at_edge(**values):
-        return [line.split(",")[0].split()[-1] for line in edge_warnings(space, values, domains)]
+        facts = StudyFacts("a study", searched=searched_facts(space, values, domains))
+        return [line.split(",")[0].split()[-1] for line in EdgeOfRange().found(facts)]
 
     assert at_edge(a=1.0, share=0.5, k=8, sigma=5.0, kind="x") == []
     assert at_edge(a=1.2e-3, share=0.0, k=64, sigma=9.9, kind="x") == ["a", "k", "sigma"]
@@ -241,8 +248,11 @@ def test_edges_are_of_the_search_and_not_of_what_is_legal():
 
 
 def test_a_step_that_is_the_last_allowed_is_told():
-    assert "last of 5 epochs" in last_step_warning("epochs", 5, 5.0)[0]
-    assert last_step_warning("epochs", 5, 4.0) == last_step_warning(None, None, None) == []
+    def told(steps):
+        return list(LastStep().found(StudyFacts("a study", steps=steps)))
+
+    assert "last of 5 epochs" in told(Steps("epochs", 5, 5.0))[0]
+    assert told(Steps("epochs", 5, 4.0)) == told(None) == []
 
 
 def test_chance_is_told_from_better_by_the_noise_of_the_folds():

@@ -1,4 +1,4 @@
-"""``list`` and ``show``: what is there, and what it is."""
+"""``list``, ``show`` and ``explain``: what is there, what it is, and what a check means."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import typer
 from zslplat.cli import options as o
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
+_LISTED = (*_KINDS, "checks")
 _LABELS = {"knows": "knows of the scored batch"}
 
 
@@ -16,17 +17,20 @@ def register(app: typer.Typer) -> None:
     """Add the commands to the application."""
     app.command("list")(list_)
     app.command()(show)
+    app.command()(explain)
 
 
 def list_(
     kind: Annotated[
-        str | None, typer.Argument(help="methods, kernels, datasets, tasks or plugins; default: all.")
+        str | None,
+        typer.Argument(help="methods, kernels, datasets, tasks, checks or plugins; default: all but the checks."),
     ] = None,
     as_json: o.Json = False,
 ) -> None:
     """List the components that are installed, and the plugins that they come from.
 
     ``list methods`` loads them as well, and says of each what it is for and what it knows of the scored batch.
+    ``list checks`` says of each what it looks at and what it finds; ``explain`` tells more.
     """
     from rich.table import Table
     from rich.text import Text
@@ -35,13 +39,13 @@ def list_(
     from zslplat.errors import UnknownNameError
     from zslplat.registry import describe_broken, registry
 
-    if kind is not None and kind not in (*_KINDS, "plugins"):
-        raise UnknownNameError("kind", kind, (*_KINDS, "plugins"))
+    if kind is not None and kind not in (*_LISTED, "plugins"):
+        raise UnknownNameError("kind", kind, (*_LISTED, "plugins"))
     known = registry()
     rows = [
         {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
-        for k in _KINDS
-        if kind in (None, k)
+        for k in _LISTED
+        if k == kind or (kind is None and k in _KINDS)
         for name, entries in sorted(known.entries[k].items())
     ]
     plugins = [
@@ -56,12 +60,15 @@ def list_(
     if kind == "methods":
         rows = [{**row, **_in_short(known, str(row["name"]))} for row in rows]
         rows.sort(key=lambda row: (str(row["for"]), str(row["name"])))
+    if kind == "checks":
+        rows = [{**row, **_check_in_short(known, str(row["name"]))} for row in rows]
     if as_json:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
         return
     console = stdout_console()
     if kind != "plugins":
-        columns = ("for", "name", "knows", "from") if kind == "methods" else ("kind", "name", "from")
+        own = {"methods": ("for", "name", "knows", "from"), "checks": ("name", "scope", "title", "from")}
+        columns = own.get(kind or "", ("kind", "name", "from"))
         table = Table(*(_LABELS.get(column, column) for column in columns))
         for row in rows:
             table.add_row(*(", ".join(v) if isinstance(v := row[column], list) else str(v) for column in columns))
@@ -84,6 +91,30 @@ def _in_short(known: Any, name: str) -> dict[str, str]:
         return {"for": component.kind, "knows": ", ".join(component.build({}).knows_of_batch) or NOTHING}
     except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
         return {"for": "", "knows": f"does not load: {error}"}
+
+
+def _check_in_short(known: Any, code: str) -> dict[str, str]:
+    """Return what a check looks at and what it finds; why not, where it does not load."""
+    try:
+        check = known.component("checks", code)
+        return {"scope": check.scope, "title": check.title}
+    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
+        return {"scope": "", "title": f"does not load: {error}"}
+
+
+def explain(
+    code: Annotated[str, typer.Argument(help="Code of a check: ZSP101.")],
+    as_json: o.Json = False,
+) -> None:
+    """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
+    from zslplat.checks.explained import explained
+    from zslplat.cli.reporting import print_json
+
+    found = explained(code)
+    if as_json:
+        print_json(vars(found))
+    else:
+        typer.echo(found.page, nl=False)
 
 
 def show(

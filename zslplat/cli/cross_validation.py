@@ -55,6 +55,7 @@ def cross_validate(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -70,7 +71,7 @@ def cross_validate(
     from zslplat.tuning import cross_validation
     from zslplat.tuning.options import StudyOptions
 
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers)
     options = StudyOptions(
@@ -108,4 +109,5 @@ def cross_validate(
     chance = sum(one.test_chance for one in found.studies) / len(found.studies)
     note = f"± is the standard deviation over the folds; chance {chance:.4f}; every fold tuned in its own training rows"
     console.print(note, highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, list(dict.fromkeys(line for one in found.studies for line in one.warnings)))
+    lines = list(dict.fromkeys(line for one in found.studies for line in one.warnings))
+    print_warnings(console, lines, sum(one.silenced for one in found.studies))

@@ -84,6 +84,7 @@ def tune(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -100,7 +101,7 @@ def tune(
     for kind, value, known in (("sampler", sampler, SAMPLERS), ("pruner", pruner, ("median", "none"))):
         if value not in known:
             raise UnknownNameError(kind, value, known)
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers)
     study_options = StudyOptions(
@@ -153,6 +154,7 @@ def run(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -166,7 +168,7 @@ def run(
     if (method is None) == (config is None):
         raise UsageError("give either --method or --config")
     content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     setting = setting_of(
         content["method"],
         set_,
@@ -259,6 +261,7 @@ def sweep(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -278,7 +281,7 @@ def sweep(
     from zslplat.tuning.sweep import run_sweep
     from zslplat.tuning.task_sweep import run_task_sweep
 
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     chosen = [setting_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
     setting = chosen[0]
     template = component("methods", setting.method.name).build(setting.method.parameters)

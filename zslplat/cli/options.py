@@ -71,6 +71,14 @@ Json = Annotated[
         is_eager=True,
     ),
 ]
+Silence = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--silence",
+        help="Code of a check whose findings are counted, not shown: ZSP101. May be repeated [ZSLPLAT_SILENCE].",
+        rich_help_panel=_OUTPUT,
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_OUTPUT)]
 
 
@@ -79,13 +87,25 @@ def settings_from(
     store: Path | None = None,
     tracking_uri: str | None = None,
     storage_url: str | None = None,
+    silence: list[str] | None = None,
 ) -> Any:
-    """Resolve the places from the options of a command."""
+    """Resolve the places, and the silenced checks, from the options of a command.
+
+    Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
+    """
     from zslplat.settings import resolve_settings
 
-    return resolve_settings(
-        {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
-    )
+    places = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
+    settings = resolve_settings({**places, "silence": silence or None})
+    if silence:
+        from zslplat.errors import UnknownNameError
+        from zslplat.registry import KINDS, names
+
+        known = names("checks")
+        for code in settings.silenced:
+            if code not in known:
+                raise UnknownNameError(KINDS["checks"], code, known)
+    return settings
 
 
 def method_spec(method: str, assignments: list[str] | None, kernel: str | None, *, recorded: bool = False) -> Any:

@@ -49,7 +49,7 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
         _line(console, line)
     if result.code:
         _line(console, f"code: {result.code}; {MEANING.get(result.code, '')}")
-    print_warnings(console, result.warnings)
+    print_warnings(console, result.warnings, result.silenced)
 
 
 def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
@@ -72,7 +72,7 @@ def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> Non
     )
     for path in result.artifacts:
         _line(console, f"artifacts: {path}")
-    print_warnings(console, result.warnings)
+    print_warnings(console, result.warnings, result.silenced)
 
 
 def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
@@ -94,7 +94,7 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     console.print(table)
     text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
     _line(console, text)
-    print_warnings(console, result.warnings)
+    print_warnings(console, result.warnings, result.silenced)
 
 
 def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
@@ -117,7 +117,7 @@ def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
     console.print(table)
     chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
     _line(console, f"chance {chances}; figure {result.figure}; table {result.table}")
-    print_warnings(console, result.warnings)
+    print_warnings(console, result.warnings, result.silenced)
 
 
 def _ui_hint(settings: Any) -> str:

@@ -174,10 +174,15 @@ def metrics_table(
     return table
 
 
-def print_warnings(console: Console, lines: Sequence[str]) -> None:
-    """Print a line for every warning of a result."""
+def print_warnings(console: Console, lines: Sequence[str], silenced: int = 0) -> None:
+    """Print a line for every warning of a result, how many are silenced, and where more is said of them."""
     for line in lines:
         console.print(f"warning: {line}", highlight=False, markup=False, soft_wrap=True)
+    codes = [line.partition(" ")[0] for line in lines]
+    hint = f"`zslplat explain {codes[0]}` tells cause and remedy, --silence {codes[0]} silences" if codes else ""
+    notes = [f"{silenced} silenced" if silenced else "", hint]
+    if any(notes):
+        console.print("; ".join(note for note in notes if note), highlight=False, markup=False, soft_wrap=True)
 
 
 def stdout_console() -> Console:

@@ -1,18 +1,20 @@
-"""Warnings of outcomes that should be looked at: collected where they arise, recorded, and put into words.
+"""Warnings of outcomes that should be looked at: collected where they arise, and recorded.
 
 A record holds ``warnings``: a list of ``{"text", "where", "count"}``, each text once, with the problems (folds, test)
-that it came from and how often.
+that it came from and how often. A text that names its check ends with the code, in brackets.
 """
 
 from __future__ import annotations
 
+import re
 import warnings
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
 from zslplat.errors import OutcomeWarning
 
+_CODE = re.compile(r"(?P<text>.*) \[(?P<code>[A-Z]+[0-9]+)\]")
 MOST_TEXTS = 20
 MOST_CHARACTERS = 300
 Entries = list[dict[str, Any]]
@@ -28,7 +30,8 @@ def collected() -> Iterator[list[str]]:
 
         def show(message: Any, category: type[Warning], *place: Any, **named: Any) -> None:
             if issubclass(category, OutcomeWarning):
-                found.append(" ".join(str(message).split())[:MOST_CHARACTERS])
+                text, code = divided(" ".join(str(message).split()))
+                found.append(text[:MOST_CHARACTERS] + (f" [{code}]" if code else ""))
             else:
                 usual(message, category, *place, **named)
 
@@ -53,15 +56,7 @@ def entries_of(found: Iterable[tuple[str, Iterable[str]]]) -> Entries:
     return [*entries.values(), *further]
 
 
-def in_words(entries: Iterable[Mapping[str, Any]], of: str = "") -> list[str]:
-    """Return a line for each entry: ``best trial: all codes are empty (fold-1, fold-3)``."""
-    lines = []
-    for entry in entries:
-        where = f" ({', '.join(entry['where'])})" if entry["where"] else ""
-        lines.append((f"{of}: " if of else "") + entry["text"] + where)
-    return lines
-
-
-def warnings_tag(lines: Sequence[str]) -> dict[str, str]:
-    """Return the MLflow tag that shows warnings; none where there are none."""
-    return {"zslplat.warnings": "; ".join(lines)} if lines else {}
+def divided(text: str) -> tuple[str, str]:
+    """Return the text of a warning, and the code that stands at its end, empty where there is none."""
+    found = _CODE.fullmatch(text)
+    return (found["text"], found["code"]) if found else (text, "")

@@ -9,6 +9,9 @@ import numpy as np
 
 from zslplat.errors import OutcomeWarning
 
+# Codes of the checks under which these warnings are shown.
+ONE_CLASS, EQUAL, NO_CODES = "ZSP201", "ZSP202", "ZSP212"
+
 
 def look_at_scores(scores: np.ndarray, y: np.ndarray, request: str = "") -> None:
     """Warn where scores (m, c) do not tell the classes apart in any row, or give one class to all rows of several.
@@ -24,7 +27,7 @@ def look_at_scores(scores: np.ndarray, y: np.ndarray, request: str = "") -> None
         return
     predicted = scores.argmax(axis=1)
     if (predicted == predicted[0]).all() and (y != y[0]).any():
-        _warn(f"all rows are given one class{where}")
+        _warn(f"all rows are given one class{where}", ONE_CLASS)
 
 
 def look_at_label_scores(scores: np.ndarray, names: Sequence[str]) -> None:
@@ -54,7 +57,7 @@ def look_at_ranked_features(scores: np.ndarray) -> None:
 def look_at_codes(codes: np.ndarray) -> None:
     """Warn where all codes (m, N) are empty."""
     if len(codes) and not codes.any():
-        _warn("all codes are empty: no row is told from any other")
+        _warn("all codes are empty: no row is told from any other", NO_CODES)
 
 
 def look_at_similarities(ties: int, queries: int) -> None:
@@ -63,5 +66,5 @@ def look_at_similarities(ties: int, queries: int) -> None:
         _warn("all scores are equal: no query prefers any row")
 
 
-def _warn(text: str) -> None:
-    warnings.warn(text, OutcomeWarning, stacklevel=3)
+def _warn(text: str, code: str = EQUAL) -> None:
+    warnings.warn(OutcomeWarning(text, code), stacklevel=3)

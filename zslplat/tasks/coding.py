@@ -116,10 +116,12 @@ class Coding(Task):
         classes = np.zeros(0, dtype=np.int64)
         if self.splits > 1 and own_folds(dataset):
             warnings.warn(
-                f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows of "
-                f"fold {self.split}, which hold the test rows of the others; `zslplat cross-validate` tunes each fold "
-                "inside its own training rows",
-                OutcomeWarning,
+                OutcomeWarning(
+                    f"{dataset.name}: the parameters of all {self.splits} folds are those found in the training rows "
+                    f"of fold {self.split}, which hold the test rows of the others; `zslplat cross-validate` tunes "
+                    "each fold inside its own training rows",
+                    "ZSP211",
+                ),
                 stacklevel=2,
             )
         for offset, suffix in enumerate(suffixes_of(self.splits)):

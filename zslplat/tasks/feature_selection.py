@@ -217,9 +217,11 @@ class FeatureSelection(Task):
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
             warnings.warn(
-                f"{chosen} features were chosen and {method.features_taken} are taken: the rest come in the order in "
-                "which they might follow; choose a setting that selects more",
-                OutcomeWarning,
+                OutcomeWarning(
+                    f"{chosen} features were chosen and {method.features_taken} are taken: the rest come in the order "
+                    "in which they might follow; choose a setting that selects more",
+                    "ZSP210",
+                ),
                 stacklevel=2,
             )
         outputs["clusters"] = cluster_by_features(

@@ -163,9 +163,11 @@ def _warn_of_fewer_classes(name: str, seen: int, size: int, share: float | None,
         if fold_size(seen, tested) > size:
             reason += f"; validation_classes=none holds out {fold_size(seen, tested)}"
     warnings.warn(
-        f"{name}: validation tells {size} classes apart and the test {tested} ({reason}). Compare settings by "
-        "validation values, but expect less of the test",
-        OutcomeWarning,
+        OutcomeWarning(
+            f"{name}: validation tells {size} classes apart and the test {tested} ({reason}). Compare settings by "
+            "validation values, but expect less of the test",
+            "ZSP208",
+        ),
         stacklevel=3,
     )
 
@@ -174,8 +176,11 @@ def _warn_of_few_folds(name: str, seen: int, size: int, count: int) -> None:
     needed = min(math.ceil(STEADY / size), math.comb(seen, size))
     advice = f"folds={needed} makes it steadier" if needed > count else "more seen classes would make it steadier"
     warnings.warn(
-        f"{name}: validation is a mean over {count} drawn folds of {size} classes and depends on the draw; {advice}",
-        OutcomeWarning,
+        OutcomeWarning(
+            f"{name}: validation is a mean over {count} drawn folds of {size} classes and depends on the draw; "
+            f"{advice}",
+            "ZSP209",
+        ),
         stacklevel=3,
     )
 

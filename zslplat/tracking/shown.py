@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zslplat.checks.recorded import recorded_findings
 from zslplat.records.database import Records
 from zslplat.records.studies import OpenStudy
 from zslplat.settings import Settings
@@ -101,7 +102,8 @@ class ShownStudy:
         if best.exists():
             shutil.copy(best, staged / best.name)
         (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
-        content = {**self.values["identity"], "prepared": finished["counts"], "warnings": finished["warnings"]}
+        findings = [finding.to_json() for finding in recorded_findings(finished)]
+        content = {**self.values["identity"], "prepared": finished["counts"], "findings": findings}
         (staged / "study.json").write_text(json.dumps(content, indent=1))
         primary = self.values["about"]["primary"]
         write_history(staged, trials, primary["name"], primary["maximise"])

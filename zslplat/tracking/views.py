@@ -15,10 +15,11 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.checks.recorded import findings_tags, recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.evaluation.warned import in_words, warnings_tag
+from zslplat.evaluation.warned_words import in_words, warnings_tag
 from zslplat.tracking.projection import RunView
 
 PARENT = "study"
@@ -188,7 +189,8 @@ def finished_view(
         **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
         "zslplat.winner": str(winner),
         # A study that goes on may leave its warnings behind.
-        **(warnings_tag(finished["warnings"]) or {"zslplat.warnings": "none"}),
+        **(warnings_tag([f.line for f in recorded_findings(finished)]) or {"zslplat.warnings": "none"}),
+        **findings_tags(finished),
         **({"zslplat.code": finished["code"]} if finished.get("code") else {}),
         **({"zslplat.knows": finished["knows"]} if "knows" in finished else {}),
     }
@@ -217,7 +219,8 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> Run
             **setting_tag(setting),
             **knows_tag(record, setting),
             **rows_tag(record),
-            **warnings_tag(record.get("lines", [])),
+            **warnings_tag([f.line for f in recorded_findings(record)]),
+            **findings_tags(record),
             "zslplat.kind": "run",
             "zslplat.split": split,
             **_known_tag(record),
@@ -243,7 +246,8 @@ def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
             **common_tags(setting, about, record["environment"]),
             "zslplat.kind": ANALYSIS,
             "zslplat.selectable": "no",
-            **warnings_tag(record["lines"]),
+            **warnings_tag([f.line for f in recorded_findings(record)]),
+            **findings_tags(record),
         },
         started=record["started"],
         ended=record["created"],

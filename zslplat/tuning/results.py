@@ -11,7 +11,8 @@ from typing import Any
 class StudyResult:
     """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
 
-    ``warnings`` are lines about what should be looked at. ``known`` counts the evaluations of this call that were taken
+    ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
+    of those that are. ``known`` counts the evaluations of this call that were taken
     from records; ``code`` says where trials of several codes are mixed.
     """
 
@@ -29,6 +30,8 @@ class StudyResult:
     counts: dict[str, int]
     seconds: float
     warnings: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    silenced: int = 0
     complete: bool = True
     config: Path | None = None
     final_run_ids: list[str] = field(default_factory=list)

@@ -5,16 +5,17 @@ from __future__ import annotations
 import shutil
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from zslplat.checks.base import Finding, unsilenced
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UsageError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.evaluation.warned import in_words
+from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.environment import environment_record
@@ -23,13 +24,14 @@ from zslplat.settings import Settings
 from zslplat.tracking.shown import show_run
 from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown, open_records
 from zslplat.tuning.exporting import check_export, export, names_artifact
-from zslplat.tuning.verdicts import chance_warning
+from zslplat.tuning.verdicts import evaluation_findings, said_findings
 
 
 @dataclass
 class RunResult:
-    """The metrics of each repeat on one split, the runs that hold them, and warnings of what to look at.
+    """The metrics of each repeat on one split, the runs that hold them, and what checks found.
 
+    ``findings`` are all of these, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the rest.
     ``known`` counts the repeats that were taken from records, ``validation_choices`` is what the first repeat hands on
     to a refit, ``about`` describes data set, task and method.
     """
@@ -43,6 +45,8 @@ class RunResult:
     test_evaluations: int
     artifacts: list[Path] = field(default_factory=list)
     warnings: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    silenced: int = 0
     known: int = 0
     validation_choices: dict[str, Any] = field(default_factory=dict)
     about: dict[str, Any] = field(default_factory=dict)
@@ -128,9 +132,10 @@ class _Single:
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-        built = in_words(bench.warned(self.problems))
+        built = said_findings(str(session.setting.method), said(bench.warned(self.problems)))
         chances = [bench.chance(problem) for problem in self.problems]
-        self.result.chance, self.result.warnings = chances[0], list(built)
+        self.result.chance = chances[0]
+        self._tell(built)
         found = []
         for r in range(len(self.requests)):
             result = answers[r].result
@@ -166,26 +171,27 @@ class _Single:
         return self.result
 
     def _record(
-        self, r: int, content: dict[str, Any], built: Sequence[str], chances: Sequence[float], *, new: bool
+        self, r: int, content: dict[str, Any], built: Sequence[Finding], chances: Sequence[float], *, new: bool
     ) -> None:
         """Record a repeat, unless all were taken from the records of other runs, and copy its artifacts."""
-        session, request, primary = self.session, self.requests[r], self.session.bench.task.primary
+        session, request = self.session, self.requests[r]
         several = len(self.requests) > 1
-        reached = [fold["metrics"][primary.name] for fold in content["folds"]]
-        lines = in_words(content["warnings"])
-        lines += chance_warning("the result", primary.name, reached, chances, maximise=primary.maximise)
+        # Where nothing was computed, the outcomes are those of the run that it was taken from.
+        run = request.run if new else content["known_from"]
+        folder = session.records.evaluation_folder(run) if self.split == TEST else None
+        findings = evaluation_findings(session.bench, content, self.split, chances, folder)
         content |= {
             "seed": request.setting.method_seed,
             "repeat": r,
             "repeats": len(self.requests),
             "about": session.bench.about(),
             "environment": environment_record(),
-            "lines": [*built, *lines],
+            "findings": [finding.to_json() for finding in (*built, *findings)],
             "started": self.started,
         }
         result = self.result
-        result.warnings += [f"repeat {r}: {line}" if several else line for line in lines]
-        result.run_ids.append(request.run if new else content["known_from"])
+        self._tell([replace(f, text=f"repeat {r}: {f.text}") if several else f for f in findings])
+        result.run_ids.append(run)
         result.metrics.append(content["metrics"])
         result.folds.append(content["folds"])
         result.validation_choices = result.validation_choices or dict(content.get("carry", {}))
@@ -200,6 +206,13 @@ class _Single:
         self.recorded = True
         if self.target is not None:
             self._export(folder, r if several else None)
+
+    def _tell(self, findings: Sequence[Finding]) -> None:
+        """Add findings to the result, whose warnings are the lines of those that are not silenced."""
+        kept, silenced = unsilenced(findings, self.session.settings.silenced)
+        self.result.findings += [finding.to_json() for finding in findings]
+        self.result.warnings += [finding.line for finding in kept]
+        self.result.silenced += silenced
 
     def _export(self, folder: Path, repeat: int | None) -> None:
         assert self.target is not None

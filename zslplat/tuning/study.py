@@ -8,6 +8,8 @@ from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
+from zslplat.checks.base import unsilenced
+from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.executor import DeadlineReached
@@ -29,7 +31,7 @@ from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
-from zslplat.tuning.verdicts import remember_validation, study_warnings
+from zslplat.tuning.verdicts import remember_validation, study_findings
 
 STEP_RULE = "best of the mean over folds"
 
@@ -214,13 +216,13 @@ class Study:
         """Note how the study ended, from which it can be shown again."""
         session, log = self.session, self.log
         winner = log.winner()
-        warned = study_warnings(session.bench, self.study, log.records, winner, test)
+        findings = study_findings(session, self.study, log.records, winner, test, self.wanted)
         finished = {
             "winner": winner,
             "complete": complete,
             "looks": session.records.test_evaluations(session.setting.data),
             "counts": {**session.bench.counts, "known": session.known},
-            "warnings": warned,
+            "findings": [finding.to_json() for finding in findings],
             "ended": time.time(),
             "knows": session.bench.knows(log.records[winner]["parameters"]),
             "code": code_mark(session.bench, log.records, log.records[winner], test),
@@ -239,6 +241,7 @@ class Study:
         record = log.records[winner]
         states = [r["state"] for r in log.records]
         values = self.study.values()
+        kept, silenced = unsilenced(recorded_findings(finished), session.settings.silenced)
         return StudyResult(
             name=self.name,
             winner=winner,
@@ -253,7 +256,9 @@ class Study:
             run_id=self.study.run("study"),
             counts=dict(finished["counts"]),
             seconds=time.time() - self.started,
-            warnings=finished["warnings"],
+            warnings=[finding.line for finding in kept],
+            findings=finished["findings"],
+            silenced=silenced,
             complete=finished["complete"],
             config=self.folder / "best.toml",
             final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],

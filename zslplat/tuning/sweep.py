@@ -15,13 +15,15 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.checks.base import Finding, Reached, StudyFacts, run_checks, unsilenced
 from zslplat.drawing import render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
-from zslplat.evaluation.warned import entries_of, in_words
+from zslplat.evaluation.warned import entries_of
+from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
@@ -33,7 +35,7 @@ from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
 from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
 from zslplat.tuning.proposals import grid_values
-from zslplat.tuning.verdicts import chance_warning, edge_warnings
+from zslplat.tuning.study_facts import searched_facts
 
 SPLITS = (VALIDATION, TEST)
 
@@ -42,7 +44,8 @@ SPLITS = (VALIDATION, TEST)
 class SweepResult:
     """The points of a sweep: values, mean validation and mean test primary metric (None where a point failed).
 
-    ``warnings`` are lines about what should be looked at.
+    ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the
+    rest.
     """
 
     parameter: str
@@ -56,6 +59,8 @@ class SweepResult:
     table: Path
     test_evaluations: int
     warnings: list[str]
+    findings: list[dict[str, str]]
+    silenced: int
 
 
 def run_sweep(
@@ -143,9 +148,9 @@ class _Sweep:
                 f"every point of the sweep failed; the first because: {reasons[0] if reasons else 'unknown'}"
             )
         figure, table = self._write(curves, primary.name)
-        everything = [*self.problems[VALIDATION], *self.problems[TEST]]
-        warned = in_words(bench.warned(everything)) + self._warnings(curves)
-        run = self._record(curves, warned, [figure, table])
+        findings = self._findings(curves)
+        run = self._record(curves, findings, [figure, table])
+        kept, silenced = unsilenced(findings, session.settings.silenced)
         return SweepResult(
             self.parameter,
             self.values,
@@ -157,7 +162,9 @@ class _Sweep:
             figure,
             table,
             session.records.test_evaluations(session.setting.data),
-            warned,
+            [finding.line for finding in kept],
+            [finding.to_json() for finding in findings],
+            silenced,
         )
 
     def _points(self, split: str, problems: Problems, limits: Limits) -> None:
@@ -207,29 +214,36 @@ class _Sweep:
         numbers = [v for v in found if v is not None]
         return float(np.mean(numbers)) if numbers else None
 
-    def _warnings(self, curves: Mapping[str, Sequence[float | None]]) -> list[str]:
-        """Return the warnings of the points, and whether validation is best at an end of the range, or at chance."""
+    def _findings(self, curves: Mapping[str, Sequence[float | None]]) -> list[Finding]:
+        """Return what checks find: warnings of the points, validation best at an end of the range, or at chance."""
         bench, primary = self.session.bench, self.session.bench.task.primary
         sign = 1.0 if primary.maximise else -1.0
         best = max((sign * v, -i) for i, v in enumerate(curves[VALIDATION]) if v is not None)
         value = self.values[-best[1]]
         point = self.known[self._key(value, 0, VALIDATION)]
-        reached = [fold["metrics"][primary.name] for fold in point.get("folds", [])]
-        chances = [bench.chance(problem) for problem in self.problems[VALIDATION]]
+        reached = tuple(fold["metrics"][primary.name] for fold in point.get("folds", []))
+        chances = tuple(bench.chance(problem) for problem in self.problems[VALIDATION])
         found_at = []
         for key, content in self.known.items():
             if key != SUMMARY:
                 at, _, split = key.rsplit("/", 2)
                 texts = content.get("warnings", [])
                 found_at += [(f"{self.parameter}={at}, {split}", [entry["text"]]) for entry in texts]
-        sense = {"maximise": primary.maximise, "tried": len(self.values)}
-        return [
-            *chance_warning("the best of the sweep", primary.name, reached, chances, **sense),
-            *edge_warnings(self.space, {self.parameter: value}, bench.template.domains),
-            *in_words(entries_of(found_at)),
-        ]
+        everything = [*self.problems[VALIDATION], *self.problems[TEST]]
+        what, tried = "the best of the sweep", len(self.values)
+        facts = StudyFacts(
+            subject=str(self.session.setting.method),
+            metric=primary.name,
+            maximise=primary.maximise,
+            searched=searched_facts(self.space, {self.parameter: value}, bench.template.domains),
+            validation=Reached(what, primary.name, reached, chances, primary.maximise, tried),
+            warned=(*said(bench.warned(everything)), *said(entries_of(found_at))),
+        )
+        return run_checks("study", facts)
 
-    def _record(self, curves: Mapping[str, Sequence[float | None]], warned: list[str], files: list[Path]) -> str:
+    def _record(
+        self, curves: Mapping[str, Sequence[float | None]], findings: Sequence[Finding], files: list[Path]
+    ) -> str:
         """Record the sweep as a whole, and show it."""
         session, records = self.session, self.session.records
         content = {
@@ -239,7 +253,7 @@ class _Sweep:
             "parameter": self.parameter,
             "values": [format_value(value) for value in self.values],
             "curves": {split: list(curve) for split, curve in curves.items()},
-            "lines": warned,
+            "findings": [finding.to_json() for finding in findings],
             "started": self.started,
         }
         run = run_identifier("", self.owner, SUMMARY)

@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zslplat.checks.base import UNNAMED, Finding, Warned, unsilenced
 from zslplat.drawing import render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.reporter import Reporter, SilentReporter
@@ -30,6 +31,7 @@ from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
 from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
 from zslplat.tuning.single import RunResult, run_setting
+from zslplat.tuning.verdicts import said_findings
 
 Curves = dict[str, list[float | None]]
 
@@ -38,7 +40,8 @@ Curves = dict[str, list[float | None]]
 class TaskSweepResult:
     """The points of a sweep: by method the mean primary metric on validation (None where there is none) and on test.
 
-    ``chance`` has an entry per value; ``warnings`` are lines about what should be looked at.
+    ``chance`` has an entry per value; ``findings`` are what checks found, ``warnings`` the lines of those that are not
+    silenced, ``silenced`` counts the rest.
     """
 
     parameter: str
@@ -53,6 +56,8 @@ class TaskSweepResult:
     table: Path = Path()
     test_evaluations: int = 0
     warnings: list[str] = field(default_factory=list)
+    findings: list[dict[str, str]] = field(default_factory=list)
+    silenced: int = 0
 
 
 def run_task_sweep(
@@ -124,7 +129,8 @@ def _point(
             limits=limits,
             reporter=reporter,
         )
-        result.warnings += [f"{where}, {split}: {line}" for line in found.warnings]
+        told = [Finding.from_json(one) for one in found.findings]
+        _tell(result, [replace(one, text=f"{where}, {split}: {one.text}") for one in told], settings.silenced)
         return found
 
     choices: Mapping[str, Any] = {}
@@ -134,11 +140,19 @@ def _point(
         choices = validated.validation_choices
         validation = _mean(validated)
     except DataError as error:
-        result.warnings.append(f"{where}: no validation: {error}")
+        failed = Warned(f"{where}: no validation: {error}", UNNAMED)
+        _tell(result, said_findings(str(setting.method), [failed]), settings.silenced)
     tested = evaluated(TEST, choices)
     result.validation.setdefault(label, []).append(validation)
     result.test.setdefault(label, []).append(_mean(tested))
     return tested
+
+
+def _tell(result: TaskSweepResult, findings: Sequence[Finding], silenced: Collection[str]) -> None:
+    kept, count = unsilenced(findings, silenced)
+    result.findings += [one.to_json() for one in findings]
+    result.warnings += [one.line for one in kept]
+    result.silenced += count
 
 
 def _mean(found: RunResult) -> float:
@@ -182,7 +196,7 @@ def _finish(
             "parameter": f"task option {result.parameter}",
             "values": identity["values"],
             "curves": curves,
-            "lines": result.warnings,
+            "findings": result.findings,
             "started": started,
         }
         records.add_evaluation(owner, SUMMARY, "analysis", str(about["data"]["fingerprint"]), content)

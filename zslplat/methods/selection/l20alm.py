@@ -240,9 +240,11 @@ class L20ALM(SampleSelector):
         )
         if not found.feasible:
             warnings.warn(
-                f"L20ALM: W and V differ by {found.distances[-1]:.2g} of |W| after {self.iterations} iterations; "
-                "give more iterations or a larger growth",
-                OutcomeWarning,
+                OutcomeWarning(
+                    f"L20ALM: W and V differ by {found.distances[-1]:.2g} of |W| after {self.iterations} iterations; "
+                    "give more iterations or a larger growth",
+                    "ZSP213",
+                ),
                 stacklevel=2,
             )
         scores = np.linalg.norm(found.V, axis=1)

@@ -63,7 +63,8 @@ def solve(X: np.ndarray, T: np.ndarray, C: float) -> tuple[np.ndarray, np.ndarra
     options = {"maxiter": ITERATIONS, "gtol": PRECISION * np.sqrt(len(X)), "ftol": 1e-13, "maxcor": 10}
     found = minimize(loss, np.zeros(scale.size), jac=True, method="L-BFGS-B", options=options)
     if found.status == 1:
-        warnings.warn(f"logistic regression: not converged after {found.nit} iterations", OutcomeWarning, stacklevel=2)
+        text = f"logistic regression: not converged after {found.nit} iterations"
+        warnings.warn(OutcomeWarning(text, "ZSP213"), stacklevel=2)
     scaled = scale * found.x.reshape(scale.shape)
     W = Q @ scaled[:-1]
     return W, scaled[-1] + start - mean @ W

@@ -1,0 +1,183 @@
+"""What a check is, what it finds, and how all checks of a scope are carried out.
+
+A check is a small class with a code, a title and a scope; its method ``found`` is a pure function from facts
+(:mod:`zslplat.checks.facts`) to lines of text. Those of zslplat have codes that begin with ``ZSP``; plugins add their
+own through the hook ``zslplat_checks``, under codes of another prefix. Codes are silenced where findings are shown;
+what was found is recorded all the same.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, ClassVar, Literal
+
+from zslplat.checks.facts import (
+    CellFacts,
+    Column,
+    ComparisonFacts,
+    Control,
+    DataFacts,
+    Reached,
+    RowFacts,
+    Searched,
+    Steps,
+    StudyFacts,
+    SuiteFacts,
+    TrialFacts,
+    Warned,
+)
+from zslplat.errors import PluginError
+from zslplat.registry import Entry, one_line, registry
+
+__all__ = [
+    "BROKEN",
+    "SCOPES",
+    "UNNAMED",
+    "CellFacts",
+    "Check",
+    "Column",
+    "ComparisonFacts",
+    "Control",
+    "DataFacts",
+    "Finding",
+    "Reached",
+    "RowFacts",
+    "Scope",
+    "Searched",
+    "Steps",
+    "StudyFacts",
+    "SuiteFacts",
+    "TrialFacts",
+    "Warned",
+    "WarnedOf",
+    "run_checks",
+    "shown",
+    "unsilenced",
+]
+
+Scope = Literal["study", "data", "comparison", "suite"]
+SCOPES: dict[str, type] = {
+    "study": StudyFacts,
+    "data": DataFacts,
+    "comparison": ComparisonFacts,
+    "suite": SuiteFacts,
+}
+# The code under which a check that fails is reported.
+BROKEN = "ZSP901"
+# The code under which warnings that name no check are shown.
+UNNAMED = "ZSP200"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a check found: its code, one line of text, what it is about, and the command that shows the check's page."""
+
+    code: str
+    text: str
+    subject: str
+    page: str
+
+    @property
+    def line(self) -> str:
+        """``ZSP101 the best value of lam, 1000.0, lies at the high end ...``."""
+        return f"{self.code} {self.text}"
+
+    def to_json(self) -> dict[str, str]:
+        """Return the finding as records and ``--json`` hold it."""
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, content: Mapping[str, Any]) -> Finding:
+        """Return the finding that :meth:`to_json` wrote."""
+        return cls(*(str(content[name]) for name in ("code", "text", "subject", "page")))
+
+
+class Check(ABC):
+    """Base class of checks.
+
+    ``code`` is capital letters and digits (``ZSP101``; plugins take letters of their own), ``title`` what is found in
+    a few words, ``scope`` what is looked at: ``study`` (:class:`StudyFacts`), ``data`` (:class:`DataFacts`),
+    ``comparison`` (:class:`ComparisonFacts`) or ``suite`` (:class:`SuiteFacts`). The docstring says when the check
+    speaks and why there. ``page`` is its documentation in Markdown: cause, remedy, example; those of zslplat lie in
+    ``docs/checks``.
+    """
+
+    code: ClassVar[str]
+    title: ClassVar[str]
+    scope: ClassVar[Scope]
+    page: ClassVar[str] = ""
+
+    @abstractmethod
+    def found(self, facts: Any) -> Iterable[str]:
+        """Yield one line for each thing found; nothing where there is nothing to say.
+
+        ``facts`` are of the check's scope. What they do not know is None or empty, and nothing is said of it.
+        """
+
+
+class WarnedOf(Check):
+    """Base class of checks that hand on what data, tasks and methods warn of under the check's code.
+
+    Such a warning is ``warnings.warn(OutcomeWarning(text, code), stacklevel=2)``.
+    """
+
+    scope: ClassVar[Scope] = "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line for each such warning."""
+        for warned in facts.warned:
+            if warned.code == self.code:
+                yield warned.line
+
+
+def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list[Finding]:
+    """Carry out all checks of a scope that are not silenced, those of plugins included, in the order of their codes.
+
+    A check that fails, or does not load, is itself a finding (:data:`BROKEN`) and stops no other. Whoever records what
+    was found silences nothing here and calls :func:`unsilenced` where it is shown.
+    """
+    findings: list[Finding] = []
+    for entry in entries():
+        if entry.name in silenced:
+            continue
+        try:
+            check = entry.load()
+            if check.scope != scope:
+                continue
+            found = [" ".join(str(text).split()) for text in check().found(facts)]
+        except KeyboardInterrupt:
+            raise
+        except Exception as error:
+            if BROKEN not in silenced:
+                said = str(error) if isinstance(error, PluginError) else f"check {entry.full_name}: {one_line(error)}"
+                findings.append(_finding(BROKEN, said, facts))
+            continue
+        findings += [_finding(entry.name, text, facts) for text in found]
+    return findings
+
+
+def unsilenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
+    """Return the findings to be shown, and the number of those that are silenced."""
+    found = list(findings)
+    kept = [finding for finding in found if finding.code not in silenced]
+    return kept, len(found) - len(kept)
+
+
+def shown(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[str]:
+    """Return the lines that tell a reader of findings: one each, and how many are silenced, by which codes."""
+    found = list(findings)
+    kept, count = unsilenced(found, silenced)
+    codes = sorted({finding.code for finding in found} & set(silenced))
+    return [finding.line for finding in kept] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
+
+
+def entries() -> Sequence[Entry]:
+    """Return the registered checks by code; of a code that two packages claim, each."""
+    known = registry().entries["checks"]
+    return [entry for code in sorted(known) for entry in known[code]]
+
+
+def _finding(code: str, text: str, facts: Any) -> Finding:
+    return Finding(code, text, str(getattr(facts, "subject", "")), f"zslplat explain {code}")

@@ -1,0 +1,178 @@
+"""Checks of rows that are read beside each other: whether they had the same chances, and what they cost."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from zslplat.checks.base import Check, ComparisonFacts, RowFacts
+from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE
+
+MOST_UNEQUAL = 1.25
+MUCH_SLOWER, SLOWER_BY_SECONDS = 5.0, 1.0
+MANY_LOOKS = 25
+AHEAD = "ahead"
+
+
+class UnequalBudgets(Check):
+    """Speaks where searches of more than one trial had budgets that differ by more than a quarter.
+
+    The best of n settings without content is expected 1.87 standard deviations above their mean at n = 20, 1.97 at 25
+    and 2.16 at 40: a quarter more adds a tenth of a standard deviation of the trials, twice as many a third.
+    """
+
+    code, title, scope = "ZSP301", "unequal budgets", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where some searched more than others."""
+        tuned = [row for row in facts.rows if row.trials is not None and row.trials > 1]
+        if not tuned:
+            return
+        least, most = (end(tuned, key=lambda row: row.trials or 0) for end in (min, max))
+        if (most.trials or 0) > MOST_UNEQUAL * (least.trials or 0):
+            yield (
+                f"unequal budgets: {most.label} searched {most.trials} trials and {least.label} {least.trials}; extend "
+                "the shorter searches with --trials"
+            )
+
+
+class OtherRows(Check):
+    """Speaks where rows of the table were scored on other test rows than their baseline, so that nothing is paired."""
+
+    code, title, scope = "ZSP302", "scored on other test rows", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where test rows differ."""
+        known = [row for row in facts.rows if row.rows is not None]
+        sets = {row.rows for row in known}
+        if len(sets) > 1:
+            yield (
+                f"{len(sets)} different sets of test rows are in the table: {_named(_minority(known, 'rows'))} scored "
+                "other rows than most; such differences have no interval"
+            )
+
+
+class OtherData(Check):
+    """Speaks where rows of one data set's table were computed on other content of it, by fingerprint."""
+
+    code, title, scope = "ZSP303", "computed on other data", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where fingerprints differ."""
+        known = [row for row in facts.rows if row.data]
+        if len({row.data for row in known}) > 1:
+            yield (
+                f"the data has changed between rows: {_named(_minority(known, 'data'))} were computed on other content "
+                "than most"
+            )
+
+
+class MixedCode(Check):
+    """Speaks where a row's numbers were not all computed by one version of its code."""
+
+    code, title, scope = "ZSP304", "code of several versions", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line for each mark, with its rows."""
+        for mark in sorted({row.code for row in facts.rows if row.code}):
+            yield f"code: {mark}: {_named([row for row in facts.rows if row.code == mark])}"
+
+
+class SlowerWithoutGain(Check):
+    """Speaks where a row takes 5 times as long as its baseline, and is not ahead of it.
+
+    Times of one evaluation vary by about a factor of 2 on a machine that does other things as well, so that a ratio of
+    two times is uncertain by a factor of 4 at worst; differences below a second are of no interest to anybody.
+    """
+
+    code, title, scope = "ZSP305", "slower without gain", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line for each such row."""
+        by_label = {row.label: row for row in facts.rows}
+        for row in facts.rows:
+            other = by_label.get(row.baseline)
+            if other is None or other is row or not row.seconds or not other.seconds or row.verdict == AHEAD:
+                continue
+            slower = row.seconds > MUCH_SLOWER * other.seconds and row.seconds - other.seconds > SLOWER_BY_SECONDS
+            if slower:
+                yield (
+                    f"{row.label} takes {row.seconds / other.seconds:.0f} times as long as {other.label} "
+                    f"({row.seconds:.3g} s, {other.seconds:.3g} s) and is not ahead of it"
+                    + (f": {row.verdict}" if row.verdict else "")
+                )
+
+
+class TransductiveBesideInductive(Check):
+    """Speaks where methods that score a batch jointly stand beside methods that see one row at a time."""
+
+    code, title, scope = "ZSP306", "transductive beside inductive", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where both kinds are there."""
+        joint = [row for row in facts.rows if row.knows is not None and TRANSDUCTIVE in row.knows.split(", ")]
+        single = [row for row in facts.rows if row.knows is not None and row not in joint]
+        if joint and single:
+            yield (
+                f"{_named(joint)} score the rows of the test batch jointly (transductive), the others one by one; they "
+                "answer different questions"
+            )
+
+
+class KnowsClassBalance(Check):
+    """Speaks where methods that are told the class balance of the test batch stand beside methods that are not."""
+
+    code, title, scope = "ZSP307", "prior knowledge of the class balance", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where some know it."""
+        told = [row for row in facts.rows if row.knows is not None and CLASS_BALANCE in row.knows.split(", ")]
+        if told and len(told) < len(facts.rows):
+            yield (
+                f"{_named(told)} know the class balance of the test batch; a batch that is not balanced so costs them "
+                "the advantage"
+            )
+
+
+class FromMemory(Check):
+    """Speaks where a method was written down without its source at hand: losing to it or beating it proves little."""
+
+    code, title, scope = "ZSP308", "methods written from memory", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line that names them."""
+        rows = [row for row in facts.rows if row.from_memory]
+        if rows:
+            yield f"{_named(rows)} were written from memory; their docstrings say what is unsure"
+
+
+class ManyLooks(Check):
+    """Speaks where the test split was scored 25 times or more beside the evaluations in the table.
+
+    The largest of 25 independent standard normal numbers is expected at 1.97: the best of 25 looks without content
+    lies at the upper end of the 95 % interval of one. What is shown in the table was chosen by validation and counts
+    as one look each; what is not shown may have been chosen from.
+    """
+
+    code, title, scope = "ZSP309", "many looks at the test split", "comparison"
+
+    def found(self, facts: ComparisonFacts) -> Iterable[str]:
+        """Yield a line where there were many."""
+        shown = sum(row.repeats for row in facts.rows)
+        hidden = facts.looks - shown
+        if hidden >= MANY_LOOKS:
+            yield (
+                f"this test split was scored {facts.looks} times, {hidden} of them not in this table: a number that "
+                "was chosen among them is too good"
+            )
+
+
+def _minority(rows: Sequence[RowFacts], name: str) -> list[RowFacts]:
+    """Return the rows whose value is not the most frequent one."""
+    values = [getattr(row, name) for row in rows]
+    usual = max(dict.fromkeys(values), key=values.count)
+    return [row for row in rows if getattr(row, name) != usual]
+
+
+def _named(rows: Sequence[RowFacts]) -> str:
+    labels = [row.label for row in rows]
+    return ", ".join(labels[:4]) + (f" and {len(labels) - 4} more" if len(labels) > 4 else "")

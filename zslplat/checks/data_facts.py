@@ -1,0 +1,172 @@
+"""The facts of a data set that checks look at, read off its rows once, block by block."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from zslplat.checks.base import Column, DataFacts
+from zslplat.data.dataset import Dataset
+from zslplat.data.rows import blocks_of, taken
+
+# Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
+SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
+TELLING, FEWEST_CLASSES = 0.9, 4
+TRAIN, UNSEEN = "train", "test_unseen"
+# Signatures are the same where they agree in six digits of the largest number.
+DIGITS = 6
+
+
+def data_facts(dataset: Dataset) -> DataFacts:
+    """Return the facts of a data set."""
+    side = _sides(dataset)
+    facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
+    facts |= _read(dataset, side) | _single_columns(dataset)
+    alike, across = {}, {}
+    for name, signature in dataset.signatures.items():
+        if not signature.per_row:
+            pairs = same_signatures(signature.values, signature.classes)
+            apart = [pair for pair in pairs if _seen_and_unseen(dataset, pair)]
+            named = {pair: (dataset.class_names[pair[0]], dataset.class_names[pair[1]]) for pair in pairs}
+            alike[name] = tuple(named[pair] for pair in pairs if pair not in apart)
+            across[name] = tuple(named[pair] for pair in apart)
+    facts |= {"alike": {k: v for k, v in alike.items() if v}, "across": {k: v for k, v in across.items() if v}}
+    return DataFacts(dataset.name, **facts)
+
+
+def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
+    """Return the facts that ``dataclasses.asdict`` made of facts, after they were written as JSON."""
+    pairs = {
+        name: {key: tuple((str(a), str(b)) for a, b in found) for key, found in content[name].items()}
+        for name in ("alike", "across")
+    }
+    columns = {
+        "telling": tuple(Column(**one) for one in content["telling"]),
+        "numbering": tuple(content["numbering"]),
+    }
+    return DataFacts(**{**content, **pairs, **columns})
+
+
+def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[tuple[int, int]]:
+    """Return the pairs of different classes that have a signature (m, a) in common, to six digits of the largest."""
+    scale = float(np.abs(values).max(initial=0.0)) or 1.0
+    _, groups = np.unique(np.round(values / scale, DIGITS) + 0.0, axis=0, return_inverse=True)
+    described = np.arange(len(values)) if classes is None else np.asarray(classes)
+    first: dict[int, int] = {}
+    pairs = set()
+    for group, number in zip(groups.ravel().tolist(), described.tolist(), strict=True):
+        other = first.setdefault(group, number)
+        if other != number:
+            pairs.add((min(other, number), max(other, number)))
+    return sorted(pairs)
+
+
+def told_by_column(values: np.ndarray, y: np.ndarray) -> float:
+    """Return the share of rows, class by class on average, whose nearest other row in a column (n,) is of their class.
+
+    Rows of equal values are taken in the order in which they come, which should be a random one.
+    """
+    order = np.argsort(values, kind="stable")
+    own, sorted_values = y[order], values[order]
+    gaps = np.diff(sorted_values)
+    before, after = np.concatenate([[np.inf], gaps]), np.concatenate([gaps, [np.inf]])
+    nearest = np.where(before <= after, np.arange(-1, len(own) - 1), np.arange(1, len(own) + 1))
+    right = own[nearest] == own
+    counts = np.bincount(own)
+    shares = np.bincount(own, weights=right, minlength=len(counts))[counts > 1] / counts[counts > 1]
+    return float(shares.mean()) if len(shares) else 0.0
+
+
+def _sides(dataset: Dataset) -> np.ndarray:
+    """Return on which side of training each row is: 0 for training, 1 for tests, -1 for neither.
+
+    Where rows are divided by folds, each fold is a side of its own; where nothing is divided, each row is.
+    """
+    splits = {name: np.asarray(index) for name, index in dataset.splits.items()}
+    if not splits:
+        return np.arange(len(dataset.X))
+    side = np.full(len(dataset.X), -1)
+    for number, name in enumerate(sorted(splits)):
+        side[splits[name]] = 0 if name in (TRAIN, "val") else 1 if name.startswith("test") else 2 + number
+    return side
+
+
+def _read(dataset: Dataset, side: np.ndarray) -> dict[str, Any]:
+    """Read all rows once: columns that are constant in training, and test rows that are training rows, too."""
+    digests = np.zeros(len(side), dtype=np.int64)
+    low = high = shift = None
+    sums: dict[bool, np.ndarray] = {}
+    squares: dict[bool, np.ndarray] = {}
+    # Where no rows are set apart for training, all are trained on by one fold or another.
+    train, tests = (side == 0 if TRAIN in dataset.splits else np.ones(len(side), bool)), side >= 1
+    for where, block in blocks_of(dataset.X):
+        flat = np.ascontiguousarray(block.reshape(len(block), -1))
+        digests[where] = [hash(row.tobytes()) for row in flat]
+        if shift is None:
+            shift = flat[0].astype(np.float64)
+        own = flat[train[where]]
+        if len(own):
+            low = own.min(axis=0) if low is None else np.minimum(low, own.min(axis=0))
+            high = own.max(axis=0) if high is None else np.maximum(high, own.max(axis=0))
+        for tested, chosen in ((False, own), (True, flat[tests[where]])):
+            moved = chosen.astype(np.float64) - shift
+            sums[tested] = sums.get(tested, 0.0) + moved.sum(axis=0)
+            squares[tested] = squares.get(tested, 0.0) + np.square(moved).sum(axis=0)
+    found: dict[str, Any] = {
+        "columns": 0 if shift is None else len(shift),
+        "test_rows": int(tests.sum()),
+        "repeated": _repeated(digests, side),
+    }
+    if low is not None and high is not None:
+        constant = low == high
+        mean = sums[False] / max(int(train.sum()), 1)
+        deviation = np.maximum(squares[True] - 2 * mean * sums[True] + tests.sum() * np.square(mean), 0.0)
+        total = float(deviation.sum())
+        found["constant"] = int(constant.sum())
+        found["beyond"] = float(deviation[constant].sum()) / total if total > 0 else 0.0
+    return found
+
+
+def _repeated(digests: np.ndarray, side: np.ndarray) -> int:
+    """Return the number of rows outside of training that are equal to a row of another side."""
+    first: dict[int, int] = {}
+    several: set[int] = set()
+    for digest, own in zip(digests.tolist(), side.tolist(), strict=True):
+        if own >= 0 and first.setdefault(digest, own) != own:
+            several.add(digest)
+    if not several:
+        return 0
+    return int(sum(own >= 1 and digest in several for digest, own in zip(digests.tolist(), side.tolist(), strict=True)))
+
+
+def _single_columns(dataset: Dataset) -> dict[str, Any]:
+    """Return the columns that alone tell the class, and those that number the rows, in a sample of the rows."""
+    if dataset.y.ndim != 1 or len(np.unique(dataset.y)) < FEWEST_CLASSES:
+        return {}
+    size = int(np.prod(dataset.X.shape[1:]))
+    count = min(len(dataset.X), max(FEWEST_ROWS, min(MOST_ROWS, SAMPLED_NUMBERS // max(size, 1))))
+    generator = np.random.default_rng(5)
+    rows = np.sort(generator.choice(len(dataset.X), count, replace=False))
+    shuffled = generator.permutation(count)
+    X = np.asarray(taken(dataset.X, rows)).reshape(count, -1)
+    y = np.unique(dataset.y[rows], return_inverse=True)[1]
+    telling, numbering = [], []
+    for column in range(X.shape[1]):
+        values = X[:, column].astype(np.float64)
+        steps = np.diff(values)
+        if count > 2 and ((steps > 0).all() or (steps < 0).all()):
+            numbering.append(f"column {column}")
+            continue
+        share = told_by_column(values[shuffled], y[shuffled])
+        if share >= TELLING:
+            telling.append(Column(f"column {column}", share))
+    return {"telling": tuple(telling), "numbering": tuple(numbering)}
+
+
+def _seen_and_unseen(dataset: Dataset, pair: tuple[int, int]) -> bool:
+    if dataset.y.ndim != 1 or UNSEEN not in dataset.splits:
+        return False
+    unseen = set(dataset.y[dataset.rows(UNSEEN)].tolist())
+    return (pair[0] in unseen) != (pair[1] in unseen)

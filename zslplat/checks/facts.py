@@ -1,0 +1,218 @@
+"""Plain facts of studies, data sets, comparisons and suites: all that checks know of them.
+
+Facts are collected by whoever holds records, data or tables (``tuning``, ``comparison``, ``suites``); checks are pure
+functions of them. Everything is a number, a text, or a tuple or mapping of these, so a check can be tried with facts
+that are written down by hand, and what is not known is None or empty.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Warned:
+    """What data, task or method warned of themselves (:class:`~zslplat.errors.OutcomeWarning`).
+
+    ``of`` says in which part of the study (``best trial, 3``; ``test``), ``where`` in which problems, ``code`` the
+    check that it belongs to, empty where it has none.
+    """
+
+    text: str
+    code: str = ""
+    of: str = ""
+    where: tuple[str, ...] = ()
+
+    @property
+    def line(self) -> str:
+        """``best trial, 3: all codes are empty (fold-1, fold-3)``."""
+        where = f" ({', '.join(self.where)})" if self.where else ""
+        return (f"{self.of}: " if self.of else "") + self.text + where
+
+
+@dataclass(frozen=True)
+class Reached:
+    """Values of the primary metric, one per fold (or repeat), with the values that guessing reaches there.
+
+    ``what`` begins a sentence (``the best of the search``), ``tried`` is of how many settings it is the best.
+    """
+
+    what: str
+    metric: str
+    values: tuple[float, ...]
+    chances: tuple[float, ...]
+    maximise: bool = True
+    tried: int = 1
+
+
+@dataclass(frozen=True)
+class Searched:
+    """The best value of a hyperparameter, and where in the searched range it lies.
+
+    ``position`` is 0 at the low end and 1 at the high end, on the scale of the search; ``low_is_open`` and
+    ``high_is_open`` tell whether legal values lie beyond the end.
+    """
+
+    name: str
+    value: str
+    range: str
+    position: float
+    low_is_open: bool = True
+    high_is_open: bool = True
+
+
+@dataclass(frozen=True)
+class Steps:
+    """The step parameter of a method that trains in steps, its largest value, and the step that validation chose."""
+
+    parameter: str
+    most: float
+    kept: float
+
+
+@dataclass(frozen=True)
+class TrialFacts:
+    """A trial: its state (``complete``, ``pruned``, ``failed``), its value, and its value on each fold."""
+
+    number: int
+    state: str
+    value: float | None = None
+    folds: tuple[float, ...] = ()
+
+
+@dataclass(frozen=True)
+class Control:
+    """A recorded test score of the method that serves as control, on the same data and task.
+
+    ``alike`` tells whether it preprocesses as the study does.
+    """
+
+    study: str
+    method: str
+    test: float
+    alike: bool = False
+
+
+@dataclass(frozen=True)
+class StudyFacts:
+    """A study at its end, or a single run, which has no trials.
+
+    ``kind`` is the kind of the task (``zero-shot``, ...). ``wanted`` is the number of trials that were asked for,
+    ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the test
+    score over its rows; ``predicted`` and ``true`` count the test rows by class. ``tested`` are the metrics of each
+    test repeat.
+    """
+
+    subject: str
+    method: str = ""
+    dataset: str = ""
+    task: str = ""
+    kind: str = ""
+    metric: str = ""
+    maximise: bool = True
+    winner: int | None = None
+    wanted: int | None = None
+    combinations: int | None = None
+    searched: tuple[Searched, ...] = ()
+    dimensions: int = 0
+    trials: tuple[TrialFacts, ...] = ()
+    validation: Reached | None = None
+    test: Reached | None = None
+    test_error: float | None = None
+    tested: tuple[Mapping[str, float], ...] = ()
+    steps: Steps | None = None
+    predicted: Mapping[str, int] = field(default_factory=dict)
+    true: Mapping[str, int] = field(default_factory=dict)
+    controls: tuple[Control, ...] = ()
+    warned: tuple[Warned, ...] = ()
+
+
+@dataclass(frozen=True)
+class Column:
+    """A column of the features, and a number that says something of it."""
+
+    name: str
+    value: float
+
+
+@dataclass(frozen=True)
+class DataFacts:
+    """What a data set is like: everything that its checks look at, which reads the rows once.
+
+    ``telling`` are columns that alone tell the class of a row, with the share of rows for which they do;
+    ``numbering`` those that number the rows. ``repeated`` counts the test rows that are training rows, too, of
+    ``test_rows``. ``constant`` counts the columns that do not vary over the training rows, ``beyond`` is the share of
+    the test rows' squared deviation that lies in them. ``alike`` are pairs of classes with one signature, by the name
+    of the signatures; ``across`` those of a seen and an unseen class.
+    """
+
+    subject: str
+    rows: int = 0
+    columns: int = 0
+    test_rows: int = 0
+    classes: int = 0
+    telling: tuple[Column, ...] = ()
+    numbering: tuple[str, ...] = ()
+    repeated: int = 0
+    constant: int = 0
+    beyond: float = 0.0
+    alike: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class RowFacts:
+    """A row of a comparison: one setting's test evaluations.
+
+    ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``data`` the
+    fingerprint of the data, ``verdict`` how it stands to the baseline, ``knows`` what it knows of the scored batch.
+    """
+
+    label: str
+    trials: int | None = None
+    rows: str | None = None
+    data: str = ""
+    code: str = ""
+    seconds: float | None = None
+    test: float | None = None
+    verdict: str = ""
+    knows: str | None = None
+    from_memory: bool = False
+    baseline: str = ""
+    repeats: int = 1
+
+
+@dataclass(frozen=True)
+class ComparisonFacts:
+    """A table of rows that are read beside each other; ``looks`` counts all evaluations on this test split."""
+
+    subject: str
+    metric: str = ""
+    rows: tuple[RowFacts, ...] = ()
+    looks: int = 0
+    classes: int | None = None
+
+
+@dataclass(frozen=True)
+class CellFacts:
+    """A cell of a suite: ``status`` is ``done``, or says why there is no number."""
+
+    data: str
+    row: str
+    task: str
+    status: str = "done"
+    trials: int | None = None
+    reason: str = ""
+
+
+@dataclass(frozen=True)
+class SuiteFacts:
+    """A grid of studies."""
+
+    subject: str
+    cells: tuple[CellFacts, ...] = ()
+
+
+Facts = Any

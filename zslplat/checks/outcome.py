@@ -1,0 +1,189 @@
+"""Checks of what a study ended with: its predictions, its metrics, its test classes, and how it stands to a control."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+
+from zslplat.checks.base import UNNAMED, Check, StudyFacts, WarnedOf
+
+FEWEST_CLASSES = 6
+LARGEST_ERROR = 0.05
+ZERO_SHOT, EXEMPLAR = "zero-shot", "exemplar"
+
+
+class Unnamed(WarnedOf):
+    """Hands on what a data set, a task or a method, of a plugin mostly, warns of without naming a check."""
+
+    code, title, scope = UNNAMED, "something that data, task or method warn of themselves", "study"
+
+
+class FewPredictedClasses(WarnedOf):
+    """Speaks where predictions concentrate on few classes.
+
+    That is where all rows are given one class, or where the effective number of predicted classes (the exponential of
+    the entropy of their shares) is less than half that of the true ones. Were half of the classes never predicted and
+    the others evenly, it would be just half; per-class accuracy cannot exceed about that share then.
+    """
+
+    code, title, scope = "ZSP201", "one predicted class, or few", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line for each warning of one class, else one where few classes are predicted."""
+        lines = list(super().found(facts))
+        yield from lines
+        true, predicted = effective_classes(facts.true), effective_classes(facts.predicted)
+        if not lines and predicted > 0 and predicted < true / 2:
+            most = max(facts.predicted, key=lambda name: facts.predicted[name])
+            share = facts.predicted[most] / sum(facts.predicted.values())
+            yield (
+                f"test: predictions concentrate on few classes, effectively {predicted:.1f} where the rows are of "
+                f"{true:.1f}; {share:.0%} of the rows are given {most!r}"
+            )
+
+
+class EqualScores(WarnedOf):
+    """Speaks where scores tell nothing apart: all equal, or equal over the rows for a label, a query or a feature."""
+
+    code, title, scope = "ZSP202", "constant scores", "study"
+
+
+class NotBetterThanControl(Check):
+    """Speaks where the test score is not above that of the recorded control, ridge regression onto prototypes.
+
+    The control is the study of ``ridge-prototypes`` on the same data and task whose validation is best. It is one
+    linear system, so that whatever is not above it has gained nothing by what it costs more. No interval is asked for:
+    a method that equals the control is named in half of all cases, as it should be; one that is better by two standard
+    errors of the difference in one of 44.
+    """
+
+    code, title, scope = "ZSP203", "not better than the ridge control", "study"
+    kind, wants_alike, what = ZERO_SHOT, False, "the control"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line where the control is as good."""
+        if facts.kind != self.kind or facts.test is None or not facts.test.values:
+            return
+        sign = 1.0 if facts.maximise else -1.0
+        own = float(np.mean(facts.test.values))
+        for control in facts.controls:
+            if (control.alike or not self.wants_alike) and sign * own <= sign * control.test:
+                yield (
+                    f"test {facts.metric} {own:.4f} is not better than that of {self.what}, {control.method}, "
+                    f"{control.test:.4f} (study {control.study})"
+                )
+
+
+class NotBetterThanPreprocessing(NotBetterThanControl):
+    """Speaks where exemplar retrieval is not better than the cosine of the rows as its own preprocessing gives them.
+
+    The control is the recorded study of ``cosine`` on the same data and task with the same preprocessing: it learns
+    nothing, so what is not above it was given by the preprocessing. Thresholds as in ZSP203.
+    """
+
+    code, title, scope = "ZSP204", "not better than what its own preprocessing gives", "study"
+    kind, wants_alike, what = EXEMPLAR, True, "what its own preprocessing gives"
+
+
+class UndefinedMetrics(Check):
+    """Speaks where a test metric is no number, or a test class has no rows to be judged by."""
+
+    code, title, scope = "ZSP205", "metrics that are no numbers, or classes without rows", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line for the metrics, and one for the classes."""
+        undefined = sorted({name for one in facts.tested for name, value in one.items() if not math.isfinite(value)})
+        if undefined:
+            yield f"test: no number for {', '.join(undefined)}; means that it enters say nothing"
+        empty = [name for name, rows in facts.true.items() if not rows]
+        if empty:
+            yield f"test: {len(empty)} of {len(facts.true)} classes have no rows, first {empty[0]!r}"
+
+
+class FewTestClasses(Check):
+    """Speaks of class-disjoint tests with fewer than 6 classes, which cannot show a difference over new classes.
+
+    The exact sign-flip test over C per-class differences has 2^C sign patterns, so its smallest two-sided p is
+    2 / 2^C: .0625 at 5 classes, .031 at 6. The t interval of C classes is wide likewise: its half width is 1.24
+    standard deviations of the per-class differences at 5 classes, 2.48 at 3, .72 at 10.
+    """
+
+    code, title, scope = "ZSP206", "few test classes", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line where there are too few classes."""
+        count = sum(1 for rows in facts.true.values() if rows)
+        if facts.kind == ZERO_SHOT and 0 < count < FEWEST_CLASSES:
+            yield (
+                f"the test has {count} classes: at the level of new classes no difference between methods can reach "
+                f"p < .05 with fewer than {FEWEST_CLASSES}"
+            )
+
+
+class FewRowsPerClass(Check):
+    """Speaks where classes have so few test rows that chance among rows alone moves the mean over classes.
+
+    A per-class accuracy of n rows has a standard error of at most 1 / (2 sqrt n), so the mean over C classes one of at
+    most sqrt(sum 1 / 4n) / C. Where that is above .05 the 95 % interval is wider than +-.1 for the rows alone: 4 rows
+    in each of 25 classes are at the threshold, or 20 in each of 5.
+    """
+
+    code, title, scope = "ZSP207", "test classes with few rows", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield a line where rows are few."""
+        rows = {name: count for name, count in facts.true.items() if count}
+        if facts.kind != ZERO_SHOT or not rows:
+            return
+        error = math.sqrt(sum(0.25 / count for count in rows.values())) / len(rows)
+        if error > LARGEST_ERROR:
+            fewest = min(rows, key=lambda name: rows[name])
+            yield (
+                f"test: {sum(rows.values())} rows in {len(rows)} classes, {rows[fewest]} of {fewest!r}: the mean over "
+                f"classes is known to about +-{1.96 * error:.2f} for these rows alone"
+            )
+
+
+class FewerValidationClasses(WarnedOf):
+    """Hands on that validation tells fewer classes apart than the test, so its values are higher for that alone."""
+
+    code, title, scope = "ZSP208", "validation tells fewer classes apart than the test", "study"
+
+
+class FewDrawnFolds(WarnedOf):
+    """Hands on that the folds hold out too few classes in all for a steady mean (30, by simulation)."""
+
+    code, title, scope = "ZSP209", "validation depends on the draw of its folds", "study"
+
+
+class FewerFeaturesThanTaken(WarnedOf):
+    """Hands on that a selector chose fewer features than the task takes: the rest are in no meaningful order."""
+
+    code, title, scope = "ZSP210", "fewer features chosen than taken", "study"
+
+
+class SearchSawTestRows(WarnedOf):
+    """Hands on that hyperparameters were searched on rows that are test rows of other folds."""
+
+    code, title, scope = "ZSP211", "searched on test rows of other folds", "study"
+
+
+class EmptyCodes(WarnedOf):
+    """Hands on that all codes of a coding method are empty."""
+
+    code, title, scope = "ZSP212", "all codes are empty", "study"
+
+
+class NotConverged(WarnedOf):
+    """Hands on that an iteration ended at its limit and not at its tolerance."""
+
+    code, title, scope = "ZSP213", "a solver did not converge", "study"
+
+
+def effective_classes(counts: Mapping[str, int]) -> float:
+    """Return the exponential of the entropy of shares: C where C classes have even shares, 1 where one has all."""
+    total = sum(counts.values())
+    shares = [count / total for count in counts.values() if count]
+    return math.exp(-sum(share * math.log(share) for share in shares)) if shares else 0.0

@@ -1,0 +1,154 @@
+"""The facts of a study, a single run or a sweep that checks look at, gathered from records."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.checks.base import Control, DataFacts, Searched, TrialFacts
+from zslplat.checks.data_facts import data_facts, facts_from_json
+from zslplat.data.dataset import Dataset
+from zslplat.errors import StoreError
+from zslplat.evaluation.outcomes import read_outcomes
+from zslplat.keys import key_of
+from zslplat.records.database import Records
+from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
+from zslplat.spec import format_value
+
+# The method that serves as control for each kind of task.
+CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
+# Another way to read the facts of data is another number, under which they are read anew.
+_DATA_FACTS = 1
+
+
+def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
+    """Return where each value lies in the range in which it was searched; choices have no ends and are left out.
+
+    ``domains``: the legal values of parameters, which tell whether anything lies beyond an end.
+    """
+    found = []
+    for name, dimension in space.items():
+        if isinstance(dimension, Choice) or not dimension.contains(values.get(name)):
+            continue
+        value = dimension.number(values[name]) if isinstance(dimension, Real) else float(values[name])
+        low, high = float(dimension.low), float(dimension.high)
+        scale = math.log if dimension.log else float
+        position = (scale(value) - scale(low)) / (scale(high) - scale(low)) if low < high else 0.5
+        legal = domains[name].legal if name in domains else None
+        legal = legal.inner if isinstance(legal, Optional | Scaled) else legal
+        least = legal.low if isinstance(legal, Real | Integer) else -math.inf
+        most = legal.high if isinstance(legal, Real | Integer) else math.inf
+        found.append(Searched(name, format_value(values[name]), str(dimension), position, low > least, high < most))
+    return tuple(found)
+
+
+def combinations_of(space: Space) -> int | None:
+    """Return how many settings a space holds; None where a range of real numbers has no end of them."""
+    count = 1
+    for dimension in space.values():
+        if isinstance(dimension, Choice):
+            count *= len(dimension.values)
+        elif isinstance(dimension, Integer):
+            count *= int(dimension.high) - int(dimension.low) + 1
+        else:
+            return None
+    return count
+
+
+def trial_facts(records: Sequence[Mapping[str, Any]], metric: str) -> tuple[TrialFacts, ...]:
+    """Return the facts of trials by their records."""
+    return tuple(
+        TrialFacts(
+            record["number"],
+            record["state"],
+            record["value"],
+            tuple(fold["metrics"][metric] for fold in record["folds"] if metric in fold["metrics"]),
+        )
+        for record in records
+    )
+
+
+def outcome_facts(folder: Path) -> dict[str, Any]:
+    """Return how often each class was predicted and true in the outcomes of a test evaluation, and the test error.
+
+    Empty where there are none, or they are not of one class per row.
+    """
+    if not (folder / "outcomes.json").exists():
+        return {}
+    with suppress(StoreError):
+        outcomes = read_outcomes(folder)
+        names, columns = outcomes.meta.get("classes"), outcomes.columns
+        if names is None or not {"true", "predicted"} <= set(columns) or columns["true"].ndim != 1:
+            return {}
+        true, predicted = columns["true"], columns["predicted"]
+        sizes = np.bincount(true, minlength=len(names))
+        given = np.bincount(predicted[predicted >= 0], minlength=len(names))
+        right = np.bincount(true, weights=predicted == true, minlength=len(names))
+        scored = sizes > 0
+        shares = right[scored] / sizes[scored]
+        error = math.sqrt(float((shares * (1 - shares) / sizes[scored]).sum())) / int(scored.sum())
+        return {
+            "true": {str(name): int(count) for name, count in zip(names, sizes, strict=True)},
+            "predicted": {str(name): int(count) for name, count in zip(names, given, strict=True)},
+            "test_error": error,
+        }
+    return {}
+
+
+def controls_of(records: Records, identity: Mapping[str, Any], kind: str, preprocessing: str) -> tuple[Control, ...]:
+    """Return the recorded control of a study on the same data and task: the one whose validation is best.
+
+    ``identity``: the setting of the study in JSON form, ``kind`` that of its task. Empty where nothing is recorded,
+    or the study's method is the control itself.
+    """
+    name = CONTROLS.get(kind)
+    if name is None or _bare(identity["method"]) == name:
+        return ()
+    found: list[tuple[float, Control]] = []
+    for study_name, other in records.identities().items():
+        same = all(other.get(key) == identity.get(key) for key in ("dataset", "task", "data", "seed"))
+        if not same or _bare(other.get("method", "")) != name:
+            continue
+        with suppress(StoreError):
+            study = records.study(study_name)
+            values = study.values()
+            finished, about = values.get("finished"), values.get("about", {})
+            if not finished or "primary" not in about:
+                continue
+            metric, winner = about["primary"]["name"], finished["winner"]
+            tested = [
+                entry["metrics"][metric]
+                for entry in records.evaluations(study.owner).values()
+                if entry.get("winner") == winner and metric in entry["metrics"]
+            ]
+            validation = study.finished()[winner][1]["value"]
+            if tested and validation is not None:
+                sign = 1.0 if about["primary"]["maximise"] else -1.0
+                alike = about.get("preprocessing") == preprocessing
+                control = Control(study_name, str(other["method"]), float(np.mean(tested)), alike)
+                found.append((sign * validation, control))
+    if not found:
+        return ()
+    return (max(found, key=lambda pair: (pair[0], pair[1].study))[1],)
+
+
+def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
+    """Return the facts of a data set, from the cache where they were read before."""
+    path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
+    with suppress(OSError, ValueError, KeyError, TypeError):
+        return facts_from_json(json.loads(path.read_text()))
+    facts = data_facts(dataset)
+    with suppress(OSError):  # nothing is lost: whoever asks next reads them again
+        path.write_text(json.dumps(dataclasses.asdict(facts)))
+    return facts
+
+
+def _bare(method: Any) -> str:
+    return str(method).partition("(")[0]
