@@ -20,6 +20,7 @@ def report(
         list[str] | None,
         typer.Argument(help="Studies, methods or run ids; default: all that is recorded.", metavar="[NAME]..."),
     ] = None,
+    suite: Annotated[str | None, typer.Option("--suite", help="Only what was carried out for this suite.")] = None,
     dataset: Annotated[str | None, typer.Option("--dataset", "-d", help="Only what was done on this data set.")] = None,
     task: Annotated[str | None, typer.Option("--task", "-t", help="Only what was done for this task.")] = None,
     out: Annotated[
@@ -42,8 +43,9 @@ def report(
     from zslplat.reports.writing import write_report
 
     settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
-    asked = Asked(tuple(names or ()), dataset, task)
+    asked = Asked(tuple(names or ()), suite, dataset, task)
     words = ["zslplat", "report", *asked.names]
+    words += ["--suite", suite] if suite else []
     words += ["--dataset", dataset] if dataset else []
     words += ["--task", task] if task else []
     words += ["--out", str(out)] if out else []

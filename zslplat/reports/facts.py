@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from zslplat.checks.base import Finding
 from zslplat.comparison.selection import Comparison
 from zslplat.evaluation.setting import TEST
 from zslplat.tasks.base import Metric
@@ -49,7 +50,7 @@ class Recorded:
     finished: Record | None = None
     study: bool = True
     config: Path | None = None
-    lines: Sequence[str] = ()
+    findings: Sequence[Finding] = ()
     chance: float | None = None
     test_chance: float | None = None
 
@@ -80,9 +81,10 @@ class Recorded:
         return [str(evaluation.record["run"]) for evaluation in self.tested if "run" in evaluation.record]
 
     @property
-    def warnings(self) -> list[str]:
-        """What it warned of."""
-        return [str(line) for line in (self.finished or {}).get("warnings", [])] or list(self.lines)
+    def suite(self) -> str | None:
+        """The suite that it was carried out for, None where it was for none."""
+        found = dict(self.about.get("part_of") or {}).get("suite")
+        return None if found is None else str(found)
 
     @property
     def winner(self) -> Record | None:
@@ -100,7 +102,7 @@ class Sweep:
     values: Sequence[Any]
     curves: Mapping[str, Sequence[float | None]]
     primary: str
-    lines: Sequence[str]
+    findings: Sequence[Finding]
 
     @property
     def place(self) -> tuple[str, str]:
@@ -141,13 +143,24 @@ class Board:
         found = ((str(row["short"]), self.entries.get(str(row["study"]))) for row in self.rows)
         return [(label, entry) for label, entry in found if entry is not None]
 
+    @property
+    def searched(self) -> list[tuple[str, Recorded]]:
+        """Name of every row of the leaderboard with the study of its setting: its own, or one that it stands for."""
+        found = []
+        for row in self.rows:
+            names = [str(row["study"]), *str(row["others"]).split(", ")]
+            studies = [self.entries[name] for name in names if name in self.entries and self.entries[name].trials]
+            found += [(str(row["short"]), study) for study in studies[:1]]
+        return found
+
 
 @dataclass(frozen=True)
 class Facts:
     """A whole report.
 
-    ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or was left out;
-    ``looks`` counts how often the test split of each data set was scored over the whole store.
+    ``across`` are the comparisons of tasks with several data sets; ``silenced`` are the codes of findings that are
+    counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
+    was left out; ``looks`` counts how often the test split of each data set was scored over the whole store.
     """
 
     scope: str
@@ -156,5 +169,7 @@ class Facts:
     boards: Sequence[Board]
     unfinished: Sequence[Recorded] = ()
     notes: Sequence[str] = ()
+    across: Sequence[Comparison] = ()
+    silenced: Collection[str] = ()
     looks: Mapping[str, int] = field(default_factory=dict)
     command: str = ""

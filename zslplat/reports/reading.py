@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
@@ -42,6 +43,7 @@ def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[R
                 _evaluations(records, tested),
                 trials,
                 finished,
+                findings=recorded_findings(finished or {}, name),
                 config=config if config.is_file() else None,
                 chance=values.get("chance"),
                 test_chance=values.get("test_chance"),
@@ -64,7 +66,7 @@ def recorded_runs(records: Records) -> list[Recorded]:
             found[0].get("environment", {}),
             _evaluations(records, found),
             study=False,
-            lines=list(dict.fromkeys(line for record in found for line in record.get("lines", []))),
+            findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
         )
         for found in by_owner.values()
     ]
@@ -84,7 +86,7 @@ def recorded_sweeps(records: Records) -> list[Sweep]:
                     summary["values"],
                     summary["curves"],
                     primary,
-                    summary.get("lines", []),
+                    recorded_findings(summary, owner),
                 )
             )
     return found

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from itertools import chain
 
@@ -25,9 +26,12 @@ SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 
 @dataclass(frozen=True)
 class Asked:
-    """What a report is asked for: studies, methods or runs by name or pattern, a data set, a task; all where none."""
+    """What a report is asked for, all where nothing is: studies, methods or runs by name or pattern, a suite, a data
+    set, a task.
+    """
 
     names: Sequence[str] = ()
+    suite: str | None = None
     dataset: str | None = None
     task: str | None = None
 
@@ -49,9 +53,10 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
     sweeps = recorded_sweeps(records)
     names = [run_of_alias(settings, records.identity, name) or name for name in asked.names]
     chosen = _named(names, everything)
-    chosen = [found for found in chosen if _fits(found.place, asked)]
-    sweeps = [sweep for sweep in sweeps if _fits(sweep.place, asked)]
-    places = _places(chosen, sweeps if not names else ())
+    chosen = [found for found in _of_suite(asked.suite, chosen) if _fits(found.place, asked)]
+    every = not names and asked.suite is None
+    sweeps = [sweep for sweep in sweeps if every and _fits(sweep.place, asked)]
+    places = _places(chosen, sweeps)
     unfinished = [found for found in chosen if found.study and not has_test(found)]
     if not places and not unfinished:
         raise StoreError(_nothing(settings, asked, everything))
@@ -59,13 +64,25 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
     for dataset, task in places:
         own = [found for found in chosen if found.place == (dataset, task)]
         swept = [sweep for sweep in sweeps if sweep.place == (dataset, task)]
-        boards.append(_board(settings, dataset, task, own, swept, notes.append, every=not names))
+        boards.append(_board(settings, dataset, task, own, swept, _filters(asked, own), notes.append))
+    across = _across(settings, boards, _filters(asked, chosen))
     looks = {b.dataset: records.test_evaluations(_fingerprint(b)) for b in boards if _fingerprint(b)}
     identity = records.identity
     records.close()
-    scope = ", ".join(asked.names) or "all that is recorded"
+    scope = (
+        ", ".join([f"suite {asked.suite}"] * (asked.suite is not None) + list(asked.names)) or "all that is recorded"
+    )
     return Facts(
-        scope, settings.store, identity, boards, unfinished, list(dict.fromkeys(notes)), looks=looks, command=command
+        scope,
+        settings.store,
+        identity,
+        boards,
+        unfinished,
+        list(dict.fromkeys(notes)),
+        across,
+        settings.silenced,
+        looks,
+        command,
     )
 
 
@@ -106,17 +123,15 @@ def _board(
     task: str,
     own: Sequence[Recorded],
     sweeps: Sequence[Sweep],
+    filters: Filters,
     warn: Callable[[str], None],
-    *,
-    every: bool,
 ) -> Board:
     tested = [found for found in own if has_test(found)]
     comparison: Comparison | None = None
     notes: list[str] = []
     if tested:
-        wanted = EVERYTHING if every else Filters(names=[found.name for found in tested])
         try:
-            comparison = compared(settings, [dataset], task, wanted, warn=warn)
+            comparison = compared(settings, [dataset], task, filters, warn=warn)
             notes = list(comparison.notes)
         except (UnknownNameError, StoreError, UsageError) as error:
             notes.append(f"the test scores of task {task} on {dataset} cannot be compared: {error}")
@@ -126,6 +141,35 @@ def _board(
         primary = next((found.primary for found in own if found.primary is not None), None) or _built(task)
     further = [found for found in own if not found.study and not has_test(found)]
     return Board(dataset, task, primary, comparison, {e.name: e for e in tested}, sweeps, further, notes)
+
+
+def _filters(asked: Asked, own: Sequence[Recorded]) -> Filters:
+    """Return what ``compare`` would be asked for."""
+    if asked.names:
+        return Filters(names=[found.name for found in own if has_test(found)])
+    return EVERYTHING if asked.suite is None else Filters(suites=[asked.suite])
+
+
+def _across(settings: Settings, boards: Sequence[Board], filters: Filters) -> list[Comparison]:
+    """Return the comparisons of the tasks that were scored on several data sets."""
+    found = []
+    for task in dict.fromkeys(board.task for board in boards):
+        datasets = [board.dataset for board in boards if board.task == task and board.rows]
+        if len(datasets) > 1:
+            with suppress(UnknownNameError, StoreError, UsageError):  # the boards have said why
+                found.append(compared(settings, datasets, task, filters, warn=lambda text: None))
+    return found
+
+
+def _of_suite(suite: str | None, chosen: Sequence[Recorded]) -> list[Recorded]:
+    """Return what was carried out for a suite; raises :class:`UnknownNameError` where nothing was."""
+    if suite is None:
+        return list(chosen)
+    known = {found.suite for found in chosen if found.suite is not None}
+    found = [one for one in chosen if one.suite is not None and fits(suite, one.suite)]
+    if not found:
+        raise UnknownNameError("suite with anything recorded", suite, known)
+    return found
 
 
 def _built(task: str) -> Metric:

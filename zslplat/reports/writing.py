@@ -53,7 +53,7 @@ def write_report(settings: Settings, asked: Asked, out: Path | None = None, comm
 
 def default_file(settings: Settings, asked: Asked) -> Path:
     """Return the file of a report in the store: named by what it is of."""
-    parts = [*asked.names, *filter(None, (asked.dataset, asked.task))]
+    parts = [*asked.names, *filter(None, (asked.suite, asked.dataset, asked.task))]
     return settings.store / "reports" / f"{folder_name('_'.join(parts)) if parts else 'store'}.html"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+from zslplat.checks.base import unsilenced
 from zslplat.evaluation.setting import VALIDATION
 from zslplat.reports.blocks import Block, Folded, Items, Section, Words
 from zslplat.reports.facts import Board, Recorded
@@ -15,7 +16,7 @@ from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import interval_chart, leaderboard_table
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import sentence
+from zslplat.reports.sections.words import counted, sentence
 
 
 def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) -> Section:
@@ -25,17 +26,18 @@ def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) ->
         ("Leaderboard", "leaderboard", _leaderboard(board, easel)),
         ("Seen and unseen classes", "seen-unseen", list(seen_unseen_chart(board, easel))),
         ("By number of features", "features", list(feature_curves(board, easel))),
-        ("Budget", "budget", list(budget_charts(board, entries, easel))),
+        ("Budget", "budget", list(budget_charts(board, easel))),
         ("Sensitivity", "sensitivity", [sweep_chart(sweep, easel) for sweep in board.sweeps]),
         ("The two best, class by class", "classes", list(differences_of_best(board, easel))),
         ("Maps", "maps", list(map_blocks([*board.entries.values(), *_validated(board)], easel))),
         ("Cost", "cost", list(cost_blocks(board, entries, easel))),
         ("Numbers of the methods", "numbers", _reported(entries)),
-        ("What they know, and what to look at", "look", list(_look(board, entries, looks))),
+        ("What they know, and what to look at", "look", list(_look(board, entries, looks, easel))),
     ]
     sections = [Section(title, f"{anchor}-{name}", blocks) for title, name, blocks in parts if blocks]
+    behind = {str(row["short"]): [name for name in str(row["others"]).split(", ") if name] for row in board.rows}
     own = [
-        study_section(entry, label, f"{anchor}-study-{number}", easel)
+        study_section(entry, label, f"{anchor}-study-{number}", easel, behind.get(label, ()))
         for number, (label, entry) in enumerate([*entries, *((f.name, f) for f in _validated(board))], start=1)
     ]
     if own:
@@ -68,7 +70,7 @@ def _reported(entries: Sequence[tuple[str, Recorded]]) -> list[Block]:
     return [Folded("What the methods report of themselves", [table])] if table else []
 
 
-def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | None) -> Iterator[Block]:
+def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | None, easel: Easel) -> Iterator[Block]:
     knowing = [f"{row['short']}: {row['knows']}" for row in board.rows if row.get("knows") not in (None, "nothing")]
     if knowing:
         yield Words(
@@ -81,11 +83,15 @@ def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | No
     if looks:
         times = "once" if looks == 1 else f"{looks} times"
         yield Words(f"The test split of {board.dataset} was scored {times} so far, over all that is in this store.")
-    lines = [sentence(f"{label}: {line}") for label, entry in entries for line in entry.warnings]
-    lines += [sentence(f"sweep of {sweep.parameter}: {line}") for sweep in board.sweeps for line in sweep.lines]
-    if lines:
-        yield Items(lines, "warning")
+    found = [(label, one) for label, entry in entries for one in entry.findings]
+    found += [(f"sweep of {sweep.parameter}", one) for sweep in board.sweeps for one in sweep.findings]
+    kept, silenced = unsilenced([one for _, one in found], easel.silenced)
+    if kept:
+        yield Words("What checks found; the command behind each tells its cause and what to do about it.")
+        yield Items([f"{name}: {one.line} ({one.page})" for name, one in found if one in kept], "warning")
     elif entries:
-        yield Words("No study warned of anything.")
+        yield Words("No check found anything to warn of.")
+    if silenced:
+        yield Words(f"{counted(silenced, 'finding')} silenced.", "note")
     if board.notes:
         yield Items([sentence(note) for note in board.notes], "note")

@@ -27,18 +27,20 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         Column("search", True, "seconds of all trials, added up"),
     ]
     rows, marks, legend, told = [], [], [], []
+    searches = dict(board.searched)
     tested = {str(row["short"]): float(row["test"]) for row in board.rows}
     for label, entry in entries:
         seconds, cpu, peak = (_mean(entry, name) for name in ("seconds", "cpu_seconds", "peak_bytes"))
-        searched = sum(float(record.get("seconds") or 0.0) for record in entry.trials)
+        trials = searches.get(label, entry).trials
+        searched = sum(float(record.get("seconds") or 0.0) for record in trials)
         rows.append(
             [
                 Cell(label),
                 Cell(duration(seconds), seconds),
                 Cell(duration(cpu), cpu),
                 Cell(size(peak), peak),
-                Cell(str(len(entry.trials)) if entry.trials else NOTHING, float(len(entry.trials))),
-                Cell(duration(searched) if entry.trials else NOTHING, searched),
+                Cell(str(len(trials)) if trials else NOTHING, float(len(trials))),
+                Cell(duration(searched) if trials else NOTHING, searched),
             ]
         )
         if seconds and label in tested:

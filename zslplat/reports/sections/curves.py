@@ -84,9 +84,9 @@ def best_so_far(entry: Recorded, *, maximise: bool) -> tuple[list[float], list[f
     return trials, seconds, values
 
 
-def budget_charts(board: Board, entries: Sequence[tuple[str, Recorded]], easel: Easel) -> Iterator[Chart]:
+def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
     """Yield the best validation score by trials, and by seconds, a line per study."""
-    studies = [(label, entry) for label, entry in entries if entry.trials]
+    studies = board.searched
     if not any(len(entry.trials) > 1 for _, entry in studies):
         return
     metric = metric_words(board.primary.name)

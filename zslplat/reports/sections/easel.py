@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Collection, Iterable
 
 from zslplat.reports.blocks import Block, Chart, Picture, Words
 from zslplat.reports.charts.styles import Style, Styles
@@ -13,11 +13,13 @@ ROOM = 4_000_000  # characters that the charts of single studies may take togeth
 class Easel:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
-    ``notes`` collects what could not be read while drawing.
+    ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
+    drawing.
     """
 
-    def __init__(self, methods: Iterable[str] = (), room: int = ROOM) -> None:
+    def __init__(self, methods: Iterable[str] = (), silenced: Collection[str] = (), room: int = ROOM) -> None:
         self.styles = Styles(methods)
+        self.silenced = silenced
         self.room = room
         self.left_out = 0
         self.notes: list[str] = []

@@ -32,7 +32,7 @@ def leaderboard_table(board: Board) -> TableBlock:
     columns += [Column("least to be seen", True, "smallest difference seen with a power of 80%")] if tests else []
     columns += [Column("verdict", False, "over new classes, after Holm's correction")] if several else []
     columns += [Column("tied", False, "two that share a letter are not told apart")] if several and classes else []
-    columns += [Column("kind", False, "inductive, or scoring the batch jointly"), Column("knows of batch")]
+    columns.append(Column("knows of batch", False, "beside one test row at a time; transductive: the whole batch"))
     columns += [Column("unequal", False, "what makes it less than a fair match for the others")] if unequal else []
     body = []
     for row in rows:
@@ -51,7 +51,7 @@ def leaderboard_table(board: Board) -> TableBlock:
         line += [Cell(str(row["verdict"]) or NOTHING)] if several else []
         line += [Cell(str(row.get("tied") or NOTHING))] if several and classes else []
         knows = row.get("knows")
-        line += [Cell(str(row["group"])), Cell("not recorded" if knows is None else str(knows))]
+        line.append(Cell("not recorded" if knows is None else str(knows)))
         line += [Cell(str(row["unequal"]) or NOTHING)] if unequal else []
         body.append(line)
     caption = f"{metric_words(board.primary.name)} of task {board.task} on {board.dataset}"

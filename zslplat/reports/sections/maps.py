@@ -27,11 +27,11 @@ NAME = "projection"
 def map_blocks(recorded: Sequence[Recorded], easel: Easel) -> Iterator[Block]:
     """Yield the recorded maps; where a method can make them and none is recorded, the command that does."""
     commands, shown = [], set[str]()
-    for entry in sorted(recorded, key=lambda entry: entry.study):  # only runs of their own make maps
+    for entry in sorted(reversed(recorded), key=lambda entry: entry.study):  # only runs of their own make maps
         method = Spec.parse(entry.method).name
         found = [block for evaluation in entry.tested[:1] for block in _maps(evaluation, entry, easel)]
-        yield from found
-        if found:
+        if found and method not in shown:  # the newest of a method
+            yield from found
             shown.add(method)
         elif method not in shown and entry.config is not None and _can_be_mapped(method):
             commands.append(map_command(entry.config))

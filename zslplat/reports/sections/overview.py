@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Board, Facts
+from zslplat.reports.sections.across import across_section
 from zslplat.reports.sections.board import board_section
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
@@ -16,7 +17,7 @@ from zslplat.reports.sections.words import NOTHING, cell, counted, sentence
 def page_of(facts: Facts, version: str, made: str) -> Page:
     """Return the page of a report; ``made`` is the time in words."""
     labels = [str(row["short"]) for board in facts.boards for row in board.rows]
-    easel = Easel(dict.fromkeys(labels))
+    easel = Easel(dict.fromkeys(labels), facts.silenced)
     boards = [
         board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
         for number, board in enumerate(facts.boards, start=1)
@@ -25,7 +26,8 @@ def page_of(facts: Facts, version: str, made: str) -> Page:
         study_section(entry, entry.name, f"unfinished-{number}", easel)
         for number, entry in enumerate(facts.unfinished, start=1)
     ]
-    sections = [_summary(facts, easel), *boards]
+    over = [across_section(found, f"across-{number}", easel) for number, found in enumerate(facts.across, start=1)]
+    sections = [_summary(facts, easel), *over, *boards]
     if unfinished:
         told = Words("These have no test evaluation yet, and stand in no comparison.")
         sections.append(Section("Not finished", "unfinished", [told], unfinished))

@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from zslplat.checks.base import shown
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.swatches import Swatch
@@ -16,16 +17,21 @@ from zslplat.reports.sections.curves import lines_table
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
-from zslplat.reports.sections.words import cell, counted, duration, metric_words, number, sentence, short
+from zslplat.reports.sections.words import cell, counted, duration, listed, metric_words, number, short
 
 MOST_SERIES = 200
 
 
-def study_section(entry: Recorded, label: str, anchor: str, easel: Easel) -> Section:
-    """Return what is recorded of one study or run: words, metrics, search, classes, convergence, software."""
+def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind: Sequence[str] = ()) -> Section:
+    """Return what is recorded of one study or run: words, metrics, search, classes, convergence, software.
+
+    ``behind``: the names of others of the same setting, for which this one stands.
+    """
     blocks: list[Block] = [Words(_told(entry), "lead")]
-    if entry.warnings:
-        blocks.append(Items([sentence(line) for line in entry.warnings], "warning"))
+    if behind:
+        blocks.append(Words(f"The same setting was also evaluated as {listed(behind)}."))
+    if entry.findings:
+        blocks.append(Items(shown(entry.findings, easel.silenced), "warning"))
     if entry.winner is not None and entry.winner["parameters"]:
         blocks.append(_parameters(entry))
     if entry.tested or entry.winner is not None:
@@ -43,7 +49,7 @@ def _told(entry: Recorded) -> str:
     where = f"task {task} on {dataset}"
     if not entry.study:
         split = f"the {entry.split} split"
-        return f"A run of {entry.method}, {where}, scored on {split}, {counted(len(entry.tested), 'time')}."
+        return f"A run of {entry.method}, {where}, scored on {split}, {'once' if len(entry.tested) == 1 else f'{len(entry.tested)} times'}."
     states = [str(record["state"]) for record in entry.trials]
     kinds = ", ".join(f"{states.count(s)} {s}" for s in ("complete", "pruned", "failed") if s in states)
     seconds = sum(float(record.get("seconds") or 0.0) for record in entry.trials)
@@ -100,7 +106,9 @@ def _metrics(entry: Recorded) -> TableBlock:
                 cell(entry.test_chance if own else None),
             ]
         )
-    return TableBlock("Metrics", columns, rows, "The first fold columns are the validation folds of the chosen trial.")
+    kept = [i for i, _ in enumerate(columns) if i == 0 or any(row[i].value is not None for row in rows)]
+    note = "Validation is the mean of the folds beside it, of the chosen trial." if folds else ""
+    return TableBlock("Metrics", [columns[i] for i in kept], [[row[i] for i in kept] for row in rows], note)
 
 
 def _folds(entry: Recorded) -> Sequence[dict[str, object]]:

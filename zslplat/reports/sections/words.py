@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+from zslplat.multiples import read_multiple
 from zslplat.reports.blocks import Cell
 
 METRICS = {
@@ -35,8 +36,11 @@ def number(value: float | None, *, sign: bool = False, digits: int = 4) -> str:
 
 
 def short(value: object) -> str:
-    """Return a value with four significant figures, or as it is."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
+    """Return a value with four significant figures, multiples of a unit of the data, too; others as they are."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    found = read_multiple(value)
+    return f"{found[0]:.4g}{found[1]}" if found and str(value)[:1].isdigit() else str(value)
 
 
 def span(low: float | None, high: float | None, *, sign: bool = False, digits: int = 4) -> str:
