@@ -1,6 +1,7 @@
 """``zslplat report`` over a real store: what it holds, what it leaves out, and what it does to files."""
 
 import json
+import shlex
 import shutil
 import sqlite3
 from itertools import pairwise
@@ -47,9 +48,17 @@ def page_of(folder):
     return read_html((folder / "report.html").read_text())
 
 
-def test_numbers_are_those_of_compare_to_the_last_bit(call, store, tmp_path):
-    reported(call)
-    page = page_of(tmp_path)
+@pytest.fixture
+def whole(call, store, tmp_path):
+    """The HTML of a report of the whole store, written once."""
+    if "whole" not in kept:
+        reported(call)
+        kept["whole"] = (tmp_path / "report.html").read_text()
+    return kept["whole"]
+
+
+def test_numbers_are_those_of_compare_to_the_last_bit(call, store, whole):
+    page = read_html(whole)
     for task in ("zsl", "gzsl"):
         rows = json.loads(call("compare", "-t", task, "--json").stdout)["rows"]
         headings, shown = table_called(page, f"of task {task} on digit-pairs")
@@ -75,9 +84,8 @@ def test_json_has_the_rows_of_compare(call, store):
     assert found["replaced"] is False
 
 
-def test_every_part_that_the_records_have_is_there(call, store, tmp_path):
-    reported(call)
-    page = page_of(tmp_path)
+def test_every_part_that_the_records_have_is_there(whole):
+    page = read_html(whole)
     headings = [e.text for e in page.every("h2", "h3", "h4")]
     for wanted in (
         "At a glance",
@@ -111,12 +119,10 @@ def test_every_part_that_the_records_have_is_there(call, store, tmp_path):
     assert "numpy 2" in text
 
 
-def test_all_that_is_told_is_well_formed_and_within_bounds(call, store, tmp_path):
-    reported(call)
-    html = (tmp_path / "report.html").read_text()
-    page = read_html(html)
-    assert len(html) < 2_000_000
-    assert "<script>alert" not in html
+def test_all_that_is_told_is_well_formed_and_within_bounds(whole):
+    page = read_html(whole)
+    assert len(whole) < 2_000_000
+    assert "<script>alert" not in whole
     assert len(list(page.every("script"))) == 1
     assert "alert(1)" in page.text
     levels = [int(e.tag[1]) for e in page.every("h1", "h2", "h3", "h4")]
@@ -139,8 +145,6 @@ def test_a_named_study_is_reported_alone(call, store, tmp_path):
 
 
 def test_the_command_that_is_shown_continues_the_very_study(call, store, tmp_path):
-    import shlex
-
     before = sqlite3.connect(store / "optuna.db").execute("select count(*) from trials").fetchone()
     reported(call, "joint")
     commands = next(e for e in page_of(tmp_path).every("code") if "zslplat tune" in e.text)
@@ -181,7 +185,7 @@ def test_a_study_without_test_evaluations_is_shown_as_unfinished(call, store, tm
         connection.execute("delete from study_user_attributes where key = 'finished' and study_id = ?", (study,))
         connection.execute("delete from zslplat_evaluations where owner = 'study:joint'")
     connection.close()
-    reported(call)
+    reported(call, "--task", "gzsl")
     page = page_of(tmp_path)
     headings = [e.text for e in page.every("h2", "h3")]
     assert headings[headings.index("Not finished") + 1] == "joint"
@@ -198,7 +202,7 @@ def test_damaged_outcomes_of_one_run_leave_the_others_with_a_note(call, store, t
     for path in folder.rglob("*"):
         if path.suffix in (".npz", ".csv", ".json"):
             path.write_bytes(b"\x00damaged\xff")
-    done = reported(call)
+    done = reported(call, "--task", "gzsl")
     assert "cannot be read" in done.stderr
     page = page_of(tmp_path)
     warned = [e.text for e in page.every("ul") if "warning" in (e.attributes.get("class") or "")]
@@ -223,6 +227,45 @@ def test_an_earlier_report_is_replaced_and_nothing_else_is(call, store, tmp_path
     assert mine.read_text() == "<p>my own page"
     done = call("report", "joint", "--out", tmp_path)
     assert done.returncode == 2
-    done = call("report", "joint")
+    assert call("report", "joint").returncode == 0
     assert (store / "reports" / "joint.html").is_file()
     assert call("store", "check").returncode == 0
+
+
+def test_findings_of_checks_are_told_by_code_with_the_way_to_their_page(whole):
+    page = read_html(whole)
+    warned = " ".join(e.text for e in page.every("ul") if "warning" in (e.attributes.get("class") or ""))
+    assert "ZSP108" in warned  # few trials
+    assert "zslplat explain ZSP108" in warned
+
+
+def test_silenced_findings_are_counted_and_not_told(call, store, tmp_path, monkeypatch):
+    monkeypatch.setenv("ZSLPLAT_SILENCE", "ZSP108")
+    reported(call, "gfhf", "--task", "gzsl")
+    text = page_of(tmp_path).text
+    assert "zslplat explain ZSP108" not in text
+    assert "silenced" in text
+
+
+def test_a_suite_is_reported_by_itself(call, store, tmp_path):
+    connection = sqlite3.connect(store / "optuna.db")
+    found = connection.execute(
+        "select a.study_user_attribute_id, a.value_json from study_user_attributes a join studies s on "
+        "a.study_id = s.study_id where s.study_name = 'joint' and a.key = 'about'"
+    ).fetchone()
+    about = json.loads(found[1]) | {"part_of": {"suite": "small", "data": "pairs", "row": "first"}}
+    with connection:
+        connection.execute(
+            "update study_user_attributes set value_json = ? where study_user_attribute_id = ?",
+            (json.dumps(about), found[0]),
+        )
+    connection.close()
+    reported(call, "--suite", "small")
+    page = page_of(tmp_path)
+    assert "Report of suite small" in page.text
+    _, rows = table_called(page, "of task gzsl on digit-pairs")
+    assert len(rows) == 1
+    assert "zsl on digit-pairs" not in [e.text for e in page.every("h2")]
+    done = call("report", "--suite", "smal")
+    assert done.returncode == 2
+    assert "small" in done.stderr

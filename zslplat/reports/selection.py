@@ -69,9 +69,7 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
     looks = {b.dataset: records.test_evaluations(_fingerprint(b)) for b in boards if _fingerprint(b)}
     identity = records.identity
     records.close()
-    scope = (
-        ", ".join([f"suite {asked.suite}"] * (asked.suite is not None) + list(asked.names)) or "all that is recorded"
-    )
+    scope = ", ".join([*([f"suite {asked.suite}"] if asked.suite else []), *asked.names]) or "all that is recorded"
     return Facts(
         scope,
         settings.store,

@@ -70,7 +70,5 @@ def _chart(found: Comparison, table: Mapping[str, Any], ranked: list[Mapping[str
     told = "; ".join(f"{m['method']} {number(m['mean_rank'], digits=2)}" for m in ranked)
     description = f"{told}. {rank_words(table)}"
     svg = dot_chart(dots, "mean rank, 1 is best", easel.key(), title, description)
-    note = (
-        "Lines with end marks: bootstrap over data sets. Two that share a letter behind their names are not told apart."
-    )
+    note = "Lines with end marks: bootstrap over data sets. Two that share a letter are not told apart."
     return Chart(svg, title, description, legend, note=note)

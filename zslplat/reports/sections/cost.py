@@ -27,27 +27,27 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         Column("search", True, "seconds of all trials, added up"),
     ]
     rows, marks, legend, told = [], [], [], []
-    searches = dict(board.searched)
-    tested = {str(row["short"]): float(row["test"]) for row in board.rows}
+    told_of = {str(row["short"]): row for row in board.rows}
     for label, entry in entries:
         seconds, cpu, peak = (_mean(entry, name) for name in ("seconds", "cpu_seconds", "peak_bytes"))
-        trials = searches.get(label, entry).trials
-        searched = sum(float(record.get("seconds") or 0.0) for record in trials)
+        row = told_of.get(label, {})
+        trials, searched = row.get("trials"), row.get("trial_seconds")
         rows.append(
             [
                 Cell(label),
                 Cell(duration(seconds), seconds),
                 Cell(duration(cpu), cpu),
                 Cell(size(peak), peak),
-                Cell(str(len(trials)) if trials else NOTHING, float(len(trials))),
-                Cell(duration(searched) if trials else NOTHING, searched),
+                Cell(str(trials) if trials else NOTHING, float(trials) if trials else None),
+                Cell(duration(searched), searched),
             ]
         )
-        if seconds and label in tested:
+        if seconds and row:
+            test = float(row["test"])
             style = easel.style(label)
-            marks.append(Mark(seconds, tested[label], style))
+            marks.append(Mark(seconds, test, style))
             legend.append((Swatch(style, line=False), label))
-            told.append(f"{label}: {number(tested[label], digits=3)} in {duration(seconds)}")
+            told.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
     if rows:
         note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
         yield TableBlock("What it cost", columns, rows, note)

@@ -11,7 +11,7 @@ from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.styles import Style
 from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.facts import Board, Recorded, Sweep
+from zslplat.reports.facts import Board, Record, Recorded, Sweep
 from zslplat.reports.recorded_files import numbers, table_of
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import cell, duration, metric_words, number
@@ -74,7 +74,7 @@ def best_so_far(entry: Recorded, *, maximise: bool) -> tuple[list[float], list[f
     trials, seconds, values = [], [], []
     spent, best = 0.0, math.nan
     for count, record in enumerate(entry.trials, start=1):
-        spent += float(record.get("seconds", record["ended"] - record["started"]) or 0.0)
+        spent += seconds_of(record)
         value = record["value"] if record["state"] == "complete" else None
         if value is not None and (math.isnan(best) or (value > best) == maximise):
             best = float(value)
@@ -117,9 +117,16 @@ def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
         yield Chart(svg, title, description, _legend(lines), TableBlock(title, columns, rows), note)
 
 
+def seconds_of(trial: Record) -> float:
+    """Return what a trial took; of one that was stopped, how long it was under way."""
+    if trial.get("seconds"):
+        return float(trial["seconds"])
+    return float(trial["ended"]) - float(trial["started"]) if {"started", "ended"} <= set(trial) else 0.0
+
+
 def _costs_in_words(studies: Sequence[tuple[str, Recorded]]) -> str:
     """Return in words what the trials of studies took."""
-    totals = [(label, sum(float(record.get("seconds") or 0) for record in entry.trials)) for label, entry in studies]
+    totals = [(label, sum(map(seconds_of, entry.trials))) for label, entry in studies]
     return "; ".join(f"{label}: {duration(total)}" for label, total in totals) + "."
 
 

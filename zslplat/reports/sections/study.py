@@ -49,7 +49,8 @@ def _told(entry: Recorded) -> str:
     where = f"task {task} on {dataset}"
     if not entry.study:
         split = f"the {entry.split} split"
-        return f"A run of {entry.method}, {where}, scored on {split}, {'once' if len(entry.tested) == 1 else f'{len(entry.tested)} times'}."
+        times = "once" if len(entry.tested) == 1 else f"{len(entry.tested)} times"
+        return f"A run of {entry.method}, {where}, scored on {split}, {times}."
     states = [str(record["state"]) for record in entry.trials]
     kinds = ", ".join(f"{states.count(s)} {s}" for s in ("complete", "pruned", "failed") if s in states)
     seconds = sum(float(record.get("seconds") or 0.0) for record in entry.trials)
