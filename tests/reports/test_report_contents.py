@@ -8,7 +8,7 @@ from itertools import pairwise
 
 import pytest
 from html_reader import read_html, table_called
-from support import ESZSL, GFHF
+from support import ESZSL
 
 GAUSSIAN = "mfmr-joint(iterations=5, k=5)"
 MARKUP = "<script>alert(1)</script>"
@@ -22,7 +22,6 @@ def store(call, tmp_path, tmp_path_factory):
         folder = tmp_path_factory.mktemp("filled")
         for arguments in (
             ("tune", "-m", "eszsl", "-n", 4),
-            ("tune", "-m", GFHF),
             ("tune", "-m", ESZSL, "-t", "gzsl", "--study", "joint"),
             ("tune", "-m", "gfhf", "-n", 3, "-t", "gzsl"),
             ("sweep", "-m", "eszsl", "--param", "gamma", "--points", 3),
@@ -152,7 +151,7 @@ def test_the_command_that_is_shown_continues_the_very_study(call, store, tmp_pat
     done = call(*shlex.split(line)[1:], "--json", "--workers", 1)
     assert done.returncode == 0, done.stderr
     connection = sqlite3.connect(store / "optuna.db")
-    assert connection.execute("select count(*) from studies").fetchone() == (4,)
+    assert connection.execute("select count(*) from studies").fetchone() == (3,)
     assert connection.execute("select count(*) from trials").fetchone() == before
 
 

@@ -46,9 +46,10 @@ def ends(row: Row, key: str = "") -> str:
 
 def _first(board: Board, row: Row, group: str, count: int) -> str:
     metric = metric_words(board.primary.name)
+    metric = f"{'an' if metric[:1].lower() in 'aeiou' else 'a'} {metric}"
     who = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
-    return f"{who}{why} reaches a {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
+    return f"{who}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
 
 
 def _standing(rows: list[Row], first: Row) -> list[str]:
