@@ -7,7 +7,7 @@ its class, too. Truth is what the same methods would reach on average over *new 
 of *these classes*. Coverage is the share of simulations whose interval holds the truth; the size of a test is how often
 it finds a difference at level .05 where there is none.
 
-    python benchmarks/coverage.py [--simulations 1000] [--only accuracy ausuc splits groups]
+    python benchmarks/coverage.py [--simulations 1000] [--only accuracy rivals ausuc splits groups]
 
 Standard errors of the figures are sqrt(c (1 - c) / simulations): .007 for .95 of 1000.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from scipy.stats import norm
 
 from zslplat.comparison.across import over_splits
-from zslplat.comparison.classes import Draw, class_difference, over_classes
+from zslplat.comparison.classes import Draw, class_difference, family_p_values, over_classes
 from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.jackknife import jackknifed
@@ -98,6 +98,21 @@ def accuracy(c: int, rows: int, simulations: int, shift: float = 0.0) -> dict[st
             line["t, jackknife"] += holds(found.ends, true)
         hits["difference of accuracies"]["size of the test"] += gap.p_value <= LEVEL
     return {name: {k: v / simulations for k, v in line.items()} for name, line in hits.items()}
+
+
+def rivals(c: int, count: int, simulations: int, shift: float) -> dict[str, Line]:
+    """Return how often one of so many rivals that are all alike is told from the baseline, after Holm's correction."""
+    rng = np.random.default_rng([c, count, 5])
+    found: Line = defaultdict(float)
+    for _ in range(simulations):
+        common = np.sqrt(CORRELATION) * rng.normal(size=c)
+        effect = CLASS_SD * (common + np.sqrt(1 - CORRELATION) * rng.normal(size=(count + 1, c)))
+        by_class = rng.binomial(60, norm.cdf(MEAN + shift + effect)) / 60
+        baseline, *others = (scored("a", {"acc": float(v.mean())}, {"acc": v}) for v in by_class)
+        gaps = [class_difference(other, baseline, "acc") for other in others]
+        found["found by chance"] += family_p_values(gaps)[1].min() <= LEVEL
+        found["t tests alone"] += np.min([gap.student_p for gap in gaps]) * count <= LEVEL
+    return {"difference of accuracies": {k: v / simulations for k, v in found.items()}}
 
 
 def true_curves(p_seen: np.ndarray, c_seen: np.ndarray) -> dict[str, float]:
@@ -235,7 +250,7 @@ def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=1000)
-    parser.add_argument("--only", nargs="+", default=["accuracy", "ausuc", "splits", "groups"])
+    parser.add_argument("--only", nargs="+", default=["accuracy", "rivals", "ausuc", "splits", "groups"])
     asked = parser.parse_args()
     n, start = asked.simulations, time.perf_counter()
     if "accuracy" in asked.only:
@@ -243,6 +258,15 @@ def main() -> None:
         show("Over new classes: mean per-class accuracy", by_quantity(sizes))
         sizes = {f"{c} classes x 60": accuracy(c, 60, n, shift=1.8) for c in CLASSES}
         show("The same near the ceiling (mean accuracy .96, skewed)", by_quantity(sizes))
+    if "rivals" in asked.only:
+        times = max(n // 5, 1)
+        sizes = {
+            f"{count} rivals, {c} classes{where}": rivals(c, count, times, shift)
+            for where, shift in (("", 0.0), (" near the ceiling", 1.8))
+            for count in (3, 30)
+            for c in (6, 8, 10, 20)
+        }
+        show(f"Rivals that are all alike: is any of them told apart? ({times} simulations)", by_quantity(sizes))
     if "ausuc" in asked.only:
         times = max(n // 2, 1)
         sizes = {f"{c} unseen, {min(4 * c, 150)} seen x 20": generalised(c, 20, times) for c in CLASSES}

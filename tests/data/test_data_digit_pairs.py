@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
 from zslplat.data.digit_pairs import SEVEN_SEGMENTS, DigitPairs, digit_pairs
+from zslplat.data.kept import in_files, kept_dataset
 from zslplat.data.source import DataPlaces
-from zslplat.errors import UsageError
+from zslplat.errors import DataError, UsageError
+from zslplat.keys import key_of
 
 
 @pytest.fixture(scope="module", params=[0, 1, 7])
@@ -142,3 +146,17 @@ def test_ridge_to_strokes_recognises_unseen_pairs(pairs):
     predicted = unseen[np.argmax(X[test] @ W @ S[unseen].T, axis=1)]
     per_class = [np.mean(predicted[pairs.y[test] == c] == c) for c in unseen]
     assert 0.8 < np.mean(per_class) < 0.99
+
+
+@pytest.mark.parametrize("found", [np.zeros(4800, dtype=int), np.zeros((3, 2), dtype=int), np.zeros((4800, 2))])
+def test_what_rows_are_made_of_is_numbered_row_by_row(pairs, found):
+    with pytest.raises(DataError, match=r"made_of must be integers \(4800, k\)"):
+        replace(pairs, made_of=found)
+
+
+def test_what_rows_are_made_of_survives_the_way_to_disk(tmp_path, pairs):
+    kept = in_files(pairs, tmp_path)
+    again = kept_dataset(tmp_path, key_of("in memory", pairs.fingerprint), lambda: pairs)
+    for found in (kept, again):
+        np.testing.assert_array_equal(found.made_of, pairs.made_of)
+    assert again.fingerprint == pairs.fingerprint

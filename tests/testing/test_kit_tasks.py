@@ -13,6 +13,7 @@ from zslplat.tasks.base import Metric, Outcome, Task
 from zslplat.tasks.coding import Coding
 from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing import checks_for, parametrize_with_checks, run_checks
+from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
 from zslplat.testing.label_sets import rows_with_several_labels_are_judged_alike
 from zslplat.testing.running import PASSED, SKIPPED
 from zslplat.testing.task_samples import data_sets
@@ -319,6 +320,19 @@ class ScoresWhatItTrainsOn(Coding):
         if dataset.y.ndim == 2:
             problem = replace(problem, inputs={**problem.inputs, "X_pool": problem.inputs["X"]})
         return problem
+
+
+class SharesOfClasses(ZeroShot):
+    """Each class has its share of the metric."""
+
+    def class_values(self, outcomes):
+        found = super().class_values(outcomes)
+        return replace(found, values={name: values / len(values) for name, values in found.values.items()})
+
+
+def test_values_per_class_lie_around_the_metric():
+    with pytest.raises(AssertionError, match="its values per class lie around"):
+        values_per_class_are_those_of_the_metrics(SharesOfClasses())
 
 
 def test_promises_hold_for_rows_with_several_labels():

@@ -20,6 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -226,6 +227,7 @@ def _t(share: float, freedom: float) -> float:
     return float(t.ppf(share, freedom))
 
 
+@lru_cache(maxsize=1024)
 def _detectable(freedom: float) -> float:
     """Return the noncentrality at which the two-sided t test of level .05 has a power of 80 %."""
     from scipy.optimize import brentq

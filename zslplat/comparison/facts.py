@@ -8,10 +8,10 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.folding import Folded
-from zslplat.comparison.leaderboard import OTHER_ROWS
 from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 
 OTHER_DATA = "other data"
+OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
 
 
@@ -56,13 +56,16 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
 def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     """Return in words, for each row of one data set, what makes it less than a fair match for the others.
 
-    ``newest``: the fingerprint of the data that most rows are of. Empty where there is nothing to say.
+    ``newest``: the fingerprint of the data that the others are measured by; of its test rows, those that most have
+    scored are the usual ones. Empty where there is nothing to say.
     """
     most = max((row["trials"] or 0 for row in rows), default=0)
+    tested = [row["test_rows"] for row in rows if row["data"] == newest]
+    usual = max(dict.fromkeys(tested), key=tested.count, default=None)
     found = []
     for row in rows:
         words = [OTHER_DATA] if row["data"] != newest else []
-        words += ["other test rows"] if not words and OTHER_ROWS in (row["verdict"], row.get("verdict_rows")) else []
+        words += [OTHER_TEST_ROWS] if not words and row["test_rows"] != usual else []
         if most and row["trials"] is None:
             words.append(NOT_TUNED)
         elif row["trials"] is not None and row["trials"] < most:

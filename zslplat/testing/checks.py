@@ -12,6 +12,7 @@ from zslplat.kernels.inner_product import InnerProductKernel
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 from zslplat.testing.blocks import BLOCK_CHECKS
+from zslplat.testing.class_values import values_per_class_are_those_of_the_metrics
 from zslplat.testing.coding import CODING_CHECKS
 from zslplat.testing.datasets import DATASET_CHECKS
 from zslplat.testing.derivatives import DERIVATIVE_CHECKS
@@ -79,6 +80,7 @@ _KINDS: tuple[tuple[type, str, Callable[[Any], tuple[Check, ...]]], ...] = (
         "a task",
         lambda task: (
             *TASK_CHECKS,
+            values_per_class_are_those_of_the_metrics,
             rows_with_several_labels_are_judged_alike,
             *designated_checks(task),
             protocol_leaves_no_traces,

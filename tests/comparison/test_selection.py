@@ -1,0 +1,251 @@
+"""What is compared: one row per setting, filters, short names, what is unequal, and several data sets."""
+
+import json
+
+import pytest
+from store_toys import BOTH, MadeStore
+
+from zslplat.comparison.filters import Filters
+from zslplat.comparison.selection import compared
+from zslplat.errors import StoreError, UnknownNameError, UsageError
+from zslplat.settings import resolve_settings
+
+
+@pytest.fixture
+def settings(new_store):
+    return resolve_settings({"store": new_store()})
+
+
+@pytest.fixture
+def made(settings):
+    return MadeStore(settings)
+
+
+@pytest.fixture
+def show(settings):
+    """Return the comparison of a store; every warning is an error."""
+
+    def of(*datasets, **more):
+        return compared(settings, datasets or ["made"], warn=pytest.fail, **more)
+
+    return of
+
+
+def studies(found):
+    return [row["study"] for row in found.rows]
+
+
+def test_a_setting_is_one_row_however_often_it_was_evaluated(made, show):
+    short = made.study("eszsl", 0.9, trials=3, name="short")
+    long = made.study("eszsl", 0.7, trials=9, name="long")
+    last = made.study("eszsl", 0.8, trials=3, name="last", repeats=2)
+    rerun = made.run("eszsl(alpha=1.0)", 0.7)
+    other = made.study("sae", 0.6)
+    found = show()
+    assert studies(found) == [long, other]
+    first = found.rows[0]
+    assert (first["trials"], first["folded"]) == (9, 3)
+    assert {*first["others"].split(", ")} == {short, last, f"run {rerun[:8]}"}
+    assert first["method"] == "eszsl"  # no study is needed to tell it from another
+    assert len(show(every=True).rows) == 5
+
+
+def test_what_stands_for_a_setting_is_not_chosen_by_its_test_score(made, show):
+    made.study("eszsl", 0.9, trials=5, name="lucky")
+    made.study("eszsl", 0.5, trials=5, name="newer")
+    assert studies(show()) == ["newer"]
+
+
+def test_newer_code_stands_before_more_trials(made, show):
+    made.study("eszsl", 0.9, trials=50, name="old")
+    made.study("eszsl", 0.8, trials=5, name="mended", code={"method": "m2"})
+    assert studies(show()) == ["mended"]
+    made.study("eszsl", 0.8, trials=9, name="longer", code={"method": "m2", "numpy": "3"})
+    assert studies(show()) == ["longer"]  # another version of a library is no other code
+
+
+def test_other_seeds_ranges_and_preprocessing_are_other_settings(made, show):
+    made.study("eszsl", 0.8)
+    made.study("eszsl", 0.8, seed=1)
+    made.study("eszsl(alpha=1)", 0.8, trials=1)
+    names = [row["short"] for row in show().rows]
+    assert sorted(names) == ["eszsl [seed 0]", "eszsl [seed 1]", "eszsl(alpha=1)"]
+
+
+def test_other_test_rows_are_never_folded(made, show):
+    made.run("eszsl(alpha=1)", 0.8, rows="some")
+    made.run("eszsl(alpha=1)", 0.7, rows="others")
+    found = show()
+    assert len(found.rows) == 2
+    assert [row["unequal"] for row in found.rows] == ["", "other test rows"]
+
+
+def test_a_study_that_is_named_is_shown_itself(made, show):
+    made.study("eszsl", 0.7, trials=9, name="long")
+    made.study("eszsl", 0.9, trials=3, name="short")
+    assert studies(show(filters=Filters(["short"]))) == ["short"]
+    assert studies(show(filters=Filters(studies=["short"]))) == ["short"]
+    both = show(filters=Filters(["long"]), against="short")
+    assert {row["study"]: row["baseline"].partition("[")[2] for row in both.rows} == {
+        "long": "short]",
+        "short": "short]",
+    }
+
+
+def test_filters_take_patterns_and_all_of_them_have_to_fit(made, show):
+    made.study("eszsl", 0.8, name="one")
+    made.study("sae", 0.7, name="two", experiment="suite: quick", part_of={"suite": "quick", "row": "sae"})
+    made.study("mfmr-joint", 0.9, name="three", knows=BOTH)
+    made.run("mfmr", 0.6)
+
+    def methods(**filters):
+        return sorted(row["method"] for row in show(filters=Filters(**filters)).rows)
+
+    assert methods(methods=["mfmr*"]) == ["mfmr", "mfmr-joint"]
+    assert methods(methods=["mfmr*", "sae"]) == ["mfmr", "mfmr-joint", "sae"]
+    assert methods(names=["?a*"]) == ["sae"]
+    assert methods(studies=["t*"]) == ["mfmr-joint", "sae"]
+    assert methods(studies=["t*"], methods=["mfmr*"]) == ["mfmr-joint"]
+    assert methods(experiments=["suite:*"]) == methods(suites=["quick"]) == ["sae"]
+    with pytest.raises(UnknownNameError, match="unknown method 'eszls'; did you mean eszsl"):
+        methods(methods=["eszls"])
+    with pytest.raises(StoreError, match="leave a filter out"):
+        methods(studies=["one"], methods=["sae"])
+
+
+def test_short_names_hold_what_differs_and_are_names(made, show):
+    long = "kernel-of-many-words-that-fill-a-line"
+    made.study(f"zskl(alpha=1, kernel={long}, rank=2)", 0.8)
+    made.study(f"zskl(alpha=1, kernel={long}, rank=4)", 0.7)
+    made.study("gfhf(k=5)", 0.6, knows=BOTH)
+    made.study(f"sae(alpha=2, kernel={long})", 0.5)
+    found = show()
+    names = {row["short"]: row["study"] for row in found.rows}
+    assert {"zskl(rank=2)", "zskl(rank=4)", "gfhf(k=5)", "sae"} == set(names)
+    assert found.names == {"zskl, everywhere": f"alpha=1, kernel={long}", "sae, everywhere": f"alpha=2, kernel={long}"}
+    for name, study in names.items():
+        assert studies(show(filters=Filters([name]))) == [study]
+        assert studies(show(against=name, filters=Filters([name]))) == [study]
+
+
+def test_a_name_too_long_for_a_table_is_cut_and_said_in_full(made, show):
+    words = ("one-value-of-a-parameter-that-is-long", "another-value-of-a-parameter-as-long")
+    for word in words:
+        made.study(f"sae(kernel={word})", 0.5)
+    found = show()
+    for row in found.rows:
+        assert len(row["short"]) < 30
+        assert found.names[row["short"]] == row["method"].removeprefix("sae")
+        assert studies(show(filters=Filters([row["short"]]))) == [row["study"]]
+
+
+def test_budgets_knowledge_and_what_is_unequal_are_said(made, show):
+    made.study("eszsl", 0.8, trials=20)
+    made.study("sae", 0.7, trials=5, mark="mixed")
+    made.study("gfhf", 0.75, trials=20, knows=BOTH, steps=7.0)
+    made.run("ridge-prototypes", 0.6, knows="unseen signatures")
+    rows = {row["method"]: row for row in show().rows}
+    assert rows["eszsl"]["unequal"] == ""
+    assert rows["sae"]["unequal"] == "5 trials, not 20; mixed"
+    assert rows["ridge-prototypes"]["unequal"] == "not tuned"
+    assert [rows["sae"][key] for key in ("trials", "trial_seconds", "epochs", "repeats")] == [5, 10.0, None, 1]
+    assert rows["gfhf"]["epochs"] == 7
+    assert rows["ridge-prototypes"]["trials"] is rows["ridge-prototypes"]["trial_seconds"] is None
+    known = ("transductive", "class_balance", "unseen_signatures")
+    assert [rows["gfhf"][key] for key in known] == [True, True, False]
+    assert [rows["ridge-prototypes"][key] for key in known] == [False, False, True]
+
+
+def test_older_versions_of_the_data_are_left_out_and_counted(made, show):
+    made.study("eszsl", 0.8, data="b" * 64)
+    made.study("sae", 0.7)
+    found = show()
+    assert [row["method"] for row in found.rows] == ["sae"]
+    assert found.notes == ["made: 1 left out, of other data than the newest (fingerprint aaaaaaaa); --all shows them"]
+    rows = show(every=True).rows
+    assert {row["method"]: row["unequal"] for row in rows} == {"sae": "", "eszsl": "other data"}
+    # The same places of rows in other data are no pair.
+    assert all(row["difference_low"] is None and row["difference_low_classes"] is None for row in rows)
+
+
+def test_several_data_sets_give_a_table_with_mean_ranks(made, show):
+    for place, dataset in enumerate(("made", "made(seed=1)", "made(seed=2)")):
+        for method, share in (("eszsl(alpha=1)", 0.9), ("sae", 0.7), ("eszsl(alpha=3)", 0.5)):
+            made.study(method, share + 0.01 * place, dataset=dataset, rows=f"rows {place}")
+    made.study("conse", 0.95)
+    found = show("made", "made(seed=1)", "made(seed=2)")
+    assert len(found.rows) == 10
+    (table,) = found.across
+    ranks = {method["method"]: method["mean_rank"] for method in table["methods"]}
+    assert list(ranks.items()) == [("eszsl(alpha=1)", 1), ("sae", 2), ("eszsl(alpha=3)", 3), ("conse", None)]
+    assert table["sets"] == 3
+    assert "even a method" in table["reservation"] or "only 3 data sets" in table["reservation"]
+    scores = {(row["short"], row["dataset"]): row["test"] for row in found.rows}
+    for method in table["methods"]:
+        for dataset, score in method["scores"].items():
+            assert score == scores.get((method["method"], dataset))
+    everything = compared(show.__closure__[0].cell_contents, [], warn=pytest.fail)
+    assert everything.to_json() == found.to_json()
+
+
+def test_data_sets_of_the_same_rows_count_as_one(made, show):
+    for dataset in ("made", "made(signatures=words)", "made(seed=1)"):
+        for method in ("eszsl", "sae"):
+            made.study(method, 0.8, dataset=dataset, rows="the same" if "seed" not in dataset else "others")
+    assert show("made", "made(signatures=words)", "made(seed=1)").across[0]["sets"] == 2
+
+
+def test_what_is_not_on_a_data_set_is_said(made, show):
+    made.study("eszsl", 0.8)
+    made.study("sae", 0.7)
+    made.study("sae", 0.7, dataset="made(seed=1)")
+    found = show("made", "made(seed=1)", filters=Filters(methods=["eszsl"]))
+    assert found.datasets == ("made",)
+    assert found.notes == ["made(seed=1): nothing of what was asked for is recorded"]
+    both = show("made", "made(seed=1)", against="eszsl")
+    assert both.notes == ["made(seed=1): eszsl is not recorded; differences are from the best on validation"]
+    with pytest.raises(UnknownNameError):
+        show("made", "made(seed=1)", against="nobody")
+    for alpha in (1, 2):
+        made.study(f"sae(alpha={alpha})", 0.7, trials=1)
+    with pytest.raises(UsageError, match="fits 2 entries"):
+        show(against="sae(*")
+
+
+def test_the_command_shows_the_rows_of_the_function(made, show, call):
+    made.study("eszsl", 0.8)
+    made.study("gfhf", 0.75, knows=BOTH)
+    made.study("sae", 0.7, dataset="made(seed=1)")
+    for arguments, found in (
+        (("-d", "made"), show()),
+        (("--all-datasets",), show("made", "made(seed=1)")),
+        (("-d", "made", "--method", "g*"), show(filters=Filters(methods=["g*"]))),
+        (("--study", "sae*"), show("made(seed=1)", filters=Filters(studies=["sae*"]))),
+    ):
+        done = call("compare", *arguments, "--json")
+        assert done.returncode == 0, done.stderr
+        assert json.loads(done.stdout) == json.loads(json.dumps(found.to_json())), arguments
+    done = call("compare", "--all-datasets", "-d", "made")
+    assert done.returncode == 2
+    assert "give one of the two" in done.stderr
+
+
+def test_the_table_fits_a_page_and_says_what_it_leaves_out(made, call):
+    for rank in range(4):
+        made.study(f"eszsl(alpha=1, kernel=a-kernel-with-a-name, rank={rank})", 0.8 - 0.1 * rank, trials=1 + rank)
+    made.study("gfhf", 0.75, knows=BOTH)
+    page = call("compare", "-d", "made").stdout.splitlines()
+    table = [line for line in page[1:] if ":" not in line]
+    assert max(len(line) for line in table) <= 120
+    (said,) = (line for line in page if line.startswith("--wide shows also: "))
+    assert "seconds of search" in said
+    text = "\n".join(page)
+    assert "these test rows:" in text
+    assert "new classes" in text
+    assert "knows of the scored batch: transductive, class balance: gfhf" in text
+    assert "unequal: 1 trials, not 4: eszsl(rank=0)" in text
+    assert "epochs" not in text  # no method has any
+    wide = call("compare", "-d", "made", "--wide").stdout
+    assert "of search" in wide
+    assert "of search" not in "\n".join(table)
+    assert "--wide shows" not in wide
