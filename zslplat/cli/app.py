@@ -20,6 +20,7 @@ from zslplat.cli import (
     experiments,
     interface,
     plugins,
+    published,
     query,
     report,
     store,
@@ -106,6 +107,7 @@ report.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
+app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
 query.register(app)
 interface.register(app)
