@@ -38,22 +38,22 @@ def rank_words(table: Mapping[str, Any]) -> str:
 
 def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
     columns = [Column("method"), *(Column(name, True) for name in found.datasets)]
-    columns += [Column("mean rank", True), Column("95% of the rank", True, "bootstrap over data sets")]
-    columns += [Column("mean difference", True, "from the best mean rank"), Column("tied")]
+    ranked = any(method["mean_rank"] is not None for method in table["methods"])
+    if ranked:
+        columns += [Column("mean rank", True), Column("95% of the rank", True, "bootstrap over data sets")]
+        columns += [Column("mean difference", True, "from the best mean rank"), Column("tied")]
     rows = []
     for method in table["methods"]:
         rank, low, high = (method[name] for name in ("mean_rank", "rank_low", "rank_high"))
         ends = NOTHING if low is None or high is None else f"{low:.2f} to {high:.2f}"
-        rows.append(
-            [
-                Cell(str(method["method"])),
-                *(cell(method["scores"][name]) for name in found.datasets),
-                Cell(NOTHING if rank is None else f"{rank:.2f}", rank),
-                Cell(ends, low),
-                cell(method["difference"], sign=True),
-                Cell(str(method["tied"] or NOTHING)),
-            ]
-        )
+        standing = [
+            Cell(NOTHING if rank is None else f"{rank:.2f}", rank),
+            Cell(ends, low),
+            cell(method["difference"], sign=True),
+            Cell(str(method["tied"] or NOTHING)),
+        ]
+        scores = [cell(method["scores"][name]) for name in found.datasets]
+        rows.append([Cell(str(method["method"])), *scores, *(standing if ranked else [])])
     caption = f"{metric_words(found.metric)} of {table['group']} methods over data sets"
     return TableBlock(caption[:1].upper() + caption[1:], columns, rows, rank_words(table))
 
