@@ -57,6 +57,11 @@ def test_single_runs_map_the_rows_where_a_method_projects_them(call, tmp_path):
     done = call("run", "-m", "mfmr-joint(iterations=5)", "--test", "-q", "--export", tmp_path / "out")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "out" / "projection.png").stat().st_size > 10_000
+    points = rows_of(tmp_path / "out" / "projection.csv")
+    assert {row["panel"] for row in points} == {"common scheme", "joint scheme"}
+    assert len(points) == 2 * 800
+    assert len({row["class"] for row in points}) == 20
+    assert all(np.isfinite([float(row["x"]), float(row["y"])]).all() for row in points)
     assert len(rows_of(tmp_path / "out" / "replicates.csv")) == 1000
 
 

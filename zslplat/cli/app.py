@@ -24,6 +24,7 @@ from zslplat.cli import (
     plugins,
     published,
     query,
+    report,
     reproduction,
     store,
 )
@@ -107,6 +108,7 @@ cross_validation.register(app)
 bench.register(app)
 compare.register(app)
 reproduction.register(app)
+report.register(app)
 catalogue.register(app)
 app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")

@@ -93,7 +93,7 @@ def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
     ]
     for line in lines:
         _line(console, line)
-    print_warnings(console, result.warnings)
+    print_warnings(console, result.warnings, result.silenced)
 
 
 def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.drawing import render
-from zslplat.figures import Curve
+from zslplat.figures import Curve, ScatterFigure
 from zslplat.tables import Table, write_table
 from zslplat.tasks.base import Outcome
 
@@ -25,8 +25,8 @@ def write_artifacts(
     """Write what a fitted method and its outcome have to show.
 
     ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the rest is named in
-    ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them; every series (of the
-    method's diagnostics) as CSV, and as PNG beside figures.
+    ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them, the points of maps as CSV
+    besides; every series (of the method's diagnostics) as CSV, and as PNG beside figures.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write_matrices(folder / "matrices", matrices, matrices_bytes)
@@ -34,12 +34,25 @@ def write_artifacts(
         write_table(table, folder / f"{_file_name(name)}.csv")
     for name, figure in outcome.figures.items():
         render(figure, folder / f"{_file_name(name)}.png")
+        if isinstance(figure, ScatterFigure) and name not in outcome.tables:
+            write_table(_points(figure), folder / f"{_file_name(name)}.csv")
     for name, values in series.items():
         steps = list(range(1, len(values) + 1))
         write_table(Table({"step": steps, name: values}), folder / f"{_file_name(name)}.csv")
         if outcome.figures and len(values) > 1:
             curve = Curve({name: (steps, values)}, "iteration", name, f"{name} by iteration")
             render(curve, folder / f"{_file_name(name)}.png")
+
+
+def _points(figure: ScatterFigure) -> Table:
+    """Return the points of a map: panel, class, x, y."""
+    columns: dict[str, list[object]] = {"panel": [], "class": [], "x": [], "y": []}
+    for panel, points in figure.panels.items():
+        columns["panel"] += [panel] * len(points)
+        columns["class"] += [figure.names[label] for label in figure.labels]
+        columns["x"] += points[:, 0].tolist()
+        columns["y"] += points[:, 1].tolist()
+    return Table(columns)
 
 
 def _write_matrices(folder: Path, matrices: Mapping[str, np.ndarray], budget: int) -> None:

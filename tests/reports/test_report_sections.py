@@ -1,0 +1,163 @@
+"""Sections made of plain facts: what is told when parts are missing, large or many."""
+
+import numpy as np
+import pytest
+
+from zslplat.comparison.selection import Comparison
+from zslplat.reports.blocks import Chart, TableBlock, Words
+from zslplat.reports.facts import Board, Evaluation, Recorded, Sweep
+from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of
+from zslplat.reports.sections.across import across_section
+from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks
+from zslplat.reports.sections.curves import best_so_far, sweep_chart
+from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.headline import headline
+from zslplat.reports.sections.maps import map_blocks
+from zslplat.reports.sections.provenance import tune_command
+from zslplat.reports.sections.words import duration, listed, number, size
+from zslplat.tasks.base import Metric
+
+IDENTITY = {"method": "eszsl", "dataset": "digit-pairs", "task": "zsl", "seed": 0, "space": {}}
+
+
+def evaluation(folder, **tables):
+    """An evaluation that left these tables, {name: CSV text}."""
+    folder.mkdir(exist_ok=True)
+    for name, text in tables.items():
+        (folder / f"{name}.csv").write_text(text)
+    return Evaluation({"run": "0123456789abcdef", "metrics": {}, "folds": []}, folder)
+
+
+def trial(value, seconds=1.0, state="complete", **parameters):
+    return {"state": state, "value": value, "seconds": seconds, "parameters": parameters, "number": 0}
+
+
+def test_the_best_so_far_never_gets_worse_and_pays_for_failures():
+    trials = [trial(None, 2.0, "failed"), trial(0.5), trial(0.4), trial(0.7, 3.0), trial(0.9, 1.0, "pruned")]
+    entry = Recorded("s", IDENTITY, {}, {}, (), trials)
+    numbers, seconds, best = best_so_far(entry, maximise=True)
+    assert numbers == [1, 2, 3, 4, 5]
+    assert seconds == [2, 3, 4, 7, 8]
+    assert np.isnan(best[0])
+    assert best[1:] == [0.5, 0.5, 0.7, 0.7]  # what was pruned is no result
+    assert best_so_far(entry, maximise=False)[2][1:] == [0.5, 0.4, 0.4, 0.4]
+
+
+def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):
+    count = MOST_CLASSES + 1
+    lines = ["true,predicted,rows,share", *(f"c{i},c{i},9,0.9" for i in range(count)), "c7,c8,1,0.1"]
+    found = list(confusion_blocks(evaluation(tmp_path, confusion="\n".join(lines)), "a", Easel()))
+    assert not any(isinstance(block, Chart) for block in found)
+    (table,) = (block for block in found if isinstance(block, TableBlock))
+    assert [cell.text for cell in table.rows[0]] == ["c7", "c8", "1", "10.0%"]
+    lines = [line for line in lines if not line.startswith("c50")]
+    (chart,) = confusion_blocks(evaluation(tmp_path, confusion="\n".join(lines)), "a", Easel())
+    assert isinstance(chart, Chart)
+    assert "c7" in chart.description
+
+
+def test_tables_that_are_damaged_or_missing_are_none_and_noted(tmp_path):
+    notes = []
+    broken = evaluation(tmp_path, per_class="class,accuracy\na,0.5,3\n", objective="step,objective\n1,nan\n2,3\n")
+    assert table_of(broken, "per_class", notes.append) == {}
+    assert "differ in length" in notes[0]
+    assert table_of(broken, "nothing", notes.append) == {}
+    assert len(notes) == 1
+    assert class_scores([broken]) is None
+    assert series_of(broken) == {}
+    (tmp_path / "projection.png").write_bytes(b"<svg onload=alert(1)>")
+    assert picture_of(broken, "projection") == ""
+
+
+def test_scores_per_class_are_means_over_repeats(tmp_path):
+    first = evaluation(tmp_path / "a", per_class="class,rows,accuracy\nx,2,0.5\ny,2,1.0\n")
+    second = evaluation(tmp_path / "b", per_class="class,rows,accuracy\nx,2,1.0\ny,2,1.0\n")
+    assert class_scores([first, second]).by_name() == {"x": 0.75, "y": 1.0}
+
+
+def test_values_of_a_sweep_may_be_words_and_points_may_be_missing():
+    sweep = Sweep(IDENTITY, "kernel", ["gaussian", "linear"], {"validation": [0.5, None]}, "per_class_accuracy", ())
+    chart = sweep_chart(sweep, Easel())
+    assert "gaussian" in chart.svg
+    assert "1 points failed" in chart.note
+    assert chart.table.rows[1][1].text == "–"
+
+
+def test_where_a_map_is_missing_the_command_that_makes_it_is_told(tmp_path):
+    config = tmp_path / "my best.toml"
+    identity = {**IDENTITY, "method": "mfmr-joint"}
+    able = Recorded("s", identity, {}, {}, [evaluation(tmp_path / "e")], [trial(0.5)], {"winner": 0}, config=config)
+    words, commands = map_blocks([able], Easel())
+    assert isinstance(words, Words)
+    assert commands.lines == [f"zslplat run --test --config '{config}' --export maps"]
+    unable = Recorded("t", IDENTITY, {}, {}, [evaluation(tmp_path / "f")], [trial(0.5)], {"winner": 0}, config=config)
+    assert list(map_blocks([unable], Easel())) == []
+
+
+def row(name, verdict, **more):
+    content = {"method": name, "short": name, "study": name, "group": "inductive", "baseline": "a", "validation": 0.8}
+    content |= {"test": 0.8, "low": 0.7, "high": 0.9, "low_classes": 0.6, "high_classes": 1.0}
+    return content | {"difference": 0.1, "verdict": verdict, "others": ""} | more
+
+
+def test_the_headline_names_the_best_on_validation_and_both_intervals():
+    rows = [row("b", "ahead"), row("a", ""), row("c", "too few classes to tell")]
+    found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
+    told = headline(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    assert told[0].startswith("a was best on validation and reaches a mean per-class accuracy of 0.800")
+    assert "over these test rows 0.700 to 0.900, over new classes 0.600 to 1.000" in told[0]
+    assert "b (+0.100) is ahead of it" in told[1]
+    assert "too few classes" in told[2]
+
+
+def test_charts_beyond_the_room_are_left_out_and_counted():
+    easel = Easel(room=10)
+    sweep = Sweep(IDENTITY, "gamma", [1, 2], {"validation": [0.5, 0.6]}, "per_class_accuracy", ())
+    assert isinstance(easel.fitting(lambda: [sweep_chart(sweep, easel)], "Charts")[0], Chart)
+    (words,) = easel.fitting(lambda: [sweep_chart(sweep, easel)], "Charts")
+    assert "left out" in words.text
+    assert easel.left_out == 1
+
+
+def test_methods_over_data_sets_have_ranks_with_their_reservation():
+    methods = [
+        {"method": name, "scores": {"x": 0.5, "y": 0.6}, "mean_rank": rank, "rank_low": 1.0, "rank_high": 2.0}
+        | {"difference": None, "tied": "a"}
+        for name, rank in (("one", 1.0), ("two", 2.0))
+    ]
+    table = {"group": "inductive", "methods": methods, "sets": 2, "p_value": 0.3, "critical_difference": 1.39}
+    across = [table | {"reservation": "only 2 data sets"}]
+    found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
+    shown, chart = across_section(found, "here", Easel()).blocks
+    assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
+    assert "Only 2 data sets." in shown.note
+    assert "one" in chart.svg
+
+
+def test_the_command_of_a_study_gives_what_is_not_the_default():
+    identity = IDENTITY | {"seed": 3, "sampler": "random", "space": {"gamma": "1..10:log", "alpha": "0.001..1000:log"}}
+    entry = Recorded("mine", identity, {}, {}, (), [trial(0.5)] * 4)
+    command = tune_command(entry)
+    assert "--space gamma=1..10:log" in command
+    assert "alpha" not in command  # the method's own range
+    assert "--sampler random" in command
+    assert "--seed 3" in command
+    assert "--trials 4" in command
+    assert command.endswith("--study mine")
+
+
+@pytest.mark.parametrize(
+    ("shown", "text"),
+    [
+        (duration(0.012), "12 ms"),
+        (duration(75), "75 s"),
+        (duration(7200), "2 h"),
+        (duration(None), "–"),
+        (size(3 * 2**20), "3 MiB"),
+        (number(float("nan")), "–"),
+        (number(0.5, sign=True), "+0.5000"),
+        (listed(["a", "b", "c"]), "a, b and c"),
+    ],
+)
+def test_numbers_are_told_in_units_that_fit(shown, text):
+    assert shown == text

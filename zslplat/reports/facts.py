@@ -1,0 +1,175 @@
+"""What a report is made of, read from the records: plain values, no drawing and no words."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from zslplat.checks.base import Finding
+from zslplat.comparison.selection import Comparison
+from zslplat.evaluation.setting import TEST
+from zslplat.tasks.base import Metric
+
+Record = Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """One recorded evaluation, and the folder where its tables and figures lie, whether or not there is one."""
+
+    record: Record
+    artifacts: Path
+
+    @property
+    def numbers(self) -> dict[str, float]:
+        """What the method reports of itself: the mean over the folds that have it."""
+        found: dict[str, list[float]] = {}
+        for fold in self.record.get("folds", []):
+            for name, value in fold.get("numbers", {}).items():
+                found.setdefault(name, []).append(float(value))
+        return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A study, or a run of its own, with its evaluations.
+
+    ``name`` is what comparisons call it; ``identity`` is its setting in JSON form; ``trials`` are the records of a
+    study's trials; ``tested`` the test evaluations of the winner of a study, or all of a run; ``finished`` what a study
+    noted at its end, None while it goes on.
+    """
+
+    name: str
+    identity: Record
+    about: Record
+    environment: Record
+    tested: Sequence[Evaluation]
+    trials: Sequence[Record] = ()
+    finished: Record | None = None
+    study: bool = True
+    config: Path | None = None
+    findings: Sequence[Finding] = ()
+    chance: float | None = None
+    test_chance: float | None = None
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The data set and the task, as they were asked for."""
+        return str(self.identity["dataset"]), str(self.identity["task"])
+
+    @property
+    def method(self) -> str:
+        """The method as it was asked for."""
+        return str(self.identity["method"])
+
+    @property
+    def primary(self) -> Metric | None:
+        """The metric that was optimised, where the records say it."""
+        told = self.about.get("primary")
+        return Metric(str(told["name"]), bool(told["maximise"])) if told else None
+
+    @property
+    def split(self) -> str:
+        """What a run of its own was scored on; the test split for a study."""
+        return str(self.identity.get("split", TEST))
+
+    @property
+    def runs(self) -> list[str]:
+        """The identifiers of its evaluations."""
+        return [str(evaluation.record["run"]) for evaluation in self.tested if "run" in evaluation.record]
+
+    @property
+    def suite(self) -> str | None:
+        """The suite that it was carried out for, None where it was for none."""
+        found = dict(self.about.get("part_of") or {}).get("suite")
+        return None if found is None else str(found)
+
+    @property
+    def winner(self) -> Record | None:
+        """The record of the best trial."""
+        number = None if self.finished is None else int(self.finished["winner"])
+        return self.trials[number] if number is not None and number < len(self.trials) else None
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """A sweep: the values of one parameter with the mean score of each on each split, None where a point failed."""
+
+    identity: Record
+    parameter: str
+    values: Sequence[Any]
+    curves: Mapping[str, Sequence[float | None]]
+    primary: str
+    findings: Sequence[Finding]
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The data set and the task, as they were asked for."""
+        return str(self.identity["dataset"]), str(self.identity["task"])
+
+    @property
+    def method(self) -> str:
+        """The method as it was asked for."""
+        return str(self.identity["method"])
+
+
+@dataclass(frozen=True)
+class Board:
+    """All that is reported of one task on one data set.
+
+    ``comparison`` has the rows of the leaderboard, None where nothing was scored on the test split; ``entries`` are
+    the studies and runs that scored it, by name, ``further`` those that did not.
+    """
+
+    dataset: str
+    task: str
+    primary: Metric
+    comparison: Comparison | None
+    entries: Mapping[str, Recorded]
+    sweeps: Sequence[Sweep] = ()
+    further: Sequence[Recorded] = ()
+    notes: Sequence[str] = ()
+
+    @property
+    def rows(self) -> Sequence[Record]:
+        """The rows of the leaderboard."""
+        return self.comparison.rows if self.comparison is not None else ()
+
+    @property
+    def shown(self) -> list[tuple[str, Recorded]]:
+        """Name and records of every row of the leaderboard, in its order."""
+        found = ((str(row["short"]), self.entries.get(str(row["study"]))) for row in self.rows)
+        return [(label, entry) for label, entry in found if entry is not None]
+
+    @property
+    def searched(self) -> list[tuple[str, Recorded]]:
+        """Name of every row of the leaderboard with the study of its setting: its own, or one that it stands for."""
+        found = []
+        for row in self.rows:
+            names = [str(row["study"]), *str(row["others"]).split(", ")]
+            studies = [self.entries[name] for name in names if name in self.entries and self.entries[name].trials]
+            found += [(str(row["short"]), study) for study in studies[:1]]
+        return found
+
+
+@dataclass(frozen=True)
+class Facts:
+    """A whole report.
+
+    ``across`` are the comparisons of tasks with several data sets; ``silenced`` are the codes of findings that are
+    counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
+    was left out; ``looks`` counts how often the test split of each data set was scored over the whole store.
+    """
+
+    scope: str
+    store: Path
+    identity: str
+    boards: Sequence[Board]
+    unfinished: Sequence[Recorded] = ()
+    notes: Sequence[str] = ()
+    across: Sequence[Comparison] = ()
+    silenced: Collection[str] = ()
+    looks: Mapping[str, int] = field(default_factory=dict)
+    command: str = ""

@@ -1,0 +1,1 @@
+"""Blocks as one HTML file."""

@@ -1,0 +1,102 @@
+"""Studies, runs and sweeps of a store as a report takes them; what cannot be read is noted and left out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from zslplat.checks.recorded import recorded_findings
+from zslplat.errors import StoreError
+from zslplat.evaluation.setting import TEST
+from zslplat.records.database import Records
+from zslplat.records.folders import study_folder
+from zslplat.reports.facts import Evaluation, Recorded, Sweep
+from zslplat.settings import Settings
+from zslplat.tracking.shown import SUMMARY
+
+RUN, SWEEP = "run:", "sweep:"
+Warn = Callable[[str], None]
+
+
+def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[Recorded]:
+    """Return all studies of this program, oldest first; ``warn`` is told of those that are damaged."""
+    found = []
+    for name, identity in records.identities().items():
+        study = records.study(name)
+        try:
+            values, trials = study.values(), [record for _, record in study.finished()]
+        except StoreError as error:
+            warn(f"{error}; study {name!r} is left out")
+            continue
+        finished = values.get("finished")
+        tested = []
+        if finished is not None:
+            known = records.evaluations(study.owner)
+            tested = [record for record in known.values() if record["winner"] == finished["winner"]]
+        config = study_folder(settings, name) / "best.toml"
+        found.append(
+            Recorded(
+                name,
+                identity,
+                values.get("about", {}),
+                values.get("environment", {}),
+                _evaluations(records, tested),
+                trials,
+                finished,
+                findings=recorded_findings(finished or {}, name),
+                config=config if config.is_file() else None,
+                chance=values.get("chance"),
+                test_chance=values.get("test_chance"),
+            )
+        )
+    return found
+
+
+def recorded_runs(records: Records) -> list[Recorded]:
+    """Return the runs of their own, on whichever split, oldest first."""
+    by_owner: dict[str, list[dict[str, Any]]] = {}
+    for owner, _, record in records.all_evaluations():
+        if owner.startswith(RUN) and "setting" in record:
+            by_owner.setdefault(owner, []).append(record)
+    return [
+        Recorded(
+            f"run {found[0]['run'][:8]}",
+            found[0]["setting"],
+            found[0].get("about", {}),
+            found[0].get("environment", {}),
+            _evaluations(records, found),
+            study=False,
+            findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
+        )
+        for found in by_owner.values()
+    ]
+
+
+def recorded_sweeps(records: Records) -> list[Sweep]:
+    """Return the sweeps that came to their end."""
+    found = []
+    for owner in records.owners():
+        summary = records.evaluations(owner).get(SUMMARY, {}) if owner.startswith(SWEEP) else {}
+        if {"setting", "parameter", "values", "curves"} <= set(summary):
+            primary = summary.get("about", {}).get("primary", {}).get("name", "score")
+            found.append(
+                Sweep(
+                    summary["setting"],
+                    str(summary["parameter"]),
+                    summary["values"],
+                    summary["curves"],
+                    primary,
+                    recorded_findings(summary, owner),
+                )
+            )
+    return found
+
+
+def _evaluations(records: Records, found: Sequence[Mapping[str, Any]]) -> list[Evaluation]:
+    ordered = sorted(found, key=lambda record: int(record.get("repeat", 0)))
+    return [Evaluation(record, records.evaluation_folder(str(record["run"])) / "artifacts") for record in ordered]
+
+
+def has_test(recorded: Recorded) -> bool:
+    """Tell whether something was scored on the test split."""
+    return bool(recorded.tested) and recorded.split == TEST

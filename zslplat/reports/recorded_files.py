@@ -1,0 +1,108 @@
+"""The tables that an evaluation left beside its record: read where they can be, absent where they cannot."""
+
+from __future__ import annotations
+
+import base64
+import csv
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.reports.facts import Evaluation
+
+MOST_ROWS = 200_000
+MOST_PICTURE = 400_000  # bytes of a picture that is still embedded
+Columns = dict[str, list[str]]
+
+
+def table_of(evaluation: Evaluation, name: str, warn: Callable[[str], None] | None = None) -> Columns:
+    """Return the columns of a recorded table as text; none where it is missing or cannot be read."""
+    path = evaluation.artifacts / f"{name}.csv"
+    if not path.is_file():
+        return {}
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.reader(file)
+            header = next(reader)
+            rows = [row for row, _ in zip(reader, range(MOST_ROWS), strict=False)]
+        if any(len(row) != len(header) for row in rows):
+            raise ValueError("its rows differ in length")
+    except (OSError, ValueError, StopIteration, csv.Error) as error:
+        if warn is not None:
+            warn(f"the table {path} cannot be read: {error}; it is left out")
+        return {}
+    return {column: [row[i] for row in rows] for i, column in enumerate(header)}
+
+
+def numbers(texts: Sequence[str]) -> list[float]:
+    """Return texts as numbers, NaN where they are none."""
+    found = []
+    for text in texts:
+        try:
+            found.append(float(text))
+        except ValueError:
+            found.append(math.nan)
+    return found
+
+
+@dataclass(frozen=True)
+class ClassScores:
+    """A score per class, the mean over repeats: names, how many rows each has, scores, and what the score is called."""
+
+    names: list[str]
+    rows: list[float]
+    scores: np.ndarray
+    measure: str
+    kinds: list[str]
+
+    def by_name(self) -> dict[str, float]:
+        """Return {class: score}."""
+        return dict(zip(self.names, self.scores.tolist(), strict=True))
+
+
+# Of several columns of a table per class, the first of these that it has is what the headline number is a mean of.
+_MEASURES = ("accuracy_calibrated", "accuracy_among_all", "accuracy", "average_precision")
+
+
+def class_scores(tested: Sequence[Evaluation]) -> ClassScores | None:
+    """Return the scores per class of repeats; None where no table says them."""
+    tables = [table for table in (table_of(evaluation, "per_class") for evaluation in tested) if "class" in table]
+    measure = next((name for name in _MEASURES if tables and all(name in table for table in tables)), None)
+    if measure is None or any(table["class"] != tables[0]["class"] for table in tables):
+        return None
+    first = tables[0]
+    scores = np.mean([numbers(table[measure]) for table in tables], axis=0)
+    rows = numbers(first["rows"]) if "rows" in first else [math.nan] * len(first["class"])
+    return ClassScores(first["class"], rows, scores, measure, first.get("kind", []))
+
+
+def series_of(evaluation: Evaluation) -> dict[str, tuple[list[float], list[float]]]:
+    """Return {name: (steps, values)} of all recorded series: objective, incoherence, ... by iteration."""
+    found = {}
+    if evaluation.artifacts.is_dir():
+        for path in sorted(evaluation.artifacts.glob("*.csv")):
+            with open(path, encoding="utf-8", errors="replace") as file:
+                header = file.readline().strip().split(",")
+            if len(header) == 2 and header[0] == "step":
+                table = table_of(evaluation, path.stem)
+                steps, values = (numbers(column) for column in table.values()) if len(table) == 2 else ([], [])
+                if len(steps) > 1 and np.isfinite(values).all():
+                    found[header[1]] = (steps, values)
+    return found
+
+
+def picture_of(evaluation: Evaluation, name: str) -> str:
+    """Return a recorded picture as an address that holds the picture itself; empty where there is none, or too large.
+
+    What is no PNG is none.
+    """
+    path = evaluation.artifacts / f"{name}.png"
+    if not path.is_file() or path.stat().st_size > MOST_PICTURE:
+        return ""
+    content = Path(path).read_bytes()
+    if not content.startswith(b"\x89PNG\r\n"):
+        return ""
+    return f"data:image/png;base64,{base64.b64encode(content).decode()}"

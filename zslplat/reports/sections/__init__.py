@@ -1,0 +1,1 @@
+"""Facts as sections of a page."""

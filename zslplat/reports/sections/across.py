@@ -1,0 +1,74 @@
+"""The section of a task over several data sets: scores, mean ranks, and what so few data sets cannot carry."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from zslplat.comparison.selection import Comparison
+from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
+from zslplat.reports.charts.dots import Dot, dot_chart
+from zslplat.reports.charts.swatches import Swatch
+from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, sentence
+
+
+def across_section(found: Comparison, anchor: str, easel: Easel) -> Section:
+    """Return the section of a comparison on several data sets."""
+    blocks: list[Block] = []
+    for table in found.across:
+        blocks.append(_table(found, table))
+        ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
+        if len(ranked) > 1:
+            blocks.append(_chart(found, table, ranked, easel))
+    return Section(f"{found.task} over {len(found.datasets)} data sets", anchor, blocks)
+
+
+def rank_words(table: Mapping[str, Any]) -> str:
+    """Return in words how far mean ranks must be apart, and what so many data sets cannot carry."""
+    if table["sets"] is None:
+        return "No ranks: fewer than two methods have a score on every data set."
+    text = (
+        f"Rank 1 is best. Mean ranks less than {table['critical_difference']:.2f} apart are not told apart (Nemenyi, "
+        f"level .05, {table['sets']} data sets) and share a letter"
+    )
+    text += f"; that all are alike has p = {table['p_value']:.2g} (Friedman)." if table["p_value"] is not None else "."
+    return f"{text} {sentence(table['reservation'])}" if table["reservation"] else text
+
+
+def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
+    columns = [Column("method"), *(Column(name, True) for name in found.datasets)]
+    ranked = any(method["mean_rank"] is not None for method in table["methods"])
+    if ranked:
+        columns += [Column("mean rank", True), Column("95% of the rank", True, "bootstrap over data sets")]
+        columns += [Column("mean difference", True, "from the best mean rank"), Column("tied")]
+    rows = []
+    for method in table["methods"]:
+        rank, low, high = (method[name] for name in ("mean_rank", "rank_low", "rank_high"))
+        ends = NOTHING if low is None or high is None else f"{low:.2f} to {high:.2f}"
+        standing = [
+            Cell(NOTHING if rank is None else f"{rank:.2f}", rank),
+            Cell(ends, low),
+            cell(method["difference"], sign=True),
+            Cell(str(method["tied"] or NOTHING)),
+        ]
+        scores = [cell(method["scores"][name]) for name in found.datasets]
+        rows.append([Cell(str(method["method"])), *scores, *(standing if ranked else [])])
+    caption = f"{metric_words(found.metric)} of {table['group']} methods over data sets"
+    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, rank_words(table))
+
+
+def _chart(found: Comparison, table: Mapping[str, Any], ranked: list[Mapping[str, Any]], easel: Easel) -> Block:
+    dots, legend = [], []
+    for method in ranked:
+        name, style = str(method["method"]), easel.style(str(method["method"]))
+        low, high = method["rank_low"], method["rank_high"]
+        wide = None if low is None or high is None else (float(low), float(high))
+        dots.append(Dot(f"{name}  {method['tied'] or ''}".strip(), float(method["mean_rank"]), style, wide=wide))
+        legend.append((Swatch(style, line=False), name))
+    title = f"Mean ranks of {table['group']} methods, task {found.task}"
+    told = "; ".join(f"{m['method']} {number(m['mean_rank'], digits=2)}" for m in ranked)
+    description = f"{told}. {rank_words(table)}"
+    svg = dot_chart(dots, "mean rank, 1 is best", easel.key(), title, description)
+    note = "Lines with end marks: bootstrap over data sets. Two that share a letter are not told apart."
+    return Chart(svg, title, description, legend, note=note)

@@ -1,0 +1,154 @@
+"""Charts and tables per class: accuracies, differences between the two best methods, confusion."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock, Words
+from zslplat.reports.charts.dots import Dot, dot_chart
+from zslplat.reports.charts.matrix import WRITTEN, matrix_chart
+from zslplat.reports.charts.styles import Style
+from zslplat.reports.facts import Board, Evaluation
+from zslplat.reports.recorded_files import ClassScores, class_scores, numbers, table_of
+from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.words import cell, counted, number
+
+MOST_CLASSES = 50
+MOST_PAIRS = 20
+MOST_BARS = 40
+
+
+def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
+    """Yield the difference per class between the best on validation and the best of the others by validation."""
+    two = _two_best(board)
+    found = [(label, class_scores(entry.tested)) for label, entry in board.shown if label in two]
+    found.sort(key=lambda pair: two.index(pair[0]))
+    scores = [(label, own) for label, own in found if own is not None]
+    if len(scores) < 2:
+        return
+    (first, ours), (second, theirs) = scores
+    if ours.measure != theirs.measure or ours.names != theirs.names:
+        return
+    gaps = [(name, float(gap)) for name, gap in zip(ours.names, ours.scores - theirs.scores, strict=True)]
+    gaps = sorted(((name, gap) for name, gap in gaps if np.isfinite(gap)), key=lambda pair: -pair[1])
+    if not gaps:
+        return
+    measure = ours.measure.replace("_", " ")
+    title = f"{first} beside {second}, per class"
+    ahead, behind = sum(gap > 0 for _, gap in gaps), sum(gap < 0 for _, gap in gaps)
+    description = (
+        f"Difference of {measure} per class on {board.dataset}: {first} is ahead on "
+        f"{counted(ahead, 'class', 'classes')}, {second} on {behind}, and {len(gaps) - ahead - behind} are "
+        f"equal; from {number(gaps[0][1], sign=True)} "
+        f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."
+    )
+    unequal = [(name, gap) for name, gap in gaps if gap]
+    shown = unequal if len(unequal) <= MOST_BARS else [*unequal[: MOST_BARS // 2], *unequal[-MOST_BARS // 2 :]]
+    if not shown:
+        yield Words(description)
+        return
+    styles = easel.style(first), easel.style(second)
+    dots = [Dot(name, gap, styles[0] if gap >= 0 else styles[1]) for name, gap in shown]
+    svg = dot_chart(
+        dots, f"{measure}: right, {first} ahead", easel.key(), title, description, level=0.0, bars=True, signed=True
+    )
+    ordered = dict(gaps)
+    columns = [Column("class"), Column(first, True), Column(second, True), Column("difference", True)]
+    by_name = ours.by_name(), theirs.by_name()
+    rows = [
+        [Cell(name), cell(by_name[0][name]), cell(by_name[1][name]), cell(gap, sign=True)]
+        for name, gap in ordered.items()
+    ]
+    equal = len(gaps) - len(unequal)
+    note = f"{counted(equal, 'class', 'classes')} without a difference not drawn. " if equal else ""
+    note += f"The {MOST_BARS} at both ends of {len(unequal)}. " if len(shown) < len(unequal) else ""
+    note += "The table has all classes." if note else ""
+    yield Words(description)
+    yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note=note)
+
+
+def _two_best(board: Board) -> list[str]:
+    """Return the labels of the two best on validation; by test scores where validation is not recorded of two."""
+    sign = 1 if board.primary.maximise else -1
+    known = [row for row in board.rows if row["validation"] is not None]
+    if len(known) >= 2:
+        return [str(row["short"]) for row in sorted(known, key=lambda row: -sign * float(row["validation"]))[:2]]
+    return [str(row["short"]) for row in sorted(board.rows, key=lambda row: -sign * float(row["test"]))[:2]]
+
+
+def class_table(scores: ClassScores) -> TableBlock:
+    """Return the scores per class of one entry, the lowest first."""
+    order = np.argsort(np.where(np.isnan(scores.scores), np.inf, scores.scores), kind="stable")
+    columns = [Column("class"), Column("rows", True), Column(scores.measure.replace("_", " "), True)]
+    columns += [Column("kind")] if scores.kinds else []
+    rows = [
+        [
+            Cell(scores.names[i]),
+            Cell(f"{scores.rows[i]:g}", scores.rows[i]),
+            cell(float(scores.scores[i])),
+            *([Cell(scores.kinds[i])] if scores.kinds else []),
+        ]
+        for i in order
+    ]
+    return TableBlock(f"{scores.measure.replace('_', ' ')} per class, the lowest first", columns, rows)
+
+
+def class_chart(scores: ClassScores, name: str, style: Style, easel: Easel) -> Chart:
+    """Return the scores per class as dots, the lowest at the bottom; of many classes those at both ends."""
+    known = [(n, float(v)) for n, v in zip(scores.names, scores.scores, strict=True) if np.isfinite(v)]
+    known.sort(key=lambda pair: -pair[1])
+    shown = known if len(known) <= MOST_BARS else [*known[: MOST_BARS // 2], *known[-MOST_BARS // 2 :]]
+    measure = scores.measure.replace("_", " ")
+    title = f"{measure[:1].upper()}{measure[1:]} per class of {name}"
+    mean = float(np.mean([value for _, value in known]))
+    description = (
+        f"{title}: mean {number(mean)}, highest {number(known[0][1])} ({known[0][0]}), "
+        f"lowest {number(known[-1][1])} ({known[-1][0]}). The dashed line is the mean."
+    )
+    dots = [Dot(n, v, style) for n, v in shown]
+    svg = dot_chart(dots, measure, easel.key(), title, description, level=mean)
+    note = "The dashed line is the mean over classes."
+    note += f" The {MOST_BARS} classes at both ends of {len(known)}." if len(shown) < len(known) else ""
+    return Chart(svg, title, description, table=class_table(scores), note=note)
+
+
+def confusion_blocks(evaluation: Evaluation, name: str, easel: Easel) -> Iterator[Block]:
+    """Yield the confusion matrix of one evaluation up to 50 classes, and the pairs most often confused."""
+    table = table_of(evaluation, "confusion", easel.notes.append)
+    if not {"true", "predicted", "rows", "share"} <= set(table):
+        return
+    counts, shares = numbers(table["rows"]), numbers(table["share"])
+    true, predicted = table["true"], table["predicted"]
+    rows = sorted(set(true))
+    columns = sorted(set(predicted) | set(true))
+    pairs = _confused(true, predicted, counts, shares)
+    if len(columns) > MOST_CLASSES:
+        yield Words(f"The confusion matrix of {len(columns)} classes cannot be read; these pairs are confused most.")
+        yield pairs
+        return
+    matrix = np.zeros((len(rows), len(columns)))
+    for t, p, share in zip(true, predicted, shares, strict=True):
+        matrix[rows.index(t), columns.index(p)] = share if np.isfinite(share) else 0.0
+    title = f"Confusion of {name}"
+    right = sum(c for t, p, c in zip(true, predicted, counts, strict=True) if t == p)
+    description = f"{len(rows)} true classes by {len(columns)} given ones; {right:g} of {sum(counts):g} rows are right"
+    if pairs.rows:
+        most = pairs.rows[0]
+        description += f"; most often confused: {most[2].text} rows of {most[0].text} are called {most[1].text}"
+    svg = matrix_chart(matrix, rows, columns, ("given class", "true class"), easel.key(), title, f"{description}.")
+    note = "Share of the rows of each true class" + (", in %." if len(columns) <= WRITTEN else ": the darker the more.")
+    yield Chart(svg, title, f"{description}.", table=pairs, note=note)
+
+
+def _confused(true: Sequence[str], predicted: Sequence[str], counts: list[float], shares: list[float]) -> TableBlock:
+    wrong = [i for i in range(len(true)) if true[i] != predicted[i] and counts[i] > 0]
+    wrong.sort(key=lambda i: (-shares[i], -counts[i]))
+    columns = [Column("true class"), Column("given class"), Column("rows", True), Column("share of class", True)]
+    rows = [
+        [Cell(true[i]), Cell(predicted[i]), Cell(f"{counts[i]:g}", counts[i]), Cell(f"{shares[i]:.1%}", shares[i])]
+        for i in wrong[:MOST_PAIRS]
+    ]
+    note = f"{MOST_PAIRS} of {len(wrong)} pairs." if len(wrong) > MOST_PAIRS else ""
+    return TableBlock("Most confused pairs of classes", columns, rows, note)

@@ -1,0 +1,89 @@
+"""What evaluations cost, and what methods report of themselves: incoherence, rank, jitter, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
+from zslplat.reports.charts.dots import Mark, mark_chart
+from zslplat.reports.charts.swatches import Swatch
+from zslplat.reports.facts import Board, Recorded
+from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.words import NOTHING, duration, metric_words, number, short, size
+
+Entries = Sequence[tuple[str, Recorded]]
+
+
+def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]:
+    """Yield seconds and memory of the final evaluation and of the search as a table, and score against seconds."""
+    columns = [
+        Column("method"),
+        Column("final evaluation", True, "seconds on the clock: fit and score, mean over repeats"),
+        Column("CPU", True, "processor seconds of the final evaluation"),
+        Column("peak memory", True),
+        Column("trials", True),
+        Column("search", True, "seconds of all trials, added up"),
+    ]
+    rows, marks, legend, told = [], [], [], []
+    told_of = {str(row["short"]): row for row in board.rows}
+    for label, entry in entries:
+        seconds, cpu, peak = (_mean(entry, name) for name in ("seconds", "cpu_seconds", "peak_bytes"))
+        row = told_of.get(label, {})
+        trials, searched = row.get("trials"), row.get("trial_seconds")
+        rows.append(
+            [
+                Cell(label),
+                Cell(duration(seconds), seconds),
+                Cell(duration(cpu), cpu),
+                Cell(size(peak), peak),
+                Cell(str(trials) if trials else NOTHING, float(trials) if trials else None),
+                Cell(duration(searched), searched),
+            ]
+        )
+        if seconds and row:
+            test = float(row["test"])
+            style = easel.style(label)
+            marks.append(Mark(seconds, test, style))
+            legend.append((Swatch(style, line=False), label))
+            told.append(f"{label}: {number(test, digits=3)} in {duration(seconds)}")
+    if rows:
+        note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
+        yield TableBlock("What it cost", columns, rows, note)
+    if len(marks) > 1:
+        title = f"Score and cost: {board.task} on {board.dataset}"
+        metric = metric_words(board.primary.name)
+        logx = max(m.x for m in marks) > 8 * min(m.x for m in marks)
+        description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(told)
+        svg = mark_chart(marks, "seconds of the final evaluation", metric, easel.key(), title, description, logx=logx)
+        yield Chart(svg, title, description, legend)
+
+
+def reported_numbers(entries: Entries) -> TableBlock | None:
+    """Return what methods report of themselves, mean over repeats, a row per number; None where nothing is."""
+    by_label = {label: _numbers(entry) for label, entry in entries}
+    names = sorted({name for found in by_label.values() for name in found})
+    labels = [label for label, found in by_label.items() if found]
+    if not names:
+        return None
+    columns = [Column("number"), *(Column(label, True) for label in labels)]
+    rows = []
+    for name in names:
+        values = [by_label[label].get(name) for label in labels]
+        rows.append([Cell(name), *(Cell(NOTHING if v is None else short(v), v) for v in values)])
+    note = "Of the fitted final model; names as the methods give them."
+    return TableBlock("What the methods report of themselves (incoherence, absolute values, ...)", columns, rows, note)
+
+
+def _numbers(entry: Recorded) -> dict[str, float]:
+    found: dict[str, list[float]] = {}
+    for evaluation in entry.tested:
+        for name, value in evaluation.numbers.items():
+            found.setdefault(name, []).append(value)
+    return {name: float(np.mean(values)) for name, values in found.items()}
+
+
+def _mean(entry: Recorded, name: str) -> float | None:
+    values = [float(e.record[name]) for e in entry.tested if e.record.get(name) is not None]
+    return float(np.mean(values)) if values else None

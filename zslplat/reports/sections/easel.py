@@ -1,0 +1,50 @@
+"""What all charts of a page share: styles of the methods, names that are unique, and room that is left."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Iterable
+
+from zslplat.reports.blocks import Block, Chart, Picture, Words
+from zslplat.reports.charts.styles import Style, Styles
+
+ROOM = 4_000_000  # characters that the charts of single studies may take together
+
+
+class Easel:
+    """Gives each method its style and each chart its name, and keeps the page below some megabytes.
+
+    ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
+    drawing.
+    """
+
+    def __init__(self, methods: Iterable[str] = (), silenced: Collection[str] = (), room: int = ROOM) -> None:
+        self.styles = Styles(methods)
+        self.silenced = silenced
+        self.room = room
+        self.left_out = 0
+        self.notes: list[str] = []
+        self._charts = 0
+
+    def style(self, method: str) -> Style:
+        """Return the style of a method."""
+        return self.styles.of(method)
+
+    def key(self) -> str:
+        """Return a name for a chart that no other has."""
+        self._charts += 1
+        return f"chart{self._charts}"
+
+    def fitting(self, draw: Callable[[], Iterable[Block]], what: str) -> list[Block]:
+        """Return charts where there is room for them, else words that say so."""
+        if self.room <= 0:
+            self.left_out += 1
+            return [Words(f"{what}: left out, to keep the file small; report the study by itself to see it.", "note")]
+        blocks = list(draw())
+        self.room -= sum(_weight(block) for block in blocks)
+        return blocks
+
+
+def _weight(block: Block) -> int:
+    if isinstance(block, Chart):
+        return len(block.svg) + (80 * sum(map(len, block.table.rows)) if block.table else 0)
+    return len(block.source) if isinstance(block, Picture) else 0

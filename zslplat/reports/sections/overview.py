@@ -1,0 +1,102 @@
+"""The whole report as sections: what it is about, all boards at a glance, each board, what is not finished."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
+from zslplat.reports.facts import Board, Facts
+from zslplat.reports.sections.across import across_section
+from zslplat.reports.sections.board import board_section
+from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.headline import headline
+from zslplat.reports.sections.study import study_section
+from zslplat.reports.sections.words import NOTHING, cell, counted, sentence
+
+
+def page_of(facts: Facts, version: str, made: str) -> Page:
+    """Return the page of a report; ``made`` is the time in words."""
+    labels = [str(row["short"]) for board in facts.boards for row in board.rows]
+    easel = Easel(dict.fromkeys(labels), facts.silenced)
+    boards = [
+        board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
+        for number, board in enumerate(facts.boards, start=1)
+    ]
+    unfinished = [
+        study_section(entry, entry.name, f"unfinished-{number}", easel)
+        for number, entry in enumerate(facts.unfinished, start=1)
+    ]
+    over = [across_section(found, f"across-{number}", easel) for number, found in enumerate(facts.across, start=1)]
+    sections = [_summary(facts, easel), *over, *boards]
+    if unfinished:
+        told = Words("These have no test evaluation yet, and stand in no comparison.")
+        sections.append(Section("Not finished", "unfinished", [told], unfinished))
+    sections.append(_reading(facts))
+    about = [
+        ("store", str(facts.store)),
+        ("identity of the store", facts.identity),
+        ("made", made),
+        ("by", f"zslplat {version}"),
+    ]
+    return Page(_title(facts), f"Report of {facts.scope}", sections, about)
+
+
+def _title(facts: Facts) -> str:
+    places = list(dict.fromkeys(board.dataset for board in facts.boards))
+    if len(facts.boards) == 1:
+        return f"{facts.boards[0].task} on {facts.boards[0].dataset}"
+    return f"{counted(len(facts.boards), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
+
+
+def _summary(facts: Facts, easel: Easel) -> Section:
+    blocks: list[Words | TableBlock | Items] = []
+    for number, board in enumerate(facts.boards, start=1):
+        told = headline(board)
+        if told and len(facts.boards) > 1:
+            blocks.append(Words(f"{number}. {board.task} on {board.dataset}: {told[0]}", "plain"))
+    if not facts.boards:
+        blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
+    if len(facts.boards) > 1:
+        blocks.append(_all_boards(facts.boards))
+    if facts.notes:
+        blocks.append(Items([sentence(note) for note in facts.notes], "warning"))
+    if easel.left_out:
+        blocks.append(Words(f"{easel.left_out} groups of charts were left out to keep the file small.", "note"))
+    if easel.notes:
+        blocks.append(Items([sentence(note) for note in dict.fromkeys(easel.notes)], "warning"))
+    return Section("At a glance", "glance", blocks or [Words("One comparison; its result is below.")])
+
+
+def _all_boards(boards: Sequence[Board]) -> TableBlock:
+    """Return methods by boards: the test score of each, the best of each board marked."""
+    methods = list(dict.fromkeys(str(row["short"]) for board in boards for row in board.rows))
+    columns = [Column("method")] + [Column(f"{b.task} on {b.dataset}: {b.primary.name}", True) for b in boards]
+    best = []
+    for board in boards:
+        values = [float(row["test"]) for row in board.rows]
+        best.append((max if board.primary.maximise else min)(values, default=None))
+    rows = []
+    for method in methods:
+        line = [Cell(method)]
+        for board, most in zip(boards, best, strict=True):
+            row = next((row for row in board.rows if row["short"] == method), None)
+            line.append(Cell(NOTHING) if row is None else cell(float(row["test"]), strong=float(row["test"]) == most))
+        rows.append(line)
+    note = "Scores on the test split; the largest of each column in bold, which says nothing of how sure it is."
+    return TableBlock("Test scores at a glance", columns, rows, note)
+
+
+def _reading(facts: Facts) -> Section:
+    blocks = [
+        Words(
+            "Hyperparameters were chosen on validation folds; the test split was scored once they were chosen. "
+            "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
+            "classes, where they are given, say it for other classes drawn like these, and are wider. A difference "
+            "whose interval holds 0 is no difference that can be told."
+        ),
+        Words("Inductive methods see one test row at a time, transductive ones the whole batch: they are kept apart."),
+    ]
+    lines = [facts.command] if facts.command else []
+    return Section(
+        "How to read this", "reading", [*blocks, *([Commands("Make this report again", lines)] if lines else [])]
+    )

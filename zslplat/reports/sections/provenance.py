@@ -1,0 +1,104 @@
+"""What numbers were made with: versions, code, seeds, and the commands that make them again."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+
+from zslplat import registry
+from zslplat.errors import ZslplatError
+from zslplat.evaluation.setting import describe_range
+from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock
+from zslplat.reports.facts import Recorded
+from zslplat.spec import Spec
+
+# What of a study's setting is an option of ``tune``, where it is not the default.
+_OPTIONS = {"features": "--features", "signatures": "--signatures"}
+_DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
+
+
+def provenance_blocks(entry: Recorded) -> Iterator[Block]:
+    """Yield the setting, the software and the code of an entry, and commands that repeat and check it."""
+    rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.place[0]), ("task", entry.place[1])]
+    rows += [("seed", str(entry.identity.get("seed", "")))]
+    if entry.about.get("preprocessing"):
+        rows.append(("preprocessing", str(entry.about["preprocessing"])))
+    rows.append(("data", str(entry.identity.get("data", "")) or "not recorded"))
+    rows += [(f"{name} of the data", str(value)) for name, value in _profile(entry).items()]
+    packages = dict(entry.environment.get("packages", {}))
+    if packages:
+        rows.append(("packages", ", ".join(f"{name} {version}" for name, version in packages.items())))
+    plugins = dict(entry.environment.get("plugins", {}))
+    if plugins:
+        rows.append(("plugins", ", ".join(f"{name} {version}" for name, version in plugins.items())))
+    for name in ("python", "platform", "processor", "cores"):
+        if name in entry.environment:
+            rows.append((name, str(entry.environment[name])))
+    git = entry.environment.get("git") or {}
+    if git.get("commit"):
+        rows.append(("commit", str(git["commit"]) + (" with changes" if git.get("dirty") else "")))
+    code = entry.tested[0].record.get("code", {}) if entry.tested else {}
+    rows += [(f"code of {role}", str(text)) for role, text in code.items() if role not in packages]
+    rows += [(f"run, repeat {i}" if len(entry.runs) > 1 else "run", run) for i, run in enumerate(entry.runs)]
+    columns = [Column("what"), Column("value")]
+    yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
+    yield Commands("Do it again", commands_of(entry))
+
+
+def commands_of(entry: Recorded) -> list[str]:
+    """Return the commands that make an entry, evaluate its winner again and check its numbers."""
+    lines = [tune_command(entry)] if entry.study else []
+    if entry.config is not None:
+        lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
+    elif not entry.study:
+        lines.append(_run_command(entry))
+    return lines + [f"zslplat rerun {run} --check" for run in entry.runs[:1]]
+
+
+def tune_command(entry: Recorded) -> str:
+    """Return the ``tune`` command of a study: every option that is not the default."""
+    identity, words = entry.identity, ["zslplat", "tune", *_common(entry)]
+    for name, text in _own_ranges(entry).items():
+        words += ["--space", f"{name}={text}"]
+    words += ["--trials", str(len(entry.trials))]
+    for name, usual in _DEFAULTS.items():
+        if identity.get(name, usual) != usual:
+            words += [f"--{name.replace('_', '-')}", str(identity[name])]
+    repeats = len(entry.tested)
+    words += ["--repeats", str(repeats)] if repeats > 1 else []
+    return shlex.join([*words, "--study", entry.name])
+
+
+def _own_ranges(entry: Recorded) -> dict[str, str]:
+    """Return the ranges of a study that are not its method's own, as an option takes them."""
+    ranges = dict(entry.identity.get("space", {}))
+    with suppress(ZslplatError):
+        method = Spec.parse(entry.method)
+        usual = registry.component("methods", method.name).build(method.parameters).space
+        ranges = {n: t for n, t in ranges.items() if n not in usual or describe_range(usual[n]) != t}
+    found = {}
+    for name, text in ranges.items():
+        text = text.partition(" if ")[0]
+        found[name] = f"{text.removeprefix('int ')}:int" if text.startswith("int ") else text
+    return found
+
+
+def _run_command(entry: Recorded) -> str:
+    words = ["zslplat", "run", *_common(entry), *(["--test"] if entry.split == "test" else [])]
+    return shlex.join(words)
+
+
+def _common(entry: Recorded) -> Sequence[str]:
+    dataset, task = entry.place
+    words = ["--method", entry.method, "--dataset", dataset, "--task", task]
+    for name, option in _OPTIONS.items():
+        if entry.identity.get(name) is not None:
+            words += [option, str(entry.identity[name])]
+    seed = entry.identity.get("seed", 0)
+    return [*words, "--seed", str(seed)] if seed else words
+
+
+def _profile(entry: Recorded) -> Mapping[str, object]:
+    profile = dict(entry.about.get("data", {}).get("profile", {}))
+    return {name: value for name, value in profile.items() if name in ("rows", "classes", "splits", "shape")}

@@ -1,0 +1,95 @@
+"""Numbers and names in words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from zslplat.multiples import read_multiple
+from zslplat.reports.blocks import Cell
+
+METRICS = {
+    "per_class_accuracy": "mean per-class accuracy",
+    "per_sample_accuracy": "accuracy over rows",
+    "per_class_top_5": "mean per-class top-5 accuracy",
+    "AUSUC": "area under the seen-unseen curve (AUSUC)",
+    "H": "harmonic mean H",
+    "calibrated_H": "harmonic mean H with the bias of validation",
+    "mAP": "mean average precision (mAP)",
+    "seconds": "seconds",
+    "cpu_seconds": "CPU seconds",
+    "peak_memory_bytes": "peak memory",
+}
+NOTHING = "–"
+
+
+def metric_words(name: str) -> str:
+    """Return what a metric is called in a sentence."""
+    return METRICS.get(name, name.replace("_", " "))
+
+
+def number(value: float | None, *, sign: bool = False, digits: int = 4) -> str:
+    """Return a score with four decimals, as ``compare`` shows it; a dash for what is not known."""
+    if value is None or not math.isfinite(value):
+        return NOTHING
+    return f"{value:+.{digits}f}" if sign else f"{value:.{digits}f}"
+
+
+def short(value: object) -> str:
+    """Return a value with four significant figures, multiples of a unit of the data, too; others as they are."""
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    found = read_multiple(value)
+    return f"{found[0]:.4g}{found[1]}" if found and str(value)[:1].isdigit() else str(value)
+
+
+def span(low: float | None, high: float | None, *, sign: bool = False, digits: int = 4) -> str:
+    """Return the ends of an interval; a dash where there is none."""
+    if low is None or high is None:
+        return NOTHING
+    return f"{number(low, sign=sign, digits=digits)} to {number(high, sign=sign, digits=digits)}"
+
+
+def cell(value: float | None, *, sign: bool = False, strong: bool = False) -> Cell:
+    """Return a score as a cell, with its exact value to sort by."""
+    known = value if value is not None and math.isfinite(value) else None
+    return Cell(number(value, sign=sign), known, strong)
+
+
+def duration(seconds: float | None) -> str:
+    """Return a time in the unit that fits it."""
+    if seconds is None or not math.isfinite(seconds):
+        return NOTHING
+    if seconds < 0.0995:
+        return f"{1000 * seconds:.3g} ms"
+    if seconds < 90:
+        return f"{seconds:.3g} s"
+    if seconds < 5400:
+        return f"{seconds / 60:.3g} min"
+    return f"{seconds / 3600:.3g} h"
+
+
+def size(count: float | None) -> str:
+    """Return bytes in the unit that fits them."""
+    if count is None or not math.isfinite(count):
+        return NOTHING
+    for unit, least in (("GiB", 2**30), ("MiB", 2**20), ("KiB", 2**10)):
+        if count >= least:
+            return f"{count / least:.3g} {unit}"
+    return f"{count:.0f} B"
+
+
+def counted(count: int, one: str, several: str = "") -> str:
+    """Return a count with its noun: ``1 trial``, ``3 trials``."""
+    return f"{count} {one if count == 1 else several or one + 's'}"
+
+
+def listed(names: Sequence[str]) -> str:
+    """Return names as a sentence has them: ``a, b and c``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else ""]))
+
+
+def sentence(text: str) -> str:
+    """Return a text as a sentence: a capital letter in front, a full stop behind."""
+    text = text.strip()
+    return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")

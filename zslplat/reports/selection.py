@@ -1,0 +1,197 @@
+"""What goes into a report: the boards of the tasks and data sets that fit, by the functions that ``compare`` uses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from itertools import chain
+
+from zslplat.comparison.filters import EVERYTHING, Filters
+from zslplat.comparison.naming import fits
+from zslplat.comparison.selection import Comparison, compared
+from zslplat.data.catalogue import parse_dataset
+from zslplat.errors import StoreError, UnknownNameError, UsageError
+from zslplat.evaluation.components import build_component
+from zslplat.reports.facts import Board, Facts, Recorded, Sweep
+from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps
+from zslplat.settings import Settings
+from zslplat.spec import Spec
+from zslplat.tasks.base import Metric
+from zslplat.tracking.alias import run_of_alias
+from zslplat.tracking.stores import existing_records
+
+SHORTEST_RUN = 6  # characters that are enough of a run's identifier
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a report is asked for, all where nothing is: studies, methods or runs by name or pattern, a suite, a data
+    set, a task.
+    """
+
+    names: Sequence[str] = ()
+    suite: str | None = None
+    dataset: str | None = None
+    task: str | None = None
+
+    def places(self) -> tuple[str | None, str | None]:
+        """Return the data set and the task as records spell them; raises :class:`UsageError` for what is no spec."""
+        dataset = None if self.dataset is None else str(parse_dataset(self.dataset))
+        return dataset, None if self.task is None else str(Spec.parse(self.task))
+
+
+def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
+    """Read everything that a report shows.
+
+    What is damaged is left out and noted. Raises :class:`StoreError` where nothing fits that could be reported,
+    :class:`UnknownNameError` for a name that nothing recorded has.
+    """
+    notes: list[str] = []
+    records = existing_records(settings, notes.append)
+    everything = [*recorded_studies(records, settings, notes.append), *recorded_runs(records)]
+    sweeps = recorded_sweeps(records)
+    names = [run_of_alias(settings, records.identity, name) or name for name in asked.names]
+    chosen = _named(names, everything)
+    chosen = [found for found in _of_suite(asked.suite, chosen) if _fits(found.place, asked)]
+    every = not names and asked.suite is None
+    sweeps = [sweep for sweep in sweeps if every and _fits(sweep.place, asked)]
+    places = _places(chosen, sweeps)
+    unfinished = [found for found in chosen if found.study and not has_test(found)]
+    if not places and not unfinished:
+        raise StoreError(_nothing(settings, asked, everything))
+    boards = []
+    for dataset, task in places:
+        own = [found for found in chosen if found.place == (dataset, task)]
+        swept = [sweep for sweep in sweeps if sweep.place == (dataset, task)]
+        boards.append(_board(settings, dataset, task, own, swept, _filters(asked, own), notes.append))
+    across = _across(settings, boards, _filters(asked, chosen))
+    looks = {b.dataset: records.test_evaluations(_fingerprint(b)) for b in boards if _fingerprint(b)}
+    identity = records.identity
+    records.close()
+    scope = ", ".join([*([f"suite {asked.suite}"] if asked.suite else []), *asked.names]) or "all that is recorded"
+    return Facts(
+        scope,
+        settings.store,
+        identity,
+        boards,
+        unfinished,
+        list(dict.fromkeys(notes)),
+        across,
+        settings.silenced,
+        looks,
+        command,
+    )
+
+
+def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorded]:
+    """Return what the names mean, all where there are none, oldest first."""
+    if not names:
+        return list(everything)
+    wanted = set[int]()
+    for name in names:
+        places = {i for i, found in enumerate(everything) if _is_called(found, name)}
+        if not places:
+            known = chain.from_iterable((f.name, f.method.partition("(")[0]) for f in everything)
+            raise UnknownNameError("study, method or run", name, set(known))
+        wanted |= places
+    return [found for i, found in enumerate(everything) if i in wanted]
+
+
+def _is_called(found: Recorded, name: str) -> bool:
+    if any(fits(name, text) for text in (found.name, found.method, found.method.partition("(")[0])):
+        return True
+    return len(name) >= SHORTEST_RUN and any(run.startswith(name) for run in found.runs)
+
+
+def _fits(place: tuple[str, str], asked: Asked) -> bool:
+    return all(wanted is None or wanted == own for wanted, own in zip(asked.places(), place, strict=True))
+
+
+def _places(chosen: Sequence[Recorded], sweeps: Sequence[Sweep]) -> list[tuple[str, str]]:
+    """Return data sets and tasks with something to show, data sets together, in the order in which they came."""
+    tested = [found.place for found in chosen if has_test(found)] + [sweep.place for sweep in sweeps]
+    datasets = list(dict.fromkeys(dataset for dataset, _ in tested))
+    return sorted(dict.fromkeys(tested), key=lambda place: (datasets.index(place[0]), tested.index(place)))
+
+
+def _board(
+    settings: Settings,
+    dataset: str,
+    task: str,
+    own: Sequence[Recorded],
+    sweeps: Sequence[Sweep],
+    filters: Filters,
+    warn: Callable[[str], None],
+) -> Board:
+    tested = [found for found in own if has_test(found)]
+    comparison: Comparison | None = None
+    notes: list[str] = []
+    if tested:
+        try:
+            comparison = compared(settings, [dataset], task, filters, warn=warn)
+            notes = list(comparison.notes)
+        except (UnknownNameError, StoreError, UsageError) as error:
+            notes.append(f"the test scores of task {task} on {dataset} cannot be compared: {error}")
+    if comparison is not None:
+        primary = Metric(comparison.metric, comparison.maximise)
+    else:
+        primary = next((found.primary for found in own if found.primary is not None), None) or _built(task)
+    further = [found for found in own if not found.study and not has_test(found)]
+    return Board(dataset, task, primary, comparison, {e.name: e for e in tested}, sweeps, further, notes)
+
+
+def _filters(asked: Asked, own: Sequence[Recorded]) -> Filters:
+    """Return what ``compare`` would be asked for."""
+    if asked.names:
+        return Filters(names=[found.name for found in own if has_test(found)])
+    return EVERYTHING if asked.suite is None else Filters(suites=[asked.suite])
+
+
+def _across(settings: Settings, boards: Sequence[Board], filters: Filters) -> list[Comparison]:
+    """Return the comparisons of the tasks that were scored on several data sets."""
+    found = []
+    for task in dict.fromkeys(board.task for board in boards):
+        datasets = [board.dataset for board in boards if board.task == task and board.rows]
+        if len(datasets) > 1:
+            with suppress(UnknownNameError, StoreError, UsageError):  # the boards have said why
+                found.append(compared(settings, datasets, task, filters, warn=lambda text: None))
+    return found
+
+
+def _of_suite(suite: str | None, chosen: Sequence[Recorded]) -> list[Recorded]:
+    """Return what was carried out for a suite; raises :class:`UnknownNameError` where nothing was."""
+    if suite is None:
+        return list(chosen)
+    known = {found.suite for found in chosen if found.suite is not None}
+    found = [one for one in chosen if one.suite is not None and fits(suite, one.suite)]
+    if not found:
+        raise UnknownNameError("suite with anything recorded", suite, known)
+    return found
+
+
+def _built(task: str) -> Metric:
+    primary: Metric = build_component("tasks", Spec.parse(task)).primary
+    return primary
+
+
+def _fingerprint(board: Board) -> str:
+    return next((str(e.identity["data"]) for e in board.entries.values() if e.identity.get("data")), "")
+
+
+def _nothing(settings: Settings, asked: Asked, everything: Sequence[Recorded]) -> str:
+    if not everything:
+        return f"nothing to report in {settings.store}: no study and no run is recorded; tune something first"
+    asked_for = " and ".join(
+        text
+        for text in (
+            f"task {asked.task}" if asked.task else "",
+            f"data set {asked.dataset}" if asked.dataset else "",
+            f"called {', '.join(asked.names)}" if asked.names else "",
+        )
+        if text
+    )
+    places = sorted({f"{task} on {dataset}" for dataset, task in (found.place for found in everything)})
+    return (
+        f"nothing to report in {settings.store} of {asked_for or 'test evaluations'}; recorded are {', '.join(places)}"
+    )

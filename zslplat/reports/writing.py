@@ -1,0 +1,84 @@
+"""A report in a file: where it goes, and what it may replace."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from zslplat import __version__
+from zslplat.errors import StoreError, UsageError
+from zslplat.records.folders import folder_name
+from zslplat.reports.page.rendering import GENERATOR, render_page
+from zslplat.reports.sections.overview import page_of
+from zslplat.reports.selection import Asked, gathered
+from zslplat.settings import Settings
+
+_HEAD = 2000  # characters in which a report says that it is one
+
+
+@dataclass(frozen=True)
+class Written:
+    """A report that was written: its file, how many bytes it has, whether an earlier report was replaced, and what it
+    holds.
+    """
+
+    file: Path
+    size: int
+    replaced: bool
+    boards: Sequence[dict[str, object]]
+    notes: Sequence[str]
+
+
+def write_report(settings: Settings, asked: Asked, out: Path | None = None, command: str = "") -> Written:
+    """Write a report of what is asked for into ``out``, or into ``reports/`` of the store.
+
+    An earlier report there is replaced. Raises :class:`UsageError` where the file is something else, and like
+    :func:`~zslplat.reports.selection.gathered`.
+    """
+    path = default_file(settings, asked) if out is None else out
+    replaced = _may_be_replaced(path)
+    facts = gathered(settings, asked, command)
+    made = time.strftime("%Y-%m-%d %H:%M %z")
+    html = render_page(page_of(facts, __version__, made))
+    _write_whole(path, html)
+    boards: list[dict[str, object]] = [
+        {"task": b.task, "dataset": b.dataset, "metric": b.primary.name, "rows": list(b.rows)} for b in facts.boards
+    ]
+    return Written(path, path.stat().st_size, replaced, boards, facts.notes)
+
+
+def default_file(settings: Settings, asked: Asked) -> Path:
+    """Return the file of a report in the store: named by what it is of."""
+    parts = [*asked.names, *filter(None, (asked.suite, asked.dataset, asked.task))]
+    return settings.store / "reports" / f"{folder_name('_'.join(parts)) if parts else 'store'}.html"
+
+
+def _may_be_replaced(path: Path) -> bool:
+    """Tell whether there is an earlier report; raises :class:`UsageError` where there is something else."""
+    if not path.exists():
+        return False
+    if path.is_dir():
+        raise UsageError(f"{path} is a folder; give --out the name of a file, such as {path / 'report.html'}")
+    with open(path, encoding="utf-8", errors="replace") as file:
+        if GENERATOR not in file.read(_HEAD):
+            raise UsageError(f"{path} exists and is no report; give --out another name, or move it away")
+    return True
+
+
+def _write_whole(path: Path, text: str) -> None:
+    """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+        Path(name).chmod(0o644)
+        os.replace(name, path)
+    except OSError as error:
+        raise StoreError(
+            f"the report cannot be written to {path}: {error.strerror or error}; give --out another file"
+        ) from error
