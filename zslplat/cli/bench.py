@@ -40,6 +40,12 @@ def bench(
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder of the tables; default: suites/SUITE in the store.")
     ] = None,
+    keep: Annotated[
+        bool, typer.Option("--keep", help="Keep scores and differences with their provenance among the results.")
+    ] = False,
+    results: Annotated[
+        Path | None, typer.Option("--results", help="Folder of the kept results; default: results, here.")
+    ] = None,
     dry_run: Annotated[
         bool,
         typer.Option("--dry-run", help="Say what is done already, and what time, memory and disk the rest would take."),
@@ -103,6 +109,10 @@ def bench(
         return
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)
+        if keep:
+            from zslplat.reproduction.written import keep_grid
+
+            keep_grid(result, results)
     print_grid(result, settings.silenced, as_json=as_json)
     if result.exit_code:
         raise typer.Exit(result.exit_code)
