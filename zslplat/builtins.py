@@ -207,4 +207,7 @@ def zslplat_tasks() -> dict[str, str]:
 @hookimpl
 def zslplat_suites() -> dict[str, Path]:
     """The built-in suites."""
-    return {name: _SUITES / f"{name}.toml" for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zskl")}
+    return {
+        name: _SUITES / f"{name}.toml"
+        for name in ("mfmr", "quick", "zero-shot", "zero-shot-3h", "zero-shot-full", "zskl")
+    }
