@@ -1,5 +1,6 @@
 """Intervals, tests and verdicts over new classes against slow references and simulation."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -114,6 +115,42 @@ def test_spread_between_seeds_is_part_of_the_error():
     steady = over_classes(entry("a", np.tile(np.arange(7.0), (3, 1))), "acc")
     assert steady.error == pytest.approx(np.arange(7.0).std(ddof=1) / np.sqrt(7))
     assert steady.flips is not None
+
+
+def test_spread_between_seeds_counts_once_for_a_metric_of_two_kinds_of_classes():
+    rng = np.random.default_rng(6)
+    repeats, sizes, seeds = 4, (20, 40), 0.05
+    kinds = np.repeat([0, 1], sizes)
+    errors, means = [], []
+    for _ in range(300):
+        own = rng.normal(0.5, 0.1, sum(sizes)) + rng.normal(0, seeds, (repeats, 1))
+        # Of the mean of both accuracies pseudo-values are, in each kind, around the whole.
+        accuracies = [own[:, kinds == kind].mean(axis=1, keepdims=True) for kind in (0, 1)]
+        whole = sum(accuracies) / 2
+        values = whole + np.where(kinds == 0, own - accuracies[0], own - accuracies[1]) / 2
+        scored = replace(entry("a", values, kinds=kinds), values={"acc": whole.ravel().tolist()})
+        errors.append(over_classes(scored, "acc").error ** 2)
+        means.append(whole.mean())
+    true = seeds**2 / repeats + sum(0.1**2 / size for size in sizes) / 4
+    assert np.var(means) == pytest.approx(true, rel=0.25)
+    assert np.mean(errors) == pytest.approx(true, rel=0.15)
+
+
+def test_equal_methods_are_level_however_often_each_was_repeated():
+    for seed in range(100):
+        own = np.random.default_rng(seed).integers(1, 30, size=10) / 37
+        drawn = {"acc": np.random.default_rng(1).random((1, 50)) / 37}
+        once = entry("once", own, replicates=drawn)
+        three = entry("three", np.tile(own, (3, 1)), replicates={"acc": np.tile(drawn["acc"], (3, 1))})
+        assert three.values["acc"][0] == once.values["acc"][0]
+        rows = leaderboard([once, three], "acc", Metric("acc"))
+        (found,) = (row for row in rows if row["method"] == "three")
+        assert (found["difference"], found["p_value"], found["verdict"], found["verdict_rows"]) == (
+            0,
+            1,
+            *["level"] * 2,
+        )
+        assert [row["tied"] for row in rows] == ["a", "a"]
 
 
 def test_holm_is_the_step_down_procedure():

@@ -68,6 +68,18 @@ def test_values_are_those_of_scoring_the_other_classes_again(task, chosen):
                 assert value == pytest.approx(wanted, abs=1e-9), name
 
 
+def test_one_class_of_a_kind_tells_nothing_of_what_both_kinds_are_part_of():
+    task = GeneralizedZeroShot()
+    problem, outputs = played(task)
+    y, seen = problem.truth["y_pool"], problem.inputs["seen"]
+    alone = np.flatnonzero(~seen)[0]
+    part = without(problem, outputs, np.flatnonzero(seen[y] | (y == alone)))
+    found = task.class_values(task.outcomes(*part, {"bias": 0.4})).values
+    for name in ("AUSUC", "H", "calibrated_H", "U_to_U"):
+        assert np.isnan(found[name]).all(), name
+    assert np.isfinite(found["S_to_S"]).sum() == np.count_nonzero(seen)
+
+
 def test_values_of_a_mean_over_classes_are_the_classes_own():
     task = ZeroShot()
     problem, outputs = played(task)
