@@ -247,6 +247,14 @@ def test_a_smaller_value_of_a_metric_to_minimise_is_ahead():
     assert [(row["method"], row["verdict"]) for row in rows] == [("small", "ahead"), ("large", "")]
 
 
+def test_an_entry_whose_metric_is_not_a_number_stands_last_without_a_verdict():
+    values = np.linspace(0.2, 0.8, 10)
+    nothing = entry("nothing", np.full(10, np.nan), validation=0.1)
+    for entries in ([nothing, entry("a", values), entry("b", values / 2)], [entry("a", values), nothing]):
+        rows = leaderboard(entries, "acc", Metric("acc"))
+        assert (rows[0]["method"], rows[-1]["method"], rows[-1]["verdict"]) == ("a", "nothing", "")
+
+
 def test_an_entry_without_values_per_class_has_no_verdict_over_classes():
     entries = [entry("a", np.arange(8.0), validation=0.9), entry("b", np.arange(8.0))]
     entries[1] = Scored("c", "c", "c", {"acc": [0.2]}, {}, {}, knows="nothing", rows="same")

@@ -166,7 +166,7 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) 
     difference that could be seen is larger than both ``scores``: a method that gets nothing right could not be told
     from them.
     """
-    if gap is None:
+    if gap is None or np.isnan(gap.estimate):
         return ""
     if gap.classes < LEAST_CLASSES:
         return TOO_FEW
