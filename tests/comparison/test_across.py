@@ -19,6 +19,10 @@ def test_ranks_share_places_and_know_the_direction():
     assert ranked(table, maximise=False).tolist() == [[1.5, 3, 1.5], [1, 2, 3]]
 
 
+def test_scores_that_differ_by_rounding_share_a_place():
+    assert ranked(np.array([[0.1, np.mean([0.1] * 3), 0.3]])).tolist() == [[2.5, 2.5, 1]]
+
+
 def test_friedman_is_that_of_scipy_in_the_form_of_iman_and_davenport():
     table = np.random.default_rng(0).normal(size=(9, 4)) + np.linspace(0, 1, 4)
     chi2 = stats.friedmanchisquare(*table.T).statistic
@@ -59,6 +63,7 @@ def test_few_data_sets_carry_little_and_say_so():
     assert {s.tied for s in found.standings} == {"a", "ab", "b"}
     assert "only 3 data sets" in found.reservation
     alone = across_sets(scores(table[:, :1]))
+    assert np.isnan([[s.rank_low, s.rank_high] for s in alone.standings]).all()
     assert {s.tied for s in alone.standings} == {"a"}
     assert "says nothing" in alone.reservation
     assert np.isnan(alone.standings[1].difference.low)

@@ -1,5 +1,6 @@
 """Intervals, tests and verdicts over new classes against slow references and simulation."""
 
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -116,6 +117,42 @@ def test_spread_between_seeds_is_part_of_the_error():
     assert steady.flips is not None
 
 
+def test_spread_between_seeds_counts_once_for_a_metric_of_two_kinds_of_classes():
+    rng = np.random.default_rng(6)
+    repeats, sizes, seeds = 4, (20, 40), 0.05
+    kinds = np.repeat([0, 1], sizes)
+    errors, means = [], []
+    for _ in range(300):
+        own = rng.normal(0.5, 0.1, sum(sizes)) + rng.normal(0, seeds, (repeats, 1))
+        # Of the mean of both accuracies pseudo-values are, in each kind, around the whole.
+        accuracies = [own[:, kinds == kind].mean(axis=1, keepdims=True) for kind in (0, 1)]
+        whole = sum(accuracies) / 2
+        values = whole + np.where(kinds == 0, own - accuracies[0], own - accuracies[1]) / 2
+        scored = replace(entry("a", values, kinds=kinds), values={"acc": whole.ravel().tolist()})
+        errors.append(over_classes(scored, "acc").error ** 2)
+        means.append(whole.mean())
+    true = seeds**2 / repeats + sum(0.1**2 / size for size in sizes) / 4
+    assert np.var(means) == pytest.approx(true, rel=0.25)
+    assert np.mean(errors) == pytest.approx(true, rel=0.15)
+
+
+def test_equal_methods_are_level_however_often_each_was_repeated():
+    for seed in range(100):
+        own = np.random.default_rng(seed).integers(1, 30, size=10) / 37
+        drawn = {"acc": np.random.default_rng(1).random((1, 50)) / 37}
+        once = entry("once", own, replicates=drawn)
+        three = entry("three", np.tile(own, (3, 1)), replicates={"acc": np.tile(drawn["acc"], (3, 1))})
+        assert three.values["acc"][0] == once.values["acc"][0]
+        rows = leaderboard([once, three], "acc", Metric("acc"))
+        (found,) = (row for row in rows if row["method"] == "three")
+        assert (found["difference"], found["p_value"], found["verdict"], found["verdict_rows"]) == (
+            0,
+            1,
+            *["level"] * 2,
+        )
+        assert [row["tied"] for row in rows] == ["a", "a"]
+
+
 def test_holm_is_the_step_down_procedure():
     p = np.array([0.01, np.nan, 0.04, 0.03, 0.005])
     assert holm(p)[[4, 0, 3, 2]] == pytest.approx([0.02, 0.03, 0.06, 0.06])
@@ -208,6 +245,14 @@ def test_a_smaller_value_of_a_metric_to_minimise_is_ahead():
     entries = [entry("large", 5 + first, validation=0.1), entry("small", second, validation=0.2)]
     rows = leaderboard(entries, "acc", Metric("acc", maximise=False))
     assert [(row["method"], row["verdict"]) for row in rows] == [("small", "ahead"), ("large", "")]
+
+
+def test_an_entry_whose_metric_is_not_a_number_stands_last_without_a_verdict():
+    values = np.linspace(0.2, 0.8, 10)
+    nothing = entry("nothing", np.full(10, np.nan), validation=0.1)
+    for entries in ([nothing, entry("a", values), entry("b", values / 2)], [entry("a", values), nothing]):
+        rows = leaderboard(entries, "acc", Metric("acc"))
+        assert (rows[0]["method"], rows[-1]["method"], rows[-1]["verdict"]) == ("a", "nothing", "")
 
 
 def test_an_entry_without_values_per_class_has_no_verdict_over_classes():

@@ -113,6 +113,28 @@ def test_filters_take_patterns_and_all_of_them_have_to_fit(made, show):
         methods(studies=["one"], methods=["sae"])
 
 
+def test_what_was_recorded_for_a_suite_is_shown_whatever_stands_for_its_setting_elsewhere(made, show):
+    quick = {"experiment": "suite: quick", "part_of": {"suite": "quick", "row": "eszsl"}}
+    made.study("eszsl", 0.8, trials=3, name="quick-1", **quick)
+    made.study("sae", 0.7, trials=3, name="quick-2", **quick)
+    made.study("eszsl", 0.9, trials=30, name="mine")
+    assert studies(show()) == ["mine", "quick-2"]
+    for asked in ({"suites": ["quick"]}, {"experiments": ["suite: quick"]}, {"studies": ["quick-*"]}):
+        assert sorted(studies(show(filters=Filters(**asked)))) == ["quick-1", "quick-2"], asked
+    beside = show(filters=Filters(suites=["quick"]), against="mine")
+    assert sorted(studies(beside)) == ["mine", "quick-1", "quick-2"]
+    assert {row["baseline"] for row in beside.rows} == {"eszsl [mine]"}
+    own = show(filters=Filters(suites=["quick"]), against="eszsl")
+    assert sorted(studies(own)) == ["quick-1", "quick-2"]
+
+
+def test_a_method_is_filtered_by_some_of_its_parameters_in_any_order(made, show):
+    made.study("zskl(alpha=1, rank=2)", 0.8)
+    made.study("zskl(alpha=1, rank=4)", 0.7)
+    for name, count in (("zskl(rank=4)", 1), ("zskl(rank=4, alpha=1)", 1), ("zskl(alpha=1)", 2), ("zskl(*rank=4*", 1)):
+        assert len(show(filters=Filters(methods=[name])).rows) == count, name
+
+
 def test_short_names_hold_what_differs_and_are_names(made, show):
     long = "kernel-of-many-words-that-fill-a-line"
     made.study(f"zskl(alpha=1, kernel={long}, rank=2)", 0.8)

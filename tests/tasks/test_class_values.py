@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from zero_shot_toys import toy
 
 from zslplat.data.dataset import Dataset
@@ -68,6 +69,18 @@ def test_values_are_those_of_scoring_the_other_classes_again(task, chosen):
                 assert value == pytest.approx(wanted, abs=1e-9), name
 
 
+def test_one_class_of_a_kind_tells_nothing_of_what_both_kinds_are_part_of():
+    task = GeneralizedZeroShot()
+    problem, outputs = played(task)
+    y, seen = problem.truth["y_pool"], problem.inputs["seen"]
+    alone = np.flatnonzero(~seen)[0]
+    part = without(problem, outputs, np.flatnonzero(seen[y] | (y == alone)))
+    found = task.class_values(task.outcomes(*part, {"bias": 0.4})).values
+    for name in ("AUSUC", "H", "calibrated_H", "U_to_U"):
+        assert np.isnan(found[name]).all(), name
+    assert np.isfinite(found["S_to_S"]).sum() == np.count_nonzero(seen)
+
+
 def test_values_of_a_mean_over_classes_are_the_classes_own():
     task = ZeroShot()
     problem, outputs = played(task)
@@ -128,12 +141,35 @@ def test_queries_of_one_class_go_together():
         assert value == pytest.approx(len(classes) * precision.mean() - (len(classes) - 1) * others)
 
 
+def drawn(*classes):
+    """What is kept of draws of these classes, one row of each."""
+    return [RowOutcomes(common_columns(*[np.arange(len(c))] * 4, None), {"classes": list(c)}) for c in classes]
+
+
 def test_draws_of_unseen_classes_are_values_of_their_own():
-    part = RowOutcomes(common_columns(*np.zeros((4, 5), dtype=int), None), {"classes": ["a"]})
     task = FeatureSelection()
-    assert task.class_values(part) is None
-    found = task.class_values(in_one([part] * 3, {"nmi": [0.2, 0.3, 0.7]}))
-    assert found.values["nmi"].tolist() == [0.2, 0.3, 0.7]
+    assert task.class_values(drawn("ab")[0]) is None
+    values = {"nmi": [0.2, 0.3, 0.7]}
+    apart = task.class_values(in_one(drawn("ab", "cd", "ef"), values))
+    assert apart.values["nmi"] == pytest.approx(values["nmi"])
+    assert task.class_values(in_one(drawn("ab", "ab", "ab"), values)) is None  # no class was drawn anew
+
+
+def test_draws_with_common_classes_cover_new_ones():
+    # 12 classes, 6 of them unseen in each of 20 draws: a plain interval takes the draws for independent.
+    rng = np.random.default_rng(6)
+    names, task, hits, plain = "abcdefghijkl", FeatureSelection(), 0, 0
+    draws = [sorted(rng.permutation(12)[:6]) for _ in range(20)]
+    kept = drawn(*("".join(names[i] for i in draw) for draw in draws))
+    for _ in range(300):
+        effects = rng.normal(size=12)
+        values = [float(effects[draw].mean()) for draw in draws]
+        found = task.class_values(in_one(kept, {"nmi": values})).values["nmi"]
+        assert found.mean() == pytest.approx(np.mean(values))
+        ends, naive = (stats.ttest_1samp(v, 0).confidence_interval() for v in (found, values))
+        hits, plain = hits + (ends.low <= 0 <= ends.high), plain + (naive.low <= 0 <= naive.high)
+    assert hits / 300 > 0.9
+    assert plain / 300 < 0.7
 
 
 def test_a_class_that_some_lines_lack_counts_in_the_others():

@@ -32,7 +32,8 @@ FEW_SETS = 10
 class Standing:
     """One method over all data sets.
 
-    ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets. ``difference`` is the mean
+    ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets, NaN for a single one, which
+    cannot be drawn otherwise. ``difference`` is the mean
     over data sets of how far it is from the method with the best mean rank, with its t interval over data sets (None
     for that one; ends NaN for a single data set). ``tied`` are its letters: methods that share one are not told apart.
     """
@@ -85,7 +86,8 @@ def across_sets(
     n, k = ranks.shape
     mean = ranks.mean(axis=0)
     drawn = np.random.default_rng([41, n, k]).integers(n, size=(REPLICATES, n))
-    low, high = np.quantile(ranks[drawn].mean(axis=1), [(1 - LEVEL) / 2, (1 + LEVEL) / 2], axis=0)
+    shares = [(1 - LEVEL) / 2, (1 + LEVEL) / 2]
+    low, high = np.quantile(ranks[drawn].mean(axis=1), shares, axis=0) if n > 1 else np.full((2, k), np.nan)
     order = np.argsort(mean, kind="stable")
     bound = nemenyi_difference(k, n)
     p = friedman_p(ranks)
@@ -108,10 +110,14 @@ def across_sets(
 
 
 def ranked(table: np.ndarray, maximise: bool = True) -> np.ndarray:
-    """Return the ranks (N, k) of methods within each line of scores, 1 for the best; equal scores share their mean."""
+    """Return the ranks (N, k) of methods within each line of scores, 1 for the best; equal scores share their mean.
+
+    Scores that differ by rounding alone, as means over different numbers of equal repeats do, are equal.
+    """
     from scipy.stats import rankdata
 
-    return np.asarray(rankdata(-table if maximise else table, axis=1))
+    rounded = np.round(table, 12)
+    return np.asarray(rankdata(-rounded if maximise else rounded, axis=1))
 
 
 def friedman_p(ranks: np.ndarray) -> float:

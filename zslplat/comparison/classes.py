@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.comparison.paired import LEVEL, Scored, same_rows
+from zslplat.comparison.paired import LEVEL, Scored, but_rounding, same_rows
 
 EXACT_CLASSES = 20
 # The exact test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
@@ -166,7 +166,7 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) 
     difference that could be seen is larger than both ``scores``: a method that gets nothing right could not be told
     from them.
     """
-    if gap is None:
+    if gap is None or np.isnan(gap.estimate):
         return ""
     if gap.classes < LEAST_CLASSES:
         return TOO_FEW
@@ -179,7 +179,10 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) 
 
 def _draw(estimate: float, sides: list[tuple[np.ndarray, float]], kinds: np.ndarray | None) -> Draw:
     """Return the draw of signed sides, each (repeats, C); a class without a value on one side has no say."""
-    values = sum(sign * side.mean(axis=0) for side, sign in sides)
+    found = np.array([sign * side.mean(axis=0) for side, sign in sides])
+    # Means over different numbers of equal repeats differ by rounding; signs of rounding are no evidence.
+    values = but_rounding(found.sum(axis=0), found)
+    estimate = float(but_rounding(np.array(estimate), found))
     has = np.isfinite(values)
     kind = np.zeros(len(has), dtype=np.int64) if kinds is None else np.asarray(kinds)
     parts = [values[has & (kind == k)] for k in np.unique(kind[has])]
@@ -202,8 +205,9 @@ def _seeds(side: np.ndarray, masks: list[np.ndarray]) -> list[tuple[float, float
     repeats = len(side)
     if repeats < 2:
         return []
-    total = sum(side[:, mask].mean(axis=1) for mask in masks)
-    between = float(np.var(total, ddof=1)) / repeats
+    # The pseudo-values of every kind have the whole metric for their mean: it moves with the seed once, not by kind.
+    total = np.mean([side[:, mask].mean(axis=1) for mask in masks], axis=0)
+    between = float(np.var(but_rounding(total - total.mean(), total), ddof=1)) / repeats
     interaction = 0.0
     for mask in masks:
         part = side[:, mask]

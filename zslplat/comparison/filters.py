@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from zslplat.comparison.naming import called, fits
+from zslplat.comparison.naming import called, fits, with_these_parameters
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Recorded
 from zslplat.errors import UnknownNameError
@@ -26,25 +26,37 @@ class Filters:
     experiments: Sequence[str] = ()
     suites: Sequence[str] = ()
 
-    def kept(self, entries: Sequence[Scored], groups: Sequence[Recorded]) -> list[int]:
-        """Return the places of the entries that fit, in order.
+    def recorded(self, groups: Sequence[Recorded]) -> list[int]:
+        """Return the places of what fits by study, experiment and suite, in order: before anything is folded.
 
-        Raises :class:`UnknownNameError` for a name that fits none of them.
+        What stands behind another of its setting is not what the other was recorded for. Raises
+        :class:`UnknownNameError` for a name that fits none of them.
         """
         kinds = (
-            ("method", self.methods, [{entry.bare, entry.method} for entry in entries]),
-            (
-                "study",
-                self.studies,
-                [{entry.study, *group.names} for entry, group in zip(entries, groups, strict=True)],
-            ),
+            ("study", self.studies, [{group.name, *group.names} for group in groups]),
             ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
             ("suite", self.suites, [{group.suite} if group.suite else set() for group in groups]),
         )
-        kept = set(range(len(entries)))
+        kept = set(range(len(groups)))
         for kind, wanted, known in kinds:
             if wanted:
                 kept &= {i for name in wanted for i in _fitting(kind, name, known)}
+        return sorted(kept)
+
+    def kept(self, entries: Sequence[Scored]) -> list[int]:
+        """Return the places of the entries that fit by name and method, in order.
+
+        Raises :class:`UnknownNameError` for a name that fits none of them.
+        """
+        kept = set(range(len(entries)))
+        if self.methods:
+            known = [{entry.bare, entry.method} for entry in entries]
+            # A spec fits whatever the order of its parameters, and where it gives some of them.
+            kept &= {
+                i
+                for name in self.methods
+                for i in with_these_parameters(name, entries) or _fitting("method", name, known)
+            }
         if self.names:
             kept &= {i for name in self.names for i in called(name, entries)}
         return sorted(kept)

@@ -73,7 +73,7 @@ def leaderboard(
         if not entries:
             continue
         baseline = asked or _best_validated(entries, primary.name, sign)
-        ordered = sorted(entries, key=lambda e: -direction * float(np.mean(e.values[metric])))
+        ordered = sorted(entries, key=lambda e: _place(-direction * float(np.mean(e.values[metric]))))
         tied = _tied(ordered, metric)
         for entry, label in zip(ordered, tied, strict=True):
             row = {**_row(entry, baseline, metric, direction), "tied": label}
@@ -167,6 +167,11 @@ def _best_validated(entries: Sequence[Scored], primary: str, sign: float) -> Sco
 def _turned(verdict: str, direction: float) -> str:
     """Return a verdict as it reads for a metric that is better when larger (``direction`` 1), or smaller (-1)."""
     return verdict if direction > 0 else {"ahead": "behind", "behind": "ahead"}.get(verdict, verdict)
+
+
+def _place(value: float) -> tuple[bool, float]:
+    """Return what entries are sorted by, smallest first: those without a value come last."""
+    return (True, 0.0) if np.isnan(value) else (False, value)
 
 
 def _known(value: float) -> float | None:

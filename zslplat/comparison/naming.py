@@ -58,12 +58,12 @@ def _matches(name: str, entries: Sequence[Scored]) -> tuple[list[int], list[int]
     loose = [i for i, e in enumerate(entries) if e.bare == name]
     if exact or loose:
         return exact, loose
-    loose = _with_these_parameters(name, entries)
+    loose = with_these_parameters(name, entries)
     texts = [(entry.label, entry.study, entry.method, entry.bare) for entry in entries]
     return exact, loose or [i for i, known in enumerate(texts) if any(fits(name, text) for text in known)]
 
 
-def _with_these_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
+def with_these_parameters(name: str, entries: Sequence[Scored]) -> list[int]:
     """Return the places of entries that a spec with some of their parameters, and words behind it, fits."""
     match = _WITH_WORDS.fullmatch(name)
     words = set(match["words"].split("; ")) if match else set()

@@ -20,6 +20,8 @@ import numpy as np
 from zslplat.tasks.base import Metric
 
 LEVEL = 0.95
+# What a mean over equal values may differ by from another one, relative to them.
+ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -83,8 +85,14 @@ def difference(scored: Scored, other: Scored, metric: str) -> Interval:
 
     The ends are NaN, too, where the two are no pair (:func:`same_rows`).
     """
-    estimate = float(np.mean(scored.values[metric]) - np.mean(other.values[metric]))
-    return _centred(estimate, _gaps(scored, other, metric))
+    means = np.array([np.mean(scored.values[metric]), np.mean(other.values[metric])])
+    return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric))
+
+
+def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Return differences with 0 for those that are rounding alone, measured by the values ``of`` which they are."""
+    finite = np.abs(of)[np.isfinite(of)]
+    return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
 
 
 def same_rows(scored: Scored, other: Scored) -> bool:
@@ -115,7 +123,9 @@ def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Inte
 def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:
     """Return the difference (b,) in each replicate; None where one has no replicates, or other rows."""
     ours, theirs = _drawn(scored, metric), _drawn(other, metric, 1)
-    return None if ours is None or theirs is None or not same_rows(scored, other) else ours - theirs
+    if ours is None or theirs is None or not same_rows(scored, other):
+        return None
+    return but_rounding(ours - theirs, np.array([ours, theirs]))
 
 
 def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:

@@ -145,14 +145,21 @@ def compared(
     against = None if against is None else resolved(against)
     explicit = {*filters.names, *filters.studies, *([] if against is None else [against])}
     notes: list[str] = []
-    entries = [entry for groups in known.values() for entry in _entries(groups, explicit, notes, every=every)]
-    chosen = filters.kept([e.scored for e in entries], [e.group for e in entries])
+    recorded = [group for groups in known.values() for group in groups]
+    fitting = {id(recorded[i]) for i in filters.recorded(recorded)}
+    entries = [
+        entry for groups in known.values() for entry in _entries(groups, fitting, explicit, against, notes, every=every)
+    ]
+    # A name that fits only what another filter leaves out is no unknown one.
+    elsewhere = entries_of(recorded) if len(fitting) < len(recorded) else []
+    chosen = [i for i in filters.kept([*(e.scored for e in entries), *elsewhere]) if i < len(entries)]
     if against is not None:
         origins = meant(against, [e.scored for e in entries], BASELINE)
         chosen = sorted({*chosen, *origins})
     entries = [entries[i] for i in chosen]
     if not entries:
-        raise StoreError("nothing that is recorded fits all of what was asked for; leave a filter out")
+        why = "".join(f" ({note})" for note in notes)
+        raise StoreError(f"nothing that is recorded fits all of what was asked for; leave a filter out{why}")
     primary = next((e.scored.primary for e in entries if e.scored.primary is not None), built.primary)
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
     name = metric or primary.name
@@ -184,17 +191,37 @@ def compared(
     return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, settings.silenced)
 
 
-def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[str], *, every: bool) -> list[_Entry]:
-    """Return the entries of one data set: one per setting and explicit name, or all; what is left out is noted."""
+def _entries(
+    groups: Sequence[Recorded],
+    fitting: Container[int],
+    explicit: Container[str],
+    against: str | None,
+    notes: list[str],
+    *,
+    every: bool,
+) -> list[_Entry]:
+    """Return the entries of one data set: one per setting and explicit name, or all; what is left out is noted.
+
+    They are made of the groups whose ``id`` is ``fitting``; of the others there is only what differences are taken
+    from, where none that fits is called so.
+    """
+
+    def of(kept: Sequence[Recorded]) -> list[Folded]:
+        return alone(kept) if every else taken_out(folded(kept), explicit)
+
     newest = newest_data(groups)
-    older = [group for group in groups if group.data != newest]
+    asked = [group for group in groups if id(group) in fitting]
+    older = sum(group.data != newest for group in asked)
     if older and not every:
         notes.append(
-            f"{groups[0].dataset}: {len(older)} left out, of other data than the newest (fingerprint {newest[:8]}); "
+            f"{groups[0].dataset}: {older} left out, of other data than the newest (fingerprint {newest[:8]}); "
             "--all shows them"
         )
-        groups = [group for group in groups if group.data == newest]
-    found = alone(groups) if every else taken_out(folded(groups), explicit)
+    known = [group for group in groups if every or group.data == newest]
+    found = of([group for group in known if id(group) in fitting])
+    if against is not None and not _called_so(against, found):
+        others = of([group for group in known if id(group) not in fitting])
+        found += [others[i] for i in _called_so(against, others)]
     scored = entries_of([entry.shown for entry in found])
     entries = []
     for entry, own in zip(found, scored, strict=True):
@@ -202,6 +229,16 @@ def _entries(groups: Sequence[Recorded], explicit: Container[str], notes: list[s
         rows = own.rows if entry.shown.data == newest else f"{entry.shown.data}:{own.rows}"
         entries.append(_Entry(entry, replace(own, names=own.names | entry.names, rows=rows)))
     return entries
+
+
+def _called_so(name: str, found: Sequence[Folded]) -> list[int]:
+    """Return the places of those that a name means, none where it fits nothing."""
+    scored = entries_of([entry.shown for entry in found])
+    named = [replace(own, names=own.names | entry.names) for entry, own in zip(found, scored, strict=True)]
+    try:
+        return meant(name, named)
+    except UnknownNameError:
+        return []
 
 
 def _rows(

@@ -182,10 +182,11 @@ def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
     if table["sets"] is None:
         many = len(table["methods"]) > 1
         return [f"no ranks{group}: fewer than two methods have a score on every data set"] if many else []
+    sets = f"{table['sets']} data set{'s' if table['sets'] > 1 else ''}"
     p = "" if table["p_value"] is None else f"; all alike: p = {table['p_value']:.2g} (Friedman)"
     text = (
         f"ranks{group}: 1 is best; those less than {table['critical_difference']:.2f} apart are not told apart "
-        f"(Nemenyi, level .05, {table['sets']} data sets) and share a letter{p}"
+        f"(Nemenyi, level .05, {sets}) and share a letter{p}"
     )
     return [text, *([table["reservation"]] if table["reservation"] else [])]
 

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 import numpy as np
 
 # Names how values per class are made, here and in the ``class_values`` of the tasks; see ``resampling.SCHEME``.
-CLASS_SCHEME = "jackknife-1"
+CLASS_SCHEME = "jackknife-2"
 BLOCK = 100
 
 

@@ -69,13 +69,36 @@ def in_one(outcomes: Sequence[RowOutcomes], values: Mapping[str, Sequence[float]
 def values_of_draws(outcomes: RowOutcomes) -> ClassValues | None:
     """Return the metrics of every draw as values of what is drawn; None where there is one draw.
 
-    Draws that have classes in common are not quite independent, which an interval over them does not know.
+    Draws that have classes in common are not independent: the variance of their mean is not s^2 / J. The values are
+    moved away from their mean until it is (:func:`overlap`). None, too, where all draws have the same classes.
     """
     by_draw = outcomes.meta.get("by_draw")
     if by_draw is None:
         return None
-    values = {name: np.asarray(found, dtype=np.float64) for name, found in by_draw.items()}
-    return ClassValues(values, np.zeros(len(next(iter(values.values()))), dtype=np.int64))
+    draw, true = outcomes.columns["draw"], outcomes.columns["true"]
+    member = np.zeros((int(draw.max()), int(true.max()) + 1), dtype=bool)
+    member[draw - 1, true] = True
+    ratio = overlap(member)
+    if not np.isfinite(ratio):
+        return None
+    found = {name: np.asarray(numbers, dtype=np.float64) for name, numbers in by_draw.items()}
+    values = {name: v.mean() + np.sqrt(ratio) * (v - v.mean()) for name, v in found.items()}
+    return ClassValues(values, np.zeros(len(member), dtype=np.int64))
+
+
+def overlap(member: np.ndarray) -> float:
+    """Return how many times s^2 / J the variance of the mean over J draws of classes is; ``member`` (J, C) is a mask.
+
+    With w_c = sum over the draws of class c of 1 / (J u_j), where u_j is the size of draw j: values of the draws are
+    means of independent effects of classes, whose mean has a variance in proportion to sum w^2, while E s^2 is
+    J / (J - 1) (mean 1 / u - sum w^2). 1 for draws of one size without a common class, J (1 / J + u / s) in the mean
+    for draws of u of u + s classes, which is the correction of Nadeau and Bengio ("Inference for the Generalization
+    Error", 2003); infinite where all draws are the same.
+    """
+    sizes = member.sum(axis=1)
+    shared = float(np.sum((member / sizes[:, None]).mean(axis=0) ** 2))
+    apart = float(np.mean(1 / sizes)) - shared
+    return max((len(member) - 1) * shared / apart, 1.0) if apart > 1e-12 else np.inf
 
 
 def in_one_table(tables: Sequence[Table]) -> Table:

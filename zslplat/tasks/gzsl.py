@@ -280,6 +280,7 @@ class GeneralizedZeroShot(ZeroShotTask):
         New classes are new unseen ones *and* new seen ones: a claim about H is one about other splits of such
         classes. Both kinds are samples of their own, as their numbers are given; accuracies on rows of one kind have
         values of that kind only. Who holds the seen classes to be fixed gets an interval that is a little too wide.
+        Of one unseen class, or one seen class, nothing can be said of what both are part of: all is NaN.
         """
         values = jackknifed(
             lambda counts: self.resampled(outcomes, counts),
@@ -287,8 +288,9 @@ class GeneralizedZeroShot(ZeroShotTask):
             np.array(outcomes.meta["seen"], dtype=np.int64),
         )
         own = {name: kind for kind, names in enumerate(_ONE_KIND) for name in names}
+        both = np.bincount(values.kinds, minlength=2).min() > 1
         found = {
-            name: np.where(values.kinds == own[name], v, np.nan) if name in own else v
+            name: np.where(values.kinds == own[name] if name in own else both, v, np.nan)
             for name, v in values.values.items()
         }
         return ClassValues(found, values.kinds)
