@@ -1,7 +1,7 @@
 """The tables of a grid: scores, differences, budgets, and where they come from.
 
 ``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, split
-``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict
+``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
@@ -27,6 +27,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.across import over_splits
+from zslplat.comparison.classes import Draw, class_difference, class_verdict, family_p_values
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known
@@ -34,7 +35,8 @@ from zslplat.suites.cells import Key
 from zslplat.suites.result import GridResult
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory", "split"]
-DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict"]
+OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict_classes"]
+DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict", *OVER_CLASSES]
 MEAN = "mean"
 
 
@@ -139,7 +141,9 @@ def _scores(result: GridResult) -> list[list[Any]]:
 def _differences(result: GridResult) -> list[list[Any]]:
     lines: list[list[Any]] = []
     names = list(dict.fromkeys(cell.data for cell in result.cells))
+    unknown: list[Any] = [""] * len(OVER_CLASSES)
     for kind, metric in kinds_of(result):
+        judged = {name: _over_classes(result, name, kind, metric) for name in names}
         for ahead, behind in result.suite.differences:
             given: list[tuple[Scored, Scored]] = []
             for name in names:
@@ -149,14 +153,34 @@ def _differences(result: GridResult) -> list[list[Any]]:
                     if key[3] is not None:
                         draws.append((gap.estimate, result.classes[key]))
                         continue
-                    lines.append([kind, metric, ahead, behind, name, *_told(gap)])
+                    over = judged[name].get((ahead, behind, key[2]), unknown)
+                    lines.append([kind, metric, ahead, behind, name, *_told(gap), *over])
                     given.append(pair)
                 if draws:
                     gap = over_splits([value for value, _ in draws], [classes for _, classes in draws])
-                    lines.append([kind, metric, ahead, behind, name, *_told(gap)])
+                    lines.append([kind, metric, ahead, behind, name, *_told(gap), *unknown])
             if given:
-                lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric))])
+                lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric)), *unknown])
     return lines
+
+
+def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
+    """Return {(ahead, behind, task): interval over new classes, Holm's p-value, verdict} of a data set's given split.
+
+    Holm's correction is over the differences that the suite names, of this metric on this data set.
+    """
+    found: dict[tuple[str, str, str], tuple[Draw, tuple[float, float]]] = {}
+    for ahead, behind in result.suite.differences:
+        for key, (scored, other) in _pairs(result, data, kind, metric, ahead, behind):
+            gap = class_difference(scored, other, metric) if key[3] is None else None
+            if gap is not None:
+                means = float(np.mean(scored.values[metric])), float(np.mean(other.values[metric]))
+                found[ahead, behind, key[2]] = gap, means
+    _, corrected = family_p_values([gap for gap, _ in found.values()])
+    return {
+        key: [*gap.ends, float(p), class_verdict(gap, float(p), means)]
+        for (key, (gap, means)), p in zip(found.items(), corrected, strict=True)
+    }
 
 
 def kinds_of(result: GridResult) -> list[tuple[str, str]]:
