@@ -114,9 +114,15 @@ class _Grid:
             return True
         folder = self.settings.store / "suites"
         folder.mkdir(exist_ok=True)
-        alone = ExitStack()
+        lock, alone = folder / f"{_lock_name(piece)}.lock", ExitStack()
         try:
-            alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
+            lock.touch()
+        except OSError as error:  # nobody holds it, so waiting would never end
+            raise StoreError(
+                f"cannot write {lock}: {error.strerror or error}; free space or permissions, or choose another --store"
+            ) from error
+        try:
+            alone.enter_context(file_lock(lock, wait_seconds=0))
         except StoreError:
             return False
         with alone:
