@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.test_evaluations import read_test_evaluations
-from zslplat.errors import NotAtHand, StoreError, ZslplatError
+from zslplat.errors import InUseError, NotAtHand, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.keys import key_of
 from zslplat.records.locks import file_lock
@@ -114,16 +114,10 @@ class _Grid:
             return True
         folder = self.settings.store / "suites"
         folder.mkdir(exist_ok=True)
-        lock, alone = folder / f"{_lock_name(piece)}.lock", ExitStack()
+        alone = ExitStack()
         try:
-            lock.touch()
-        except OSError as error:  # nobody holds it, so waiting would never end
-            raise StoreError(
-                f"cannot write {lock}: {error.strerror or error}; free space or permissions, or choose another --store"
-            ) from error
-        try:
-            alone.enter_context(file_lock(lock, wait_seconds=0))
-        except StoreError:
+            alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
+        except InUseError:
             return False
         with alone:
             self._carry_out(piece)
