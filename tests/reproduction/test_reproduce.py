@@ -17,6 +17,8 @@ from zslplat.reproduction.reproduce import reproduce
 from zslplat.reproduction.results import read_results
 from zslplat.reproduction.written import keep_cells, write_cells
 from zslplat.settings import resolve_settings
+from zslplat.suites.recorded import Recorded
+from zslplat.tracking.stores import open_records
 
 TABLE = """
 paper = "000"
@@ -251,6 +253,15 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     assert cell.oracle.best == max(by_hand)
     assert by_hand[cell.oracle.trial] == max(by_hand)
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
+
+
+def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up):
+    cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
+    asked = cell.cell.setting
+    values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
+    setting = Setting(asked.method.with_parameters(values), asked.dataset, asked.task)
+    recorded = Recorded(made_up, open_records(made_up, print), by_data=False)
+    assert recorded._tested(setting, 1) is None
 
 
 def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):

@@ -68,7 +68,7 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
 class Contrast:
     """A difference that a claim is about, on one data set: positive where the claim has it.
 
-    ``of`` names the data set and the two sides; ``classes`` counts what the interval is over, ``over`` says it.
+    ``of`` names the data set and the two sides; ``over`` says what the interval is over.
     """
 
     of: str
