@@ -105,6 +105,10 @@ class StoreError(ZslplatError):
     """The store cannot be read or written, or holds something else under the requested name."""
 
 
+class InUseError(StoreError):
+    """Another process holds a part of the store that only one may change at a time."""
+
+
 class MethodError(ZslplatError):
     """A method cannot be fitted or scored on what it was given; inside a study this fails the trial only."""
 

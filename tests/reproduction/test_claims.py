@@ -10,6 +10,7 @@ import zslplat.reproduction.claims as module
 from zslplat.comparison.paired import Scored
 from zslplat.errors import DataError, UnknownNameError
 from zslplat.evaluation.components import build_component
+from zslplat.evaluation.reporter import SilentReporter
 from zslplat.published import load_claims
 from zslplat.registry import component
 from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
@@ -32,6 +33,7 @@ from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import Cell
 from zslplat.suites.grid import GridOptions
+from zslplat.suites.recorded import Entry
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 
@@ -231,6 +233,70 @@ def test_a_grid_is_kept_with_its_provenance(plain_claims, tmp_path):
     assert len(read_file(files[0])) == 2
     keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     assert len(read_file(files[0])) == 2
+
+
+def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(plain_claims, tmp_path):
+    a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
+    suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))
+    for splits in ([None], [1, 2]):
+        scores = {("marked", n, "zsl", split): one for n, one in (("a", a), ("b", b)) for split in splits}
+        cells = tuple(Cell(*key) for key in scores)
+        keep_grid(GridResult(suite, cells, scores=scores, classes=dict.fromkeys(scores, (8, 2))), tmp_path)
+    lines = read_file(tmp_path / "bench-plain-differences.csv")
+    assert sorted((line["data"], line["split"]) for line in lines) == [
+        ("marked", "given"),
+        ("marked", "mean"),
+        ("mean", "given"),
+    ]
+
+
+def test_repeats_that_all_give_the_same_say_nothing_of_other_seeds():
+    a, b = (scored(name, None, numbers=[value] * 3) for name, value in (("a", 70.0), ("b", 69.0)))
+    assert contrast("digits", pair("incoherence"), [a, b]).low is None
+
+
+def test_a_claim_rests_on_all_differences_of_its_experiment_where_some_were_found(plain_claims, tmp_path):
+    names, _ = plain_claims
+    found = run_claims(names[2:], resolve_settings({"store": tmp_path / "mlruns"}))
+    (ahead,) = [line for line in found[0].lines if line["verdict"] == HOLDS]
+    keep_claims([replace(found[0], lines=[ahead])], tmp_path / "kept")
+    (again,) = recorded_claims(names[2:], tmp_path / "kept")
+    assert again.verdict.verdict == CANNOT_TELL
+    assert "1 of them not carried out" in again.verdict.why
+
+
+def test_a_difference_found_again_with_more_trials_is_no_second_difference(plain_claims, tmp_path):
+    names, _ = plain_claims
+    (found,) = run_claims(names[:1], resolve_settings({"store": tmp_path / "mlruns"}))
+    (line,) = found.lines
+    behind = {**line, "difference": -0.5, "low": -0.6, "high": -0.4, "trials": 2, "seed": 1}
+    keep_claims([replace(found, lines=[behind, {**line, "trials": 30}])], tmp_path / "kept")
+    (again,) = recorded_claims(names[:1], tmp_path / "kept")
+    assert [one["trials"] for one in again.lines] == ["30"]
+    assert again.verdict.verdict == HOLDS
+
+
+def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_path, monkeypatch):
+    names, _ = plain_claims
+    whole = module.carry_out
+
+    def carry_out(suite, options, settings, reporter):
+        entries = {
+            ("marked", row, "zsl", None): Entry("study", {}, (0.5,), "accuracy", trials=trials)
+            for row, trials in (("a", 20), ("b", 12))
+        }
+        return replace(whole(suite, options, settings, reporter), entries=entries)
+
+    class Warned(SilentReporter):
+        def warn(self, text):
+            warned.append(text)
+
+    warned = []
+    monkeypatch.setattr(module, "carry_out", carry_out)
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    (found,) = run_claims(names[:1], settings, GridOptions(trials=3), reporter=Warned())
+    assert found.lines[0]["trials"] == 12
+    assert warned == ["marked: a - b (accuracy): searches of 12, 20 trials are compared; --trials 20 makes them equal"]
 
 
 def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):

@@ -7,15 +7,18 @@ import pytest
 from support import evaluations_of, trials_of
 
 import zslplat.reproduction.reproduce as module
-from zslplat.errors import UnknownNameError
+from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.setting import Setting
-from zslplat.published import read_table
-from zslplat.reproduction.cells import Budget
-from zslplat.reproduction.recipe import read_recipe
+from zslplat.published import load_table, read_table
+from zslplat.reproduction.cells import Budget, only_by_table, planned
+from zslplat.reproduction.oracle import _oracle
+from zslplat.reproduction.recipe import load_recipe, read_recipe
 from zslplat.reproduction.reproduce import reproduce
 from zslplat.reproduction.results import read_results
 from zslplat.reproduction.written import keep_cells, write_cells
 from zslplat.settings import resolve_settings
+from zslplat.suites.recorded import Recorded
+from zslplat.tracking.stores import open_records
 
 TABLE = """
 paper = "000"
@@ -144,6 +147,57 @@ def test_the_same_call_trains_nothing_again(made_up):
     assert {k: one.ours for k, one in again.items()} == {k: one.ours for k, one in first.items()}
 
 
+def test_a_cell_says_the_trials_and_seconds_of_its_study_whoever_made_them(made_up):
+    first = made(made_up, only=["plain/here"], ways=["ours"]).made[0]
+    budget = Budget(trials=2, workers=1)
+    again = reproduce("made-up", made_up, budget, only=["plain/here"], ways=["ours"]).made[0]
+    assert (again.study, again.trials) == (first.study, 4)
+    assert again.seconds == first.seconds > 0
+
+
+def test_an_error_of_any_kind_is_the_affair_of_its_cell(made_up, monkeypatch):
+    whole = module.run_study
+
+    def run_study(setting, options, *rest):
+        if "mix" in setting.method.parameters:
+            raise ValueError("no such shape")
+        return whole(setting, options, *rest)
+
+    monkeypatch.setattr(module, "run_study", run_study)
+    printed, ours = made(made_up, only=["plain/here"]).made
+    assert (printed.status, ours.status) == ("failed", "done")
+    assert "no such shape" in printed.verdict.why
+
+
+def test_what_was_found_stays_where_the_oracle_has_no_price(made_up, monkeypatch):
+    def score_trials(*arguments, **options):
+        raise StoreError("its winner has no such metric")
+
+    monkeypatch.setattr(module, "score_trials", score_trials)
+    one = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
+    assert (one.status, one.verdict.verdict, one.oracle) == ("done", "below", None)
+
+
+def test_the_oracle_takes_the_least_where_less_is_better(made_up):
+    found = _oracle({0: 5.0, 1: 3.0, 2: 9.0}, "incoherence", 0, "study", less_is_better=True)
+    assert (found.trial, found.best, found.gain) == (1, 3.0, 2.0)
+    table = load_table("000-table-4")
+    cells, _ = planned(table, load_recipe(table.id), made_up)
+    assert {cell.less_is_better for cell in cells} == {True}
+
+
+def test_of_several_tables_each_takes_what_it_has_of_only():
+    tables = {name: load_recipe(name) for name in ("000-table-2", "000-table-4")}
+    assert only_by_table(tables, ["eszsl"]) == {"000-table-2": ["eszsl"]}
+    assert only_by_table(tables, ["gaussian", "sae/AWA1"]) == {
+        "000-table-2": ["gaussian", "sae/AWA1"],
+        "000-table-4": ["gaussian"],
+    }
+    assert only_by_table(tables, []) == {"000-table-2": [], "000-table-4": []}
+    with pytest.raises(UnknownNameError, match="did you mean gaussian"):
+        only_by_table(tables, ["gausian"])
+
+
 def test_only_what_is_asked_for_is_carried_out(made_up):
     found = made(made_up, only=["plain/here"], ways=["ours"], dry_run=True)
     assert list(by_name(found)) == [("plain", "here", "ours")]
@@ -199,6 +253,15 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     assert cell.oracle.best == max(by_hand)
     assert by_hand[cell.oracle.trial] == max(by_hand)
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
+
+
+def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up):
+    cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
+    asked = cell.cell.setting
+    values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
+    setting = Setting(asked.method.with_parameters(values), asked.dataset, asked.task)
+    recorded = Recorded(made_up, open_records(made_up, print), by_data=False)
+    assert recorded._tested(setting, 1) is None
 
 
 def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):

@@ -101,3 +101,10 @@ def test_where_every_difference_counts_one_decides(contrasts, expected):
 )
 def test_level_means_not_behind_by_more_than_a_margin(low, high, expected):
     assert contrast_verdict(Contrast("digits", 0.0, low, high), 0.02, level=True).verdict == expected
+
+
+def test_differences_that_were_not_carried_out_are_open():
+    assert claim_verdict([UP], every=True, absent=1).verdict == CANNOT_TELL
+    assert claim_verdict([UP], absent=1).verdict == CANNOT_TELL
+    assert claim_verdict([UP, UP], absent=1).verdict == HOLDS
+    assert "open in 1 of 2 differences, 1 of them not carried out" in claim_verdict([UP], absent=1).why

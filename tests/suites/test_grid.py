@@ -5,11 +5,23 @@ import json
 import sqlite3
 from contextlib import closing
 
+import numpy as np
 import pytest
 from support import install_distribution, tags_of
 
+from zslplat.cli.grid_view import score_tables
+from zslplat.comparison.paired import Scored
+from zslplat.errors import StoreError
 from zslplat.registry import registry
+from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
+from zslplat.suites import grid
+from zslplat.suites.cells import Cell
+from zslplat.suites.result import GridResult
+from zslplat.suites.suite import suite_from
+from zslplat.suites.written import tables_of
+
+DIGITS = {"name": "digits", "dataset": "digit-pairs"}
 
 SUITE = """
 trials = 2
@@ -317,3 +329,38 @@ def test_a_dry_run_says_what_is_done_and_writes_nothing(whole, call, tmp_path):
     assert planned["seconds"] == 0
     assert "done" in call("bench", "suite.toml", "--dry-run", "--store", store).stdout
     assert files_of(store) == before
+
+
+def test_a_lock_that_cannot_be_written_is_an_error_and_no_reason_to_wait(tmp_path, monkeypatch):
+    """Waiting for another command, which does not exist, would never end."""
+    monkeypatch.setattr(grid, "_lock_name", lambda piece: "taken")
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    (settings.store / "suites" / "taken.lock").mkdir(parents=True)
+    suite = suite_from("one", {"tasks": ["zsl"], "data": [DIGITS], "row": [{"name": "eszsl", "method": "eszsl"}]})
+    with pytest.raises(StoreError, match=r"cannot write .*taken\.lock"):
+        grid.carry_out(suite, grid.GridOptions(trials=1), settings)
+
+
+def test_two_ways_of_one_task_are_told_apart_and_not_averaged():
+    """Data sets and rows may need options of their own, but one row under two of them answers two questions."""
+    tasks = ["zsl", "zsl(folds=2)"]
+    names = [{"name": name, "method": "eszsl"} for name in ("a", "b")]
+    content = {"tasks": tasks, "data": [DIGITS], "row": names, "differences": [["a", "b"]]}
+    suite = suite_from("two", {**content, "metrics": {"zsl": ["accuracy"]}})
+    values = {("a", "zsl"): 0.9, ("b", "zsl"): 0.5, ("a", "zsl(folds=2)"): 0.4, ("b", "zsl(folds=2)"): 0.6}
+    scores = {
+        ("digits", row, task, None): Scored(
+            *(row, row, row), {"accuracy": [value]}, {"accuracy": np.full((1, 9), value)}, {}, "same"
+        )
+        for (row, task), value in values.items()
+    }
+    result = GridResult(suite, tuple(Cell(*key) for key in scores), scores=scores)
+    found = {(line[0], line[4]): line[5] for line in tables_of(result).differences}
+    assert found == {
+        ("zsl", "digits"): pytest.approx(0.4),
+        ("zsl", "mean"): pytest.approx(0.4),
+        ("zsl(folds=2)", "digits"): pytest.approx(-0.2),
+        ("zsl(folds=2)", "mean"): pytest.approx(-0.2),
+    }
+    shown = [str(table.columns[1]._cells) for table in score_tables(result)]
+    assert ["0.900" in shown[0], "0.400" in shown[1]] == [True, True]

@@ -44,7 +44,8 @@ def bench(
         bool, typer.Option("--keep", help="Keep scores and differences with their provenance among the results.")
     ] = False,
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of the kept results; default: results, here.")
+        Path | None,
+        typer.Option("--results", help="Folder of kept results; default: zslplat's own in a checkout, else ./results."),
     ] = None,
     dry_run: Annotated[
         bool,

@@ -141,14 +141,14 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
 def score_tables(result: Any) -> Iterator[Table]:
     """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
     from zslplat.suites.budgets import GIVEN
-    from zslplat.suites.written import MEAN, kinds_of, tables_of
+    from zslplat.suites.written import MEAN, kinds_by_task, kinds_of, tables_of
 
-    tables = tables_of(result)
+    tables, kinds = tables_of(result), kinds_by_task(result)
     lines = [line for line in tables.scores if line[10] in (GIVEN, MEAN)]
     names = list(dict.fromkeys(line[0] for line in lines))
     rows = list(dict.fromkeys(line[1] for line in lines))
     for kind, metric in kinds_of(result):
-        own = {(line[0], line[1]): line for line in lines if line[2].partition("(")[0] == kind and line[3] == metric}
+        own = {(line[0], line[1]): line for line in lines if kinds[line[2]] == kind and line[3] == metric}
         if not own:
             continue
         table = Table(f"{kind}: {metric}", *names, "knows of batch", title_justify="left")

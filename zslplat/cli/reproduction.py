@@ -56,7 +56,8 @@ def reproduce(
         bool, typer.Option("--keep", help="Keep the lines with their provenance among the results (--results).")
     ] = False,
     results: Annotated[
-        Path | None, typer.Option("--results", help="Folder of kept results; default: ./results.")
+        Path | None,
+        typer.Option("--results", help="Folder of kept results; default: zslplat's own in a checkout, else ./results."),
     ] = None,
     data_root: o.DataRoot = None,
     store: o.Store = None,
@@ -74,7 +75,8 @@ def reproduce(
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import list_tables, print_reproduction
     from zslplat.errors import UnknownNameError
-    from zslplat.reproduction.recipe import WAYS, recipes_of
+    from zslplat.reproduction.cells import only_by_table
+    from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
     from zslplat.reproduction.written import keep_cells, write_cells
 
@@ -83,16 +85,16 @@ def reproduce(
         return
     if way is not None and way not in WAYS:
         raise UnknownNameError("way (--way)", way, WAYS)
-    chosen = recipes_of(table)
+    chosen = only_by_table({name: load_recipe(name) for name in recipes_of(table)}, only or ())
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
     found = []
     with reporting(as_json=as_json, quiet=quiet) as reporter:
-        for name in chosen:
+        for name, wanted in chosen.items():
             made = carry_out(
                 name,
                 settings,
                 _options(trials, repeats, workers, trial_timeout, memory),
-                only=only or (),
+                only=wanted,
                 ways=WAYS if way is None else (way,),
                 standins=standins,
                 oracle=oracle,

@@ -7,12 +7,13 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from zslplat.errors import StoreError
+from zslplat.errors import InUseError, StoreError
 
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared: bool = False) -> Iterator[None]:
-    """Hold an advisory lock on a file; raises :class:`StoreError` when another process keeps it for too long.
+    """Hold an advisory lock on a file; raises :class:`InUseError` when another process keeps it for too long,
+    and :class:`StoreError` where the file cannot be written.
 
     ``shared``: others may hold it as well, who ask for no more than that.
     """
@@ -33,7 +34,7 @@ def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared:
                 break
             except OSError:
                 if time.monotonic() >= end:
-                    raise StoreError(f"{holder or path} is in use by another process; wait for it or stop it") from None
+                    raise InUseError(f"{holder or path} is in use by another process; wait for it or stop it") from None
                 time.sleep(0.05)
         try:
             yield

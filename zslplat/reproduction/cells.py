@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from zslplat.data.layouts import named
@@ -72,6 +72,7 @@ class Cell:
     printed: float | None
     share: bool
     unsure: str = ""
+    less_is_better: bool = False
 
     @property
     def name(self) -> str:
@@ -120,6 +121,26 @@ def planned(
                 continue
             cells += [_cell(table, row, way, recipe.rows[row][way], place, seed, budget or Budget()) for row in rows]
     return cells, missing
+
+
+def only_by_table(tables: Mapping[str, Recipe], only: Sequence[str]) -> dict[str, list[str]]:
+    """Return what of ``only`` each of several tables has; tables that have nothing of it are left out.
+
+    Raises :class:`UnknownNameError` for a text that names nothing in any of them.
+    """
+    found: dict[str, list[str]] = {name: [] for name in tables}
+    for text in only:
+        errors = []
+        for name, recipe in tables.items():
+            try:
+                _asked(text, recipe)
+            except UnknownNameError as error:
+                errors.append(error)
+            else:
+                found[name].append(text)
+        if len(errors) == len(tables):
+            raise errors[0]
+    return {name: texts for name, texts in found.items() if texts or not only}
 
 
 def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:
@@ -204,4 +225,5 @@ def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Plac
         printed=printed / 100 if percent and printed is not None else printed,
         share=place.metric not in NO_SHARES,
         unsure=way.unsure,
+        less_is_better=any(column.metric == place.metric and column.better == "lower" for column in table.columns),
     )

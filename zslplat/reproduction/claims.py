@@ -10,7 +10,7 @@ from typing import Any
 from zslplat.errors import UnknownNameError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.published import Claim, load_claims
-from zslplat.reproduction.contrasts import contrasts_of
+from zslplat.reproduction.contrasts import contrasts_of, named
 from zslplat.reproduction.experiments import Experiment, Experiments, load_experiments, needed_rows, suite_of
 from zslplat.reproduction.results import Line, keep_results, number, read_results
 from zslplat.reproduction.verdicts import (
@@ -24,6 +24,7 @@ from zslplat.reproduction.verdicts import (
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED
 from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite
 
 RESULTS = "claims"
@@ -155,18 +156,35 @@ def _carried_out(
     spent = {cell.data: 0.0 for cell in grid.cells}
     for cell in grid.cells:
         spent[cell.data] += cell.seconds if cell.status == DONE else 0.0
-    trials = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
+    asked = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
     lines = []
     for tested in tests:
+        own = needed_rows([tested])
         for found in contrasts_of(tested, grid.scores):
             name = found.of.partition(":")[0]
-            lines.append(_line(tested, found, trials[name], grid.repeats, suite.seed, spent[name]))
+            made = _trials(grid, name, own) or {asked[name]}
+            if len(made) > 1:
+                counts = ", ".join(map(str, sorted(made)))
+                reporter.warn(
+                    f"{found.of}: searches of {counts} trials are compared; --trials {max(made)} makes them equal"
+                )
+            lines.append(_line(tested, found, min(made), grid.repeats, suite.seed, spent[name]))
     troubles: dict[str, list[str]] = {}
     for tested in tests:
         own = needed_rows([tested])
         texts = [f"{cell.title}: {cell.reason}" for cell in grid.having(FAILED) if cell.row in own]
         troubles.setdefault(tested.claim, []).extend(texts)
     return lines, troubles
+
+
+def _trials(grid: GridResult, data: str, rows: Sequence[str]) -> set[int]:
+    """Return how many trials the searches of rows had, which may be more than this command asked for."""
+    found: dict[str, int] = {}
+    for key, entry in grid.entries.items():
+        # Of the tasks of a row the first is searched; studies of the others make one trial.
+        if key[0] == data and key[1] in rows:
+            found[key[1]] = max(found.get(key[1], 0), entry.trials if entry.searched else 0)
+    return {trials for trials in found.values() if trials}
 
 
 def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> bool:
@@ -207,6 +225,7 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
     if not tested:
         return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
     suites = list(dict.fromkeys(one.suite for one in tested))
+    lines = _one_each(lines)
     contrasts = [
         Contrast(line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"])
         for line in lines
@@ -219,7 +238,35 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         float(lines[0]["least"] or LEAST_LEAD) if lines else LEAST_LEAD,
         level=bool(lines) and lines[0]["direction"] == "level",
         every=bool(lines) and lines[0]["joined"] == "all",
+        absent=sum(_absent(one, lines) for one in tested),
         missing=missing,
     )
     apart = "; ".join(filter(None, (one.apart for one in tested)))
     return Judged(claim, ", ".join(suites), verdict, lines, apart, tuple(failed))
+
+
+def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return one line of each difference: that of the largest budget, and of these the one that was kept last.
+
+    The same difference found again with another budget or seed is on the same classes, so it is no further evidence.
+    """
+    best: dict[tuple[str, str], dict[str, Any]] = {}
+    for line in lines:
+        place = (line["suite"], line["contrast"])
+        if place not in best or _weight(line) > _weight(best[place]):
+            best[place] = line
+    return list(best.values())
+
+
+def _weight(line: Mapping[str, Any]) -> tuple[float, float, str]:
+    return float(line["trials"] or 0), float(line["repeats"] or 0), str(line.get("kept", ""))
+
+
+def _absent(tested: Experiment, lines: Sequence[Mapping[str, Any]]) -> int:
+    """Return how many differences of an experiment are missing on the data sets on which others of it were found."""
+    found = {str(line["contrast"]) for line in lines if line["suite"] == tested.suite}
+    wanted = 0
+    for data in {text.partition(":")[0] for text in found}:
+        own = {named(data, side) for side in tested.sides}
+        wanted += len(own - found) if own & found else 0
+    return wanted

@@ -87,7 +87,7 @@ def _over_draws(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, 
 
 
 def _over_seeds(side: Sequence[Term], scored: Sequence[Scored], estimate: float) -> tuple[float, float] | None:
-    """Return Welch's interval over the repeats of the sides; None where one was evaluated once."""
+    """Return Welch's interval over the repeats of the sides; None where one was evaluated once, or nothing varies."""
     from scipy.stats import t
 
     samples = [np.asarray(one.values[term.metric], dtype=float) for term, one in zip(side, scored, strict=True)]
@@ -96,7 +96,7 @@ def _over_seeds(side: Sequence[Term], scored: Sequence[Scored], estimate: float)
     parts = [(float(sample.var(ddof=1)) / len(sample), len(sample) - 1) for sample in samples]
     variance = sum(value for value, _ in parts)
     if variance == 0:
-        return estimate, estimate
+        return None  # repeats that all give the same say nothing of what other seeds would give
     freedom = variance**2 / sum(value**2 / count for value, count in parts)
     half = float(t.ppf(0.975, freedom)) * variance**0.5
     return estimate - half, estimate + half

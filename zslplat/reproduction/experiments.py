@@ -39,7 +39,7 @@ from zslplat.suites.suite import Suite, load_suite
 HERE = Path(__file__).parent
 SUITES = HERE / "suites"
 DIRECTIONS = ("higher", "lower", "level")
-# How the differences of a claim are put together: any of them, all of them, or on each data set the least.
+# How the differences of a claim are put together: most of them bear it out and none refutes it, or all bear it out.
 JOINED = ("any", "all")
 _TESTED = ("claim", "suite", "task", "metrics", "pairs", "terms", "direction", "joined", "least", "data", "apart")
 
@@ -59,8 +59,8 @@ class Experiment:
     """Differences of rows of a suite that bear on a claim.
 
     ``sides``: each a sum of terms, positive where the claim is right (``level``: not below 0 by more than ``least``).
-    ``joined``: whether one difference is enough (``any``) or all count (``all``). ``data``: data sets of the suite,
-    none for all. ``apart`` says in what the experiment is not the paper's.
+    ``joined``: whether most of the differences are enough (``any``) or each counts (``all``). ``data``: data sets of
+    the suite, none for all. ``apart`` says in what the experiment is not the paper's.
     """
 
     claim: str

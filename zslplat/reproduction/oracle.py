@@ -55,13 +55,14 @@ def score_trials(
     settings: Settings,
     *,
     workers: int = 2,
+    less_is_better: bool = False,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> Oracle:
     """Score every complete trial of a study that has ended on the test split; what is recorded is not scored again.
 
-    ``setting`` is that of the study, with its ranges. Trials that fail are passed over. Raises :class:`StoreError` for
-    a study that has not ended, or of which no trial can be scored.
+    ``setting`` is that of the study, with its ranges; ``less_is_better`` says it of the metric. Trials that fail are
+    passed over. Raises :class:`StoreError` for a study that has not ended, or of which no trial can be scored.
     """
     reporter = reporter or SilentReporter()
     records = open_records(settings, reporter.warn)
@@ -75,7 +76,7 @@ def score_trials(
         _evaluate(session, owner, study, complete, limits or Limits())
         known = records.evaluations(owner)
         found = {record["number"]: _value(known.get(f"trial-{record['number']}"), metric) for record in complete}
-        return _oracle(found, metric, int(values["finished"]["winner"]), session, study)
+        return _oracle(found, metric, int(values["finished"]["winner"]), study, less_is_better=less_is_better)
 
 
 def _evaluate(session: Session, owner: str, study: str, trials: list[dict[str, Any]], limits: Limits) -> None:
@@ -118,10 +119,10 @@ def _value(record: Mapping[str, Any] | None, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _oracle(found: Mapping[int, float | None], metric: str, winner: int, session: Session, study: str) -> Oracle:
+def _oracle(found: Mapping[int, float | None], metric: str, winner: int, study: str, *, less_is_better: bool) -> Oracle:
     scored = {number: value for number, value in found.items() if value is not None}
     if winner not in scored:
         raise StoreError(f"study {study!r}: its winner has no {metric} on the test split, so the oracle has no price")
-    sign = -1.0 if metric == session.bench.task.primary.name and not session.bench.task.primary.maximise else 1.0
+    sign = -1.0 if less_is_better else 1.0
     best = min(scored, key=lambda number: (-sign * scored[number], number))
     return Oracle(metric, scored[best], best, scored[winner], winner, len(scored))

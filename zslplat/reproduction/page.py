@@ -12,6 +12,7 @@ from zslplat.published import load_table
 from zslplat.reproduction.claims import Judged, recorded_claims
 from zslplat.reproduction.results import Line, number, read_results, result_names
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS
+from zslplat.reproduction.written import CELL_KEY
 
 _CELLS = "reproduce-"
 _HEAD = """# Results
@@ -39,7 +40,7 @@ def page(folder: Path | None = None) -> str:
     parts = [_HEAD, _CLAIMS, *_claims(recorded_claims((), folder))]
     for name in result_names(folder):
         if name.startswith(_CELLS):
-            parts += _table(name.removeprefix(_CELLS), read_results(name, folder))
+            parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 

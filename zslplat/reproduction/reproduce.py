@@ -21,11 +21,14 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.worker import Limits
 from zslplat.published import load_table
+from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat.reproduction.oracle import Oracle, score_trials
 from zslplat.reproduction.recipe import WAYS, load_recipe
 from zslplat.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
 from zslplat.settings import Settings
+from zslplat.tracking.stores import open_records
+from zslplat.tuning.results import StudyResult
 from zslplat.tuning.study import run_study
 
 ROWS, CLASSES, SEEDS = "these test rows", "new classes", "these seeds"
@@ -157,45 +160,69 @@ class _Work:
 
     def __init__(self, settings: Settings, budget: Budget, reporter: Reporter, *, oracle: bool) -> None:
         self.settings, self.budget, self.reporter, self.oracle = settings, budget, reporter, oracle
-        self._studies: dict[str, str] = {}
+        self._studies: dict[str, StudyResult] = {}
 
     def make(self, made: Made) -> None:
         """Carry out a cell and judge it; what goes wrong is noted in the cell."""
-        began = time.time()
         try:
             self._make(made)
             made.status = DONE
         except Interrupted:
             raise
-        except ZslplatError as error:
+        except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
             made.status = FAILED
-            made.verdict = Verdict(CANNOT_TELL, f"failed: {' '.join(str(error).split())}")
-            self.reporter.warn(f"{made.cell.name}: {error}")
-        made.seconds = time.time() - began
+            reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
+            made.verdict = Verdict(CANNOT_TELL, f"failed: {' '.join(reason.split())}")
+            self.reporter.warn(f"{made.cell.name}: {reason}")
 
     def _make(self, made: Made) -> None:
         cell = made.cell
-        made.study = self._study(cell)
+        study = self._study(made)
+        made.study = study.name
         setting = cell.setting
         (scored,) = read_test_evaluations(
             self.settings, str(setting.dataset), str(setting.task), [made.study], warn=self.reporter.warn
         )
         judge(made, scored)
+        # A study goes on where it was: it may have had more trials than this call asks for.
+        made.trials = sum(study.trials.values())
         if self.oracle:
-            limits = Limits(self.budget.trial_timeout, self.budget.memory_bytes)
+            self._price(made)
+
+    def _price(self, made: Made) -> None:
+        """Add the oracle; where it has no price, what was found of the cell stays."""
+        cell, began = made.cell, time.time()
+        try:
             made.oracle = score_trials(
-                *(setting, made.study, cell.place.metric, self.settings),
+                *(cell.setting, made.study, cell.place.metric, self.settings),
                 workers=self.budget.workers,
-                limits=limits,
+                less_is_better=cell.less_is_better,
+                limits=Limits(self.budget.trial_timeout, self.budget.memory_bytes),
                 reporter=self.reporter,
             )
+        except ZslplatError as error:
+            if isinstance(error, Interrupted):
+                raise
+            self.reporter.warn(f"{cell.name}: {error}")
+        made.seconds += time.time() - began
 
-    def _study(self, cell: Cell) -> str:
+    def _study(self, made: Made) -> StudyResult:
+        """Return the study of a cell, carried out or recorded already; the cell that asks first has its seconds."""
+        cell = made.cell
         key = json.dumps([cell.setting.to_json(), cell.trials, cell.repeats], sort_keys=True)
         if key not in self._studies:
             options = self.budget.options(cell.trials, cell.repeats)
-            self._studies[key] = run_study(cell.setting, options, self.settings, self.reporter).name
+            self._studies[key] = run_study(cell.setting, options, self.settings, self.reporter)
+            made.seconds = self._recorded_seconds(self._studies[key].name)
         return self._studies[key]
+
+    def _recorded_seconds(self, name: str) -> float:
+        """Return the seconds of all trials and test evaluations of a study, whenever they were computed."""
+        records = open_records(self.settings, self.reporter.warn)
+        study = records.study(name)
+        evaluated = [*(record for _, record in study.finished()), *records.evaluations(study.owner).values()]
+        records.close()
+        return sum(float(record.get("seconds", 0.0)) for record in evaluated)
 
 
 def judge(made: Made, scored: Scored) -> None:

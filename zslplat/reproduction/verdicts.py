@@ -68,7 +68,7 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
 class Contrast:
     """A difference that a claim is about, on one data set: positive where the claim has it.
 
-    ``of`` names the data set and the two sides; ``classes`` counts what the interval is over, ``over`` says it.
+    ``of`` names the data set and the two sides; ``over`` says what the interval is over.
     """
 
     of: str
@@ -100,19 +100,22 @@ def claim_verdict(
     *,
     level: bool = False,
     every: bool = False,
+    absent: int = 0,
     missing: str = "",
 ) -> Verdict:
     """Return the verdict on a claim from all differences that bear on it.
 
     It holds where it holds in most of them (``every``: in each) and is refuted in none; it does not hold where it is
     refuted in most of them and holds in none (``every``: where it is refuted in one). One difference out of many may
-    leave 0 out by chance. ``missing`` says what a claim without any difference needs.
+    leave 0 out by chance. ``absent`` counts differences that belong to the same experiments on the same data and were
+    not carried out, or failed: they are open. ``missing`` says what a claim without any difference needs.
     """
     if not contrasts:
         return Verdict(NOT_TESTED, missing)
     single = [contrast_verdict(contrast, least, level=level).verdict for contrast in contrasts]
-    holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single)
+    holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single) + absent
     counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
+    counted += f", {absent} of them not carried out" if absent else ""
     if (refuted and every) or (2 * refuted > n and not holds):
         return Verdict(HOLDS_NOT, counted)
     if not refuted and (holds == n or (2 * holds > n and not every)):

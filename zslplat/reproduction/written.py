@@ -8,12 +8,13 @@ from pathlib import Path
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
 from zslplat.reproduction.results import keep_results
+from zslplat.suites.budgets import GIVEN
 from zslplat.suites.result import GridResult
-from zslplat.suites.written import DIFFERENCES, SCORES, tables_of
+from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
 from zslplat.tables import Table, write_table
 
 SCORE_KEY = ("data", "row", "task", "metric", "split")
-DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data")
+DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
 # What a kept line leaves out: it means nothing outside the store.
 _LOCAL = ("study", "status")
@@ -53,12 +54,14 @@ def write_claims(found: Sequence[Judged], path: Path) -> None:
 def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     """Keep scores and differences of a grid as ``bench-SUITE-scores.csv`` and ``bench-SUITE-differences.csv``."""
     tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
+    # Differences between means over draws of classes are others than those on the given classes.
+    drawn = any(split is not None for *_, split in result.scores)
     found = []
-    for name, header, lines, key in (
-        ("scores", SCORES, tables.scores, SCORE_KEY),
-        ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY),
+    for name, header, lines, key, more in (
+        ("scores", SCORES, tables.scores, SCORE_KEY, {}),
+        ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY, {"split": MEAN if drawn else GIVEN}),
     ):
-        kept = [{**dict(zip(header, line, strict=True)), "seed": result.suite.seed} for line in lines]
+        kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
         if kept:
             found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
     return found

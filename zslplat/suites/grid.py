@@ -17,7 +17,7 @@ from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.test_evaluations import read_test_evaluations
-from zslplat.errors import NotAtHand, StoreError, ZslplatError
+from zslplat.errors import InUseError, NotAtHand, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.keys import key_of
 from zslplat.records.locks import file_lock
@@ -117,7 +117,7 @@ class _Grid:
         alone = ExitStack()
         try:
             alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
-        except StoreError:
+        except InUseError:
             return False
         with alone:
             self._carry_out(piece)

@@ -20,7 +20,7 @@ from zslplat.evaluation.components import build_component, open_dataset, source_
 from zslplat.evaluation.session import repeat_seed
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.keys import key_of
-from zslplat.records.database import Records
+from zslplat.records.database import SEALED, Records
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.suites.cells import Piece
@@ -186,7 +186,8 @@ class Recorded:
         if data not in self._runs:
             found: dict[str, dict[str, Mapping[str, Any]]] = {}
             for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
-                if record.get("state") == "complete" and "setting" in record:
+                # What the oracle scored is for analysis alone, whoever asks.
+                if record.get("state") == "complete" and "setting" in record and not owner.startswith(SEALED):
                     found.setdefault(owner, {})[_question(record["setting"])] = record
             self._runs[data] = dict(reversed(found.items()))
         return self._runs[data]
