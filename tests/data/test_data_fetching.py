@@ -161,3 +161,9 @@ def test_the_command_fetches_and_prints_where_from(call, server, root):
     assert told["sha256"] == sha256(server.content)
     done = call("data", "fetch", "CUB", "--url", server.url, "--data-root", root)
     assert f"CUB: there already, {root / 'CUB'}, from {server.url}, SHA-256 {sha256(server.content)}" in done.stdout
+
+
+def test_a_query_of_the_address_is_in_no_name_of_a_file(server, root):
+    fetch_set("AWA2", root, url=f"{server.url}?token=secret&x={'a' * 300}", keep_archive=True)
+    names = [path.name for path in (root / ".downloads").iterdir()]
+    assert not [name for name in names if "secret" in name or "?" in name]

@@ -1,6 +1,7 @@
 """``zslplat report`` over a real store: what it holds, what it leaves out, and what it does to files."""
 
 import json
+import os
 import shlex
 import shutil
 import sqlite3
@@ -226,6 +227,9 @@ def test_an_earlier_report_is_replaced_and_nothing_else_is(call, store, tmp_path
     assert mine.read_text() == "<p>my own page"
     done = call("report", "joint", "--out", tmp_path)
     assert done.returncode == 2
+    os.mkfifo(tmp_path / "pipe")
+    done = call("report", "joint", "--out", tmp_path / "pipe")
+    assert (done.returncode, "is no ordinary file" in done.stderr) == (2, True)
     assert call("report", "joint").returncode == 0
     assert (store / "reports" / "joint.html").is_file()
     assert call("store", "check").returncode == 0

@@ -95,7 +95,7 @@ def test_one_predicted_class_is_said_of_a_run(call, tmp_path, mix, text):
     assert done.returncode == 0, done.stderr
     warned = json.loads(done.stdout)["warnings"]
     assert any(line.startswith(text) and line.endswith("(fold-1, fold-2, fold-3)") for line in warned), warned
-    assert any(line.startswith("ZSP103 the result is at chance") for line in warned)
+    assert any(line.startswith("ZSP103 the result on validation is at chance") for line in warned)
     assert tags_of(tmp_path / "mlruns") == {"repeat-0": "; ".join(warned)}
 
 

@@ -98,7 +98,9 @@ def test_without_validation_the_bias_is_left_out_and_it_is_said(settings, tmp_pa
     assert "oracle_H" in found.metrics[0]
     assert not {"bias", "calibrated_H"} & set(found.metrics[0])
     assert any(
-        line.startswith("metrics that need the bias that validation chooses are left out") for line in found.warnings
+        line.startswith("ZSP214 metrics that need the bias that validation chooses")
+        for line in found.warnings
+        for line in found.warnings
     )
 
 
@@ -109,6 +111,21 @@ def test_validation_alone_does_not_look_at_the_test(settings, tmp_path):
     assert (found.split, found.test_evaluations) == (VALIDATION, 0)
     assert set(found.validation) >= {"per_class_accuracy"}
     assert score(settings, validation=files, manifest=Manifest.read(tmp_path / "split")).known == 1
+
+
+def test_what_is_found_in_validation_is_told_beside_the_test(settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    folds = our_scores(settings, "zsl", VALIDATION)
+    constant = [(rows, classes, np.zeros_like(scores)) for rows, classes, scores in folds]
+    given = {
+        "scores": [random_scores(tmp_path / "split")],
+        "manifest": Manifest.read(tmp_path / "split"),
+        "validation": [write_shuffled(tmp_path / "folds.csv", constant, folds=True)],
+    }
+    for _ in range(2):  # scored now, and taken from the record
+        result = score(settings, **given)
+        assert sum(line.startswith("ZSP103 the result on validation is at chance") for line in result.warnings) == 1
+        assert "ZSP103" in [finding["code"] for finding in result.findings]
 
 
 def test_validation_that_comes_later_is_added_and_other_validation_is_refused(call, settings, tmp_path):

@@ -7,6 +7,9 @@ import pytest
 from outside_toys import DATA, column, exported, our_scores, random_scores, write_shuffled
 from support import one_line
 
+from zslplat.data.score_files import read_scores
+from zslplat.errors import DataError
+from zslplat.evaluation.exported_split import Manifest
 from zslplat.evaluation.setting import VALIDATION
 from zslplat.settings import resolve_settings
 
@@ -36,6 +39,10 @@ WRONG_ARRAYS = {
     "infinite": (
         lambda s: np.where(s > 1, np.inf, s),
         r"42 of 240 scores are NaN or infinite, the first inf for row \d+",
+    ),
+    "beyond float64": (
+        lambda s: np.where(s > 1, np.longdouble("1e400"), s.astype(np.longdouble)),
+        r"42 of 240 scores are NaN or infinite",
     ),
 }
 
@@ -165,3 +172,22 @@ def test_tasks_that_want_more_than_scores_refuse(call, tmp_path, task, message):
     one_line(call("export-split", "-d", dataset, "-t", task, "--to", "split"), 2, message)
     assert not (tmp_path / "split").exists()
     one_line(call("score", "--name", "net", "-d", dataset, "-t", task, "--scores", "s.npy"), 2, message)
+
+
+@pytest.mark.parametrize("row", ["inf", "99999999999999999999"])
+def test_what_is_no_row_is_named_as_it_stands(tmp_path, row, recwarn):
+    path = tmp_path / "s.csv"
+    path.write_text(f"row,a,b\n{row},1,2\n3,1,2\n")
+    with pytest.raises(DataError, match=r"row 0 of column 'row' holds (inf|1e\+20); expected rows of the data set"):
+        read_scores(path)
+    assert not recwarn.list
+
+
+@pytest.mark.parametrize(("name", "value"), [("fingerprint", None), ("problems", None), ("seed", "none")])
+def test_a_manifest_that_lacks_something_is_no_manifest(settings, tmp_path, name, value):
+    path = exported(settings, tmp_path / "split", split="test").path
+    content = json.loads(path.read_text())
+    content.pop(name)
+    path.write_text(json.dumps(content | ({name: value} if value else {})))
+    with pytest.raises(DataError, match=rf"no manifest of an exported split \(.*{name}"):
+        Manifest.read(path)

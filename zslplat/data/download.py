@@ -22,6 +22,7 @@ from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
 from typing import IO
+from urllib.parse import urlsplit
 
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
@@ -59,7 +60,9 @@ def prepare_archive(
     except OSError as error:
         raise DataError(f"data root {root} cannot be made: {error.strerror or error}") from error
     first = first_digest(root, masked_url(url))
-    target = root / DOWNLOADS / (url.rstrip("/").rpartition("/")[2] or "archive.zip")
+    # A query may hold secrets, and be longer than names of files are.
+    name = urlsplit(url).path.rstrip("/").rpartition("/")[2]
+    target = root / DOWNLOADS / (name or "archive.zip")
     since = "" if sha256 or first is None else first.fetched
     archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
     record = json.loads(_record_path(archive).read_text())

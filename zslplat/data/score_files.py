@@ -181,7 +181,7 @@ def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.
 def _whole_numbers(column: Any, path: Path) -> np.ndarray:
     values = _numbers(column, path, ROW)
     # Tables that once had a missing value hold whole numbers as floating ones.
-    bad = values != np.round(values)
+    bad = ~(np.abs(values) < 2.0**53) | (values != np.round(values))
     if bad.any():
         place = int(np.argmax(bad))
         raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; expected rows of the data set")

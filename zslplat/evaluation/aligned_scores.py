@@ -157,7 +157,10 @@ def _places_of_rows(where: str, given: np.ndarray, batch: Batch) -> np.ndarray:
 def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> None:
     if not np.issubdtype(file.scores.dtype, np.floating):
         return
-    bad = ~np.isfinite(file.scores)
+    # Wider numbers than float64 may be finite as they are, and are not as they are kept.
+    kept = file.scores.dtype if file.scores.dtype.itemsize <= 8 else np.dtype(np.float64)
+    with np.errstate(over="ignore"):
+        bad = ~np.isfinite(file.scores.astype(kept, copy=False))
     if bad.any():
         line, column = (int(part[0]) for part in np.nonzero(bad))
         raise UsageError(

@@ -1,7 +1,8 @@
 """A task's rows, classes and folds as files, for software that makes its scores elsewhere.
 
 Labels of test rows are in none of them unless they are asked for, which the manifest says from then on. The files
-depend on the data set, the task, the seed and what is asked for alone: the same request writes the same bytes.
+depend on the data set, the task, the seed and what is asked for alone: the same request writes the same bytes. The
+number of a row is its name; where a data set is stored class by class, numbers of one class lie side by side.
 ``docs/outside-methods.md`` describes each.
 """
 
@@ -46,6 +47,12 @@ class Manifest:
             content = json.loads(file.read_text())
             if content["format"] != FORMAT:
                 raise ValueError(f"its format is {content['format']!r}")
+            for name in ("fingerprint", "dataset", "task", "seed", "with_labels", "files", "problems"):
+                content[name]
+            for entry in content["problems"]:
+                entry["name"], entry["rows_digest"], entry["classes_digest"]
+            if type(content["seed"]) is not int:
+                raise ValueError(f"its seed is {content['seed']!r}")
             return cls(file, content)
         except (OSError, ValueError, KeyError, TypeError) as error:
             told = getattr(error, "strerror", None) or (f"no {error}" if isinstance(error, KeyError) else error)

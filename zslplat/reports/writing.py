@@ -63,6 +63,8 @@ def _may_be_replaced(path: Path) -> bool:
         return False
     if path.is_dir():
         raise UsageError(f"{path} is a folder; give --out the name of a file, such as {path / 'report.html'}")
+    if not path.is_file():
+        raise UsageError(f"{path} is no ordinary file, and a report is not written into it; give --out another name")
     with open(path, encoding="utf-8", errors="replace") as file:
         if GENERATOR not in file.read(_HEAD):
             raise UsageError(f"{path} exists and is no report; give --out another name, or move it away")

@@ -148,6 +148,8 @@ class _Entry:
                 raise UsageError(
                     f"{result.method} is recorded with other scores of the validation folds; give another --name"
                 )
+            if test is not None:
+                self._take_findings(known[VALIDATION])
         for place in range(len(test.scores) if test else 0):
             assert test is not None
             repeat = self.asked.repeat + place
@@ -302,12 +304,17 @@ class _Entry:
         result.metrics.append(dict(record["metrics"]))
         result.folds.append(list(record["folds"]))
         result.run_ids.append(record["run"])
+        result.chance = record["chances"][0]
+        self._take_findings(record)
+
+    def _take_findings(self, record: Mapping[str, Any]) -> None:
+        """Add what checks found in a recorded evaluation to the result, each finding once."""
+        result = self.result
         findings = [finding for finding in recorded_findings(record) if finding.to_json() not in result.findings]
         kept, silenced = unsilenced(findings, self.settings.silenced)
         result.findings += [finding.to_json() for finding in findings]
         result.warnings += [finding.line for finding in kept]
         result.silenced += silenced
-        result.chance = record["chances"][0]
 
 
 def _chosen(task: Task, given: Given) -> dict[str, Any]:

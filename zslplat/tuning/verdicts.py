@@ -109,7 +109,8 @@ def evaluation_findings(
     """
     primary = task.primary
     values = tuple(fold["metrics"][primary.name] for fold in content["folds"])
-    reached = Reached("the result", primary.name, values, tuple(chances), primary.maximise)
+    what = "the result" if split == TEST else "the result on validation"
+    reached = Reached(what, primary.name, values, tuple(chances), primary.maximise)
     tested = split == TEST
     facts = StudyFacts(
         subject=str(setting.method),
