@@ -5,6 +5,7 @@ import json
 import pytest
 from store_toys import BOTH, MadeStore
 
+from zslplat.comparison.exports import export
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import compared
 from zslplat.errors import StoreError, UnknownNameError, UsageError
@@ -190,7 +191,7 @@ def test_older_versions_of_the_data_are_left_out_and_counted(made, show):
     assert all(row["difference_low"] is None and row["difference_low_classes"] is None for row in rows)
 
 
-def test_several_data_sets_give_a_table_with_mean_ranks(made, show):
+def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     for place, dataset in enumerate(("made", "made(seed=1)", "made(seed=2)")):
         for method, share in (("eszsl(alpha=1)", 0.9), ("sae", 0.7), ("eszsl(alpha=3)", 0.5)):
             made.study(method, share + 0.01 * place, dataset=dataset, rows=f"rows {place}")
@@ -206,6 +207,12 @@ def test_several_data_sets_give_a_table_with_mean_ranks(made, show):
     for method in table["methods"]:
         for dataset, score in method["scores"].items():
             assert score == scores.get((method["method"], dataset))
+    export(found, tmp_path / "ranks.svg")
+    drawing = (tmp_path / "ranks.svg").read_text()
+    assert "critical difference" in drawing
+    assert "conse" not in drawing
+    with pytest.raises(UsageError, match="ranks are over data sets"):
+        export(show("made"), tmp_path / "one.png")
     everything = compared(show.__closure__[0].cell_contents, [], warn=pytest.fail)
     assert everything.to_json() == found.to_json()
 

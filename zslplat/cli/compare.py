@@ -58,7 +58,11 @@ def compare(
     metric: Annotated[str | None, typer.Option("--metric", help="Metric; default: the task's own.")] = None,
     out: Annotated[
         Path | None,
-        typer.Option("--out", help="File that gets the table, by its ending: .md, .tex, .csv, .parquet or .json."),
+        typer.Option(
+            "--out",
+            help="File that gets the table, by its ending: .md, .tex, .csv, .parquet or .json; "
+            "of several data sets .svg or .png draws mean ranks with their critical difference.",
+        ),
     ] = None,
     every: Annotated[
         bool, typer.Option("--all", help="A row per study and single run; default: one per setting.")

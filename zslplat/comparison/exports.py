@@ -1,7 +1,8 @@
 """Files of a comparison, by their ending.
 
 ``.csv``, ``.parquet`` and ``.json`` hold the rows as they are, in full precision; ``.md`` and ``.tex`` tables to be
-read, with rounded numbers, the best score of each group in bold, and those that are not told apart from it marked.
+read, with rounded numbers, the best score of each group in bold, and those that are not told apart from it marked;
+``.svg`` and ``.png`` the critical-difference diagram of several data sets.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zslplat.comparison.over_datasets import drawn
+from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
 from zslplat.errors import UsageError
@@ -174,12 +177,27 @@ def _arrow_type(name: str, values: Sequence[Any]) -> Any:
     return pa.float64() if pa.types.is_null(found) or pa.types.is_integer(found) else found
 
 
+def _draw_ranks(found: Comparison, path: Path) -> None:
+    """Draw the critical-difference diagram: one file, or one per group (``ranks-inductive.svg``) where several rank."""
+    ranked = {table["group"]: across for table in found.across if (across := drawn(table)) is not None}
+    if not ranked:
+        raise UsageError(
+            f"{path.name}: ranks are over data sets, and no two methods of a group are recorded on several; give "
+            "--all-datasets, or --dataset several times"
+        )
+    for group, across in ranked.items():
+        place = path if len(ranked) == 1 else path.with_stem(f"{path.stem}-{group.replace(' ', '-')}")
+        draw_ranks(across, place, found.metric)
+
+
 FORMATS: Mapping[str, Callable[[Comparison, Path], None]] = {
     ".md": lambda found, path: _write_text(path, markdown(found)),
     ".tex": lambda found, path: _write_text(path, latex(found)),
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,
+    ".svg": _draw_ranks,
+    ".png": _draw_ranks,
 }
 
 

@@ -61,6 +61,36 @@ def _method(
     }
 
 
+def drawn(table: Mapping[str, Any]) -> Across | None:
+    """Return what a diagram of ranks shows of one of these tables; None where nobody has a rank."""
+    if table["sets"] is None:
+        return None
+    standings = tuple(
+        Standing(
+            method=row["method"],
+            mean_rank=row["mean_rank"],
+            rank_low=_number(row["rank_low"]),
+            rank_high=_number(row["rank_high"]),
+            difference=None,
+            tied=row["tied"],
+        )
+        for row in table["methods"]
+        if row["mean_rank"] is not None
+    )
+    return Across(
+        standings=standings,
+        sets=table["sets"],
+        left_out=(),
+        p_value=_number(table["p_value"]),
+        critical_difference=table["critical_difference"],
+        reservation=table["reservation"],
+    )
+
+
+def _number(value: float | None) -> float:
+    return math.nan if value is None else value
+
+
 def _told(across: Across | None) -> dict[str, Any]:
     return {
         "sets": None if across is None else across.sets,

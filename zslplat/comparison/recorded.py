@@ -105,11 +105,6 @@ class Recorded:
         """The suite that it was carried out for, None where it was for none."""
         return self._part_of("suite")
 
-    @property
-    def suite_row(self) -> str | None:
-        """What the suite calls the method with what is fixed and searched of it."""
-        return self._part_of("row")
-
     def _part_of(self, name: str) -> str | None:
         found = self.about.get("part_of", {}).get(name)
         return None if found is None else str(found)

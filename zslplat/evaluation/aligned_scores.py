@@ -6,6 +6,7 @@ Whatever does not fit is refused in one message that says what was given, what t
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -171,8 +172,7 @@ def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> 
 
 
 def _repeated(names: Sequence[str]) -> list[str]:
-    seen: set[str] = set()
-    return list(dict.fromkeys(name for name in names if name in seen or seen.add(name)))  # type: ignore[func-returns-value]
+    return [name for name, count in Counter(names).items() if count > 1]
 
 
 def _listed(names: Iterable[object]) -> str:

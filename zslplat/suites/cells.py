@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -147,12 +147,6 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
         raise UsageError(f"--only {' '.join(only)}: suite {suite.name} leaves these rows out on these data sets")
     _check_fixed(pieces)
     return pieces
-
-
-def cells_of(pieces: Sequence[Piece]) -> Iterator[Cell]:
-    """Yield the cells of all pieces, waiting."""
-    for piece in pieces:
-        yield from piece.cells
 
 
 def _wanted(suite: Suite, text: str) -> tuple[list[str], list[str]]:
