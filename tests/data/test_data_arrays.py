@@ -69,6 +69,21 @@ def test_labels_and_indices_of_any_type_and_base(tmp_path, dtype):
     assert np.array_equal(load(save(tmp_path, **masks)).rows("train"), np.sort(plain.rows("train")))
 
 
+@pytest.mark.parametrize("changes", [{"split": np.array("train")}, {"S": np.array(1.0)}, {"S": np.ones((0, 4))}])
+def test_single_values_and_empty_arrays_are_refused(tmp_path, changes):
+    without = {"train": None, "test_seen": None, "test_unseen": None} if "split" in changes else {}
+    arrays = {k: v for k, v in (toy() | changes | without).items() if v is not None}
+    np.savez(tmp_path / "toy.npz", **arrays)
+    with pytest.raises(DataError):
+        load(DataPlaces(tmp_path))
+
+
+@pytest.mark.parametrize("mask", [np.array(True), np.ones((30, 1), dtype=bool), np.ones(29, dtype=bool)])
+def test_a_mask_of_another_shape_is_refused(tmp_path, mask):
+    with pytest.raises(DataError, match=r"a mask of shape .* for 30 rows"):
+        load(save(tmp_path, train=mask))
+
+
 def test_names_as_labels_follow_class_names(tmp_path):
     assert np.array_equal(load(save(tmp_path, y=np.array(NAMES)[toy()["y"]])).y, toy()["y"])
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import tracemalloc
 from itertools import product
 
@@ -12,13 +14,14 @@ import pyarrow.parquet as pq
 import pytest
 from file_toys import lists_of
 
-from zslplat.data import hdf5_data_sets, streams
+from zslplat.data import hdf5_reading, reader_process, streams
 from zslplat.data.hdf5 import Hdf5Source
 from zslplat.data.importing import import_arrays
 from zslplat.data.npy_folder import NpySource
 from zslplat.data.parquet import ParquetSource
 from zslplat.data.rows import BLOCK, RowStream
 from zslplat.data.source import DataPlaces
+from zslplat.errors import DataError
 
 ROWS, WIDTH = 16 * BLOCK, 64
 BLOCK_BYTES = BLOCK * WIDTH * 4
@@ -54,8 +57,17 @@ def hdf5(folder, X, chunks=(300, 24)):
     return Hdf5Source(path=str(folder.with_suffix(".h5"))), folder.with_suffix(".h5")
 
 
+def npy_parts(folder, X):
+    (folder / "features").mkdir(parents=True)
+    for number, part in enumerate(np.array_split(X, 3)):
+        np.save(folder / "features" / f"{number}.npy", part)
+    np.save(folder / "labels.npy", LABELS)
+    return NpySource(folder=str(folder)), folder
+
+
 FORMATS = {
     "npy": npy,
+    "npy, parts": npy_parts,
     "parquet, lists": parquet,
     "parquet, columns": lambda folder, X: parquet(folder, X, columns=True),
     "hdf5, chunks": hdf5,
@@ -109,7 +121,7 @@ def test_loading_and_importing_hold_a_few_blocks(tmp_path, X, kind):
 @pytest.mark.parametrize("most", [None, 1])
 def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chunks, most):
     if most is not None:  # as if every chunk were taller than what is held at once
-        monkeypatch.setattr(hdf5_data_sets, "MOST_BYTES", most)
+        monkeypatch.setattr(hdf5_reading, "MOST_BYTES", most)
     X = X[: ROWS // 4] if chunks[0] == 1 else X
     _, path = hdf5(tmp_path / "d", X, (min(chunks[0], len(X)), chunks[1]))
     touched = {}
@@ -125,16 +137,42 @@ def test_every_chunk_of_hdf5_is_decompressed_once(tmp_path, X, monkeypatch, chun
         return plain(item, selection, *more)
 
     monkeypatch.setattr(h5py.Dataset, "__getitem__", counted)
-    found = np.concatenate(list(hdf5_data_sets.blocks_of_rows(path, "X")))
+    found = np.concatenate(list(hdf5_reading.blocks(path, "X")))
     assert np.array_equal(found, X)
     assert set(touched.values()) == {1}
 
 
 def test_tall_chunks_go_through_a_file(tmp_path, X, monkeypatch):
-    monkeypatch.setattr(hdf5_data_sets, "MOST_BYTES", 2 * BLOCK_BYTES)
-    source, _ = hdf5(tmp_path / "d", X, (ROWS, 4))
-    stream = source.load(DataPlaces()).features()[""]
-    assert most_memory(lambda: [len(block) for block in stream.blocks()]) < 4 * BLOCK_BYTES
+    monkeypatch.setattr(hdf5_reading, "MOST_BYTES", 2 * BLOCK_BYTES)
+    _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
+    assert most_memory(lambda: [len(block) for block in hdf5_reading.blocks(path, "X")]) < 4 * BLOCK_BYTES
+
+
+def test_tall_chunks_may_be_larger_than_the_memory_that_is_free(tmp_path, monkeypatch):
+    rows, width = 1 << 18, 136
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        made = file.create_dataset("X", (rows, width), "f4", chunks=(rows, 8), compression="gzip", compression_opts=1)
+        for column in range(0, width, 8):
+            made[:, column : column + 8] = column
+    monkeypatch.setattr(reader_process, "free_bytes", lambda: made_bytes * 2 // 3)
+    made_bytes = rows * width * 4
+    start = 0
+    for block in reader_process.stream(hdf5_reading.blocks, tmp_path / "a.h5", "X", unreadable=DataError):
+        assert np.array_equal(block[0], np.arange(width) // 8 * 8)
+        start += len(block)
+    assert start == rows
+
+
+def test_a_full_disk_for_tall_chunks_is_not_the_fault_of_the_file(tmp_path, X, monkeypatch):
+    class Full(io.BytesIO):
+        def write(self, content):
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(hdf5_reading, "MOST_BYTES", 1)
+    monkeypatch.setattr(hdf5_reading.tempfile, "TemporaryFile", Full)
+    _, path = hdf5(tmp_path / "d", X, (ROWS, 4))
+    with pytest.raises(DataError, match=r"temporary file in .*: No space left on device; free space there"):
+        list(hdf5_reading.blocks(path, "X"))
 
 
 def test_long_rows_are_read_in_shorter_blocks():

@@ -48,7 +48,7 @@ def read_about(data: Path, parameters: Mapping[str, Parameter]) -> About:
         content = json.loads(path.read_text(encoding="utf-8"))
         options = dict(content.get("options") or {})
         texts = {key: str(content[key]) for key in KEYS if content.get(key)}
-    except (OSError, ValueError, TypeError, AttributeError) as error:
+    except (OSError, ValueError, TypeError, AttributeError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as a JSON object ({error}); correct it or remove it") from error
     for name, value in options.items():
         if name not in parameters or name in ("folder", "file", "path"):

@@ -15,8 +15,6 @@ import json
 import mmap
 import os
 import shutil
-import tempfile
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,11 +22,11 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.drafts import draft, folder_to_remove
 from zslplat.errors import DataError
 from zslplat.keys import key_of
 
 _PIECES, _PIECE_BYTES = 32, 1 << 16
-_STALE_SECONDS = 24 * 3600
 _BLOCK_ROWS = 8192
 _MAP_FROM_BYTES = 1 << 20
 
@@ -43,15 +41,6 @@ def sha256_of(path: Path) -> str:
     """Return the SHA-256 of a file's content, 64 hex digits."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
-
-
-def temporary_folder(parent: Path, prefix: str) -> Path:
-    """Make a folder beside its final place; those that killed processes left there a day ago are removed."""
-    for old in parent.glob(f"{prefix}*"):
-        with contextlib.suppress(OSError):
-            if time.time() - old.stat().st_mtime > _STALE_SECONDS:
-                shutil.rmtree(old, ignore_errors=True)
-    return Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
 
 
 @dataclass
@@ -134,8 +123,7 @@ def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) 
     Where another process was faster its entry stays. Raises OSError where the folder cannot be written.
     """
     folder.parent.mkdir(parents=True, exist_ok=True)
-    temporary = temporary_folder(folder.parent, ".new-")
-    try:
+    with draft(folder.parent) as temporary:
         writer = EntryWriter(temporary)
         meta = dict(fill(writer))
         checks = {file: _file_check(temporary / file) for file in writer.files.values()}
@@ -147,8 +135,6 @@ def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) 
         except OSError as error:
             if error.errno not in (errno.EEXIST, errno.ENOTEMPTY):
                 raise
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def open_entry(
@@ -187,7 +173,7 @@ def place_of(folder: Path, name: str) -> tuple[str, str, tuple[int, ...], int]:
 def remove_entry(folder: Path) -> None:
     """Remove an entry; when this is interrupted, what is left is no entry any more."""
     with contextlib.suppress(OSError):
-        away = Path(tempfile.mkdtemp(prefix=".old-", dir=folder.parent))
+        away = folder_to_remove(folder.parent)
         os.rename(folder, away / folder.name)
         shutil.rmtree(away, ignore_errors=True)
 

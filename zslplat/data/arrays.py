@@ -19,6 +19,7 @@ and options to load it with.
 
 from __future__ import annotations
 
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
@@ -32,6 +33,7 @@ from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.fields import Fields, FieldsSource, field_parameters
 from zslplat.data.kept import kept_dataset
+from zslplat.data.npy_header import load_member
 from zslplat.data.roots import find_file, find_folder
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
@@ -49,8 +51,8 @@ class NpzFile(Fields):
     def __init__(self, path: Path) -> None:
         self.path = path
         try:
-            with np.load(path, allow_pickle=False) as file:
-                self.names = tuple(file.files)
+            with zipfile.ZipFile(path) as archive:
+                self.names = tuple(name.removesuffix(".npy") for name in archive.namelist())
         except Exception as error:
             raise DataError(
                 f"{path}: cannot be read as an .npz file ({error}); save it again with numpy.savez"
@@ -59,8 +61,9 @@ class NpzFile(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return one array."""
         try:
-            with np.load(self.path, allow_pickle=False) as file:
-                return np.asarray(file[name])
+            return load_member(self.path, name)
+        except DataError:
+            raise
         except ValueError as error:
             if "pickle" not in str(error).lower():
                 raise DataError(f"{self.path}: key {name!r} cannot be read ({error}); save the file again") from error
@@ -73,7 +76,36 @@ class NpzFile(Fields):
 
 
 class NpzSource(FieldsSource):
-    """One ``.npz`` file with features, labels and, for zero-shot tasks, signatures and splits."""
+    """One ``.npz`` file with features, labels and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads one file of named arrays, as numpy.savez writes it.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> np.savez("mine.npz", X=X, y=y, S=S, train=np.flatnonzero(y < 3), test_unseen=np.flatnonzero(y == 3))
+    >>> data = zslplat.load_dataset("npz(file=mine.npz)")
+    >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
+    ((12, 3), {'train': 9, 'test_unseen': 3})
+
+    Related
+    -------
+    ``csv`` is a folder of tables; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
+    """
 
     kind, located, version = "npz", "file", 2
     summary = "an .npz file of your own arrays: X (or several feature sets), y, S, class_names, splits, folds"
@@ -102,7 +134,38 @@ class NpzSource(FieldsSource):
 
 
 class CsvSource(DataSource):
-    """A folder with ``features.csv``, ``labels.csv`` and, for zero-shot tasks, signatures and splits."""
+    r"""A folder with ``features.csv``, ``labels.csv`` and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads what a spreadsheet writes: features, labels, signatures and splits as tables of a folder.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import pathlib, zslplat
+    >>> mine = pathlib.Path("mine")
+    >>> mine.mkdir()
+    >>> _ = (mine / "features.csv").write_text("width,height\n1,2\n2,1\n4,3\n3,4\n")
+    >>> _ = (mine / "labels.csv").write_text("cat\ncat\ndog\nowl\n")
+    >>> _ = (mine / "signatures.csv").write_text("class,furry,flies\ncat,1,0\ndog,1,0\nowl,0,1\n")
+    >>> _ = (mine / "splits.csv").write_text("train\ntrain\ntrain\ntest_unseen\n")
+    >>> data = zslplat.load_dataset("csv(folder=mine)")
+    >>> data.X.shape, data.class_names, data.splits["test_unseen"].tolist()
+    ((4, 2), ('cat', 'dog', 'owl'), [3])
+
+    Related
+    -------
+    ``npz`` is one file of arrays; ``npy``, ``parquet`` and ``hdf5`` are for data that are larger than the memory.
+    """
 
     summary = "a folder of CSV files of your own: features, labels, signatures, splits, folds"
     licence = "that of the data in the folder"

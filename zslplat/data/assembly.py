@@ -157,16 +157,17 @@ def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray
 def _features(raw: RawArrays) -> np.ndarray | Rows:
     """Return an array, or rows of what is read as a stream and of several views."""
     if isinstance(raw.X, RowStream):
-        return Rows.of({"": _checked_features(raw.X, raw.where)})
+        return Rows.of({"": checked_features(raw.X, raw.where)})
     if isinstance(raw.X, Mapping):
-        views = {name: _checked_features(source, f"{raw.where}, view {name!r}") for name, source in raw.X.items()}
+        views = {name: checked_features(source, f"{raw.where}, view {name!r}") for name, source in raw.X.items()}
         return Rows.of(views)
-    X = _checked_features(raw.X, raw.where)
+    X = checked_features(raw.X, raw.where)
     assert isinstance(X, np.ndarray)
     return X
 
 
-def _checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
+def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
+    """Return features as they are computed with, integers as float32; raises DataError for other types and shapes."""
     X = source if isinstance(source, RowStream) else np.asarray(source)
     if X.dtype.kind not in "biuf":
         raise DataError(f"{where}: features are of type {X.dtype}; expected numbers")
@@ -245,7 +246,7 @@ def _class_count(raw: RawArrays, names: Sequence[str] | None) -> int | None:
     if names is not None:
         return len(names)
     for given in raw.signatures.values():
-        if not given.per_row and given.classes is None:
+        if not given.per_row and given.classes is None and np.ndim(given.values):
             return len(given.values)
     return None
 

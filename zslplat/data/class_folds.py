@@ -139,9 +139,17 @@ def check_classes_of_splits(
         )
 
 
+def read_list(path: Path) -> str:
+    """Return the text of a file of names; raises :class:`DataError` where it cannot be read."""
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise DataError(f"{path}: cannot be read ({error}); expected a name in each line, as UTF-8") from error
+
+
 def _read_ids(path: Path, position: dict[str, int]) -> list[int]:
     ids = []
-    for name in path.read_text().splitlines():
+    for name in read_list(path).splitlines():
         if not name.strip():
             continue
         if name.strip() not in position:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -12,7 +13,8 @@ import numpy as np
 
 from zslplat.data.queries import Queries, check_queries
 from zslplat.data.rows import Rows, RowStream, Source, View
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.errors import DataError, UnknownNameError, quoted
+from zslplat.names import visible
 
 
 @dataclass(frozen=True)
@@ -38,7 +40,7 @@ class SignatureSet:
     names: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Dataset:
     """Features, labels, signatures and splits; frozen, fingerprinted, checked on construction.
 
@@ -96,10 +98,36 @@ class Dataset:
                     check_finite(f"{self.name}, view {name!r}" if name else self.name, source)
         for key, signature in self.signatures.items():
             self._check_signatures(key, signature)
+        self._check_names()
         self._check_made_of()
         self._check_splits()
         self._check_folds()
         check_queries(self.name, self.queries, self.splits, self.y.ndim > 1)
+
+    def __repr__(self) -> str:
+        """Return what a data set holds, with shapes in place of values."""
+        views = [f"{view.name} {view.shape}" for view in self.views]
+        sets = [
+            f"{name} of {signatures.values.shape[1]}{' per row' if signatures.per_row else ''}"
+            for name, signatures in self.signatures.items()
+        ]
+        parts = [
+            f"{visible(self.name)}: {len(self.X)} rows of {' x '.join(map(str, self.X.shape[1:]))} {self.X.dtype}",
+            f"views {', '.join(views)}" if views else "",
+            f"{len(self.class_names)} classes" + (", several to a row" if self.y.ndim > 1 else ""),
+            f"signatures {', '.join(sets)}" if sets else "",
+            *(f"{name} {len(rows)}" for name, rows in self.splits.items()),
+            f"{len(self.folds)} folds of classes" if self.folds else "",
+            f"{len(np.unique(self.groups))} groups" if self.groups is not None else "",
+        ]
+        return f"<data set {'; '.join(part for part in parts if part)}>"
+
+    def _check_names(self) -> None:
+        for what, names in (("class", self.class_names), ("signature set", self.signatures), ("view", self.features())):
+            # Lists, tables and file systems take other odd characters; they are shown escaped.
+            bad = next((name for name in names if any(c in name for c in "\n\r\0")), None)
+            if bad is not None:
+                raise DataError(f"{self.name}: {what} {quoted(bad)} holds a line break or NUL; give it another name")
 
     @cached_property
     def fingerprint(self) -> str:
@@ -245,7 +273,7 @@ def check_finite(where: str, values: np.ndarray, *, first: int = 0) -> None:
     """Raise :class:`DataError` with the number of the row, from ``first`` on, that holds NaN or infinity."""
     if not np.issubdtype(values.dtype, np.floating):
         return
-    flat = values.reshape(len(values), -1)
+    flat = values.reshape(len(values), math.prod(values.shape[1:]))
     for start in range(0, len(flat), 8192):
         bad = ~np.isfinite(flat[start : start + 8192]).all(axis=1)
         if bad.any():

@@ -61,7 +61,27 @@ TEST_UNSEEN_POOL = TEST_SEEN_POOL + 1
 
 
 class DigitPairs(DataSource):
-    """100 classes of two real digits side by side; 80 seen, 20 unseen; three class-disjoint folds; d=128, a=14."""
+    r"""100 classes of two real digits side by side; 80 seen, 20 unseen; three class-disjoint folds; d=128, a=14.
+
+    Equations
+    ---------
+    Real images whose classes are put together: seen and unseen pairs share their parts, as seen and unseen animals
+    share attributes. The signature of a pair is the seven strokes of either digit:
+
+    $$s(a, b) = (\mathrm{strokes}(a), \mathrm{strokes}(b)) \in \{0, 1\}^{14}$$
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (4800, 128)     | two images of 8 x 8 pixels side by side                   |
+    | S          | (100, 14)       | strokes of a seven-segment display                        |
+    | splits     |                 | 80 seen classes in ``train`` and ``test_seen``, 20 unseen |
+
+    Related
+    -------
+    ``digit-sets`` has several labels for a row; ``digits`` has ten classes; ``synthetic`` has any size.
+    """
 
     summary = "100 pairs of real handwritten digits, described by seven-segment strokes; built in, nothing to fetch"
     licence = "CC BY 4.0 (Optical Recognition of Handwritten Digits, UCI Machine Learning Repository)"

@@ -35,6 +35,22 @@ class DigitRetrieval(RetrievalSource):
     ``features``: 64 ``pixels`` in [0, 1], or the ``pyramid`` of how much ink runs in each of four directions, in cells
     of the image at three levels (1, 2 x 2 and 4 x 4 cells, 84 values), which the kernel ``spatial-pyramid(levels=3)``
     reads. Groups and pictures are drawn with ``seed``.
+
+    Equations
+    ---------
+    Queries with right answers, junk and unlabelled negatives, as in Holidays and the Oxford buildings.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, 64)         | pixels, or 84 values of a pyramid of directions           |
+    | queries    |                 | who asks, what is searched, what is right, what is junk   |
+    | splits     |                 | ``train`` holds the negatives                             |
+
+    Related
+    -------
+    ``holidays`` and ``oxford`` are the real ones.
     """
 
     summary = "300 queries for pictures of the same written digit, with junk and unlabelled negatives; built in"

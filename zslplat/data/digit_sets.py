@@ -30,7 +30,24 @@ PARTS = {
 
 
 class DigitSets(DataSource):
-    """Ten labels, one to three of them per row; 192 pixels in [0, 1]; a tenth of the digits faint and not counted."""
+    """Ten labels, one to three of them per row; 192 pixels in [0, 1]; a tenth of the digits faint and not counted.
+
+    Equations
+    ---------
+    Rows with several labels, some of which are not counted, as in PASCAL VOC.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, 192)        | three places of 8 x 8 pixels                              |
+    | y          | (n, 10)         | 1 present, 0 absent, -1 faint: not counted                |
+    | splits     |                 | ``train``, ``val``, ``test``, or five folds               |
+
+    Related
+    -------
+    ``voc07`` is the real one; ``digits`` has one label for a row.
+    """
 
     summary = "strips of one to three real handwritten digits, ten labels; built in, nothing to fetch"
     licence = Digits.licence

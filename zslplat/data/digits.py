@@ -12,7 +12,23 @@ from zslplat.space import Choice, Parameter
 
 
 class Digits(DataSource):
-    """1797 x 64 in [0, 1], ten classes, no splits of its own; ``unit`` rows of length 1 by default."""
+    """1797 x 64 in [0, 1], ten classes, no splits of its own; ``unit`` rows of length 1 by default.
+
+    Equations
+    ---------
+    A classification data set that is there after the installation, for the methods of kind coding.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (1797, 64)      | pixels in [0, 1], 8 x 8                                   |
+    | y          | (1797,)         | the digit, 0 to 9                                         |
+
+    Related
+    -------
+    ``digit-sets`` has several labels for a row; ``digit-pairs`` is zero-shot.
+    """
 
     summary = "1797 handwritten digits, 64 pixels, ten classes; built in, nothing to fetch"
     licence = "CC BY 4.0 (Optical Recognition of Handwritten Digits, UCI Machine Learning Repository)"

@@ -365,8 +365,8 @@ def _splits(fields: Fields, found: Mapping[str, str], rows: int, base: int) -> d
         )
     if column:
         names = fields.column(column)
-        if len(names) != rows:
-            raise DataError(f"{fields.path}, {column}: {len(names)} entries for {rows} rows")
+        if np.shape(names) != (rows,):
+            raise DataError(f"{fields.path}, {column}: expected ({rows},) entries, one per row, got {np.shape(names)}")
         return splits_from_names(texts(names), f"{fields.path}, {column}")
     return {split: fields.indices(name, base) for split, name in given.items()}
 

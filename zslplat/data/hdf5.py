@@ -33,7 +33,39 @@ SUFFIXES = (".h5", ".hdf5")
 
 
 class Hdf5Source(FieldsSource):
-    """One HDF5 file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits."""
+    """One HDF5 file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads data sets of one file or of a folder of files, along their chunks.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import h5py
+    >>> with h5py.File("mine.h5", "w") as file:
+    ...     file["features"], file["labels"], file["signatures"] = X, y, S
+    ...     file["splits/train"], file["splits/test_unseen"] = np.flatnonzero(y < 3), np.flatnonzero(y == 3)
+    >>> data = zslplat.load_dataset("hdf5(path=mine.h5)")
+    >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
+    ((12, 3), {'train': 9, 'test_unseen': 3})
+
+    Related
+    -------
+    ``parquet`` and ``npy`` are read in blocks, too; ``xlsa17`` reads the field's own MATLAB files.
+    """
 
     kind, located = "hdf5", "path"
     summary = (

@@ -1,25 +1,24 @@
-"""The data sets of HDF5 files as named fields; what they mean is told in :mod:`zslplat.data.hdf5`."""
+"""The data sets of HDF5 files as named fields; what they mean is told in :mod:`zslplat.data.hdf5`.
+
+The files are read in another process (:mod:`zslplat.data.hdf5_reading`).
+"""
 
 from __future__ import annotations
 
-import math
-import tempfile
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 
+from zslplat.data import hdf5_reading, reader_process
 from zslplat.data.assembly import RawSignatures
-from zslplat.data.fields import TEXTS, Fields, texts
+from zslplat.data.fields import TEXTS, Fields
 from zslplat.data.rows import RowStream
-from zslplat.data.streams import BLOCK_BYTES, Piece, rows_of_a_block, stream_of
+from zslplat.data.streams import Piece, stream_of
 from zslplat.errors import DataError
 
-MOST_BYTES = 8 * BLOCK_BYTES  # of a block, where chunks are tall; beyond it, they go through a file
 _NAMES = ("names", "columns", "attribute_names")
 
 
@@ -45,9 +44,9 @@ class Hdf5Fields(Fields):
     def read(self, name: str) -> np.ndarray:
         """Return a data set that describes the classes, the same in all files that have it."""
         having = [file for file, held in self._held.items() if name in held]
-        first = _read(having[0], name)
+        first = _whole(having[0], name)
         for file in having[1:]:
-            other = _read(file, name)
+            other = _whole(file, name)
             if other.shape != first.shape or not np.array_equal(other, first):
                 raise DataError(f"{file}: {name!r} is not what it is in {having[0].name}; it must be the same in all")
         return first
@@ -62,7 +61,7 @@ class Hdf5Fields(Fields):
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask, or row indices over all parts."""
         having = [file for file, held in self._held.items() if name in held]
-        found = [_read(file, name).reshape(-1) for file in having]
+        found = [_whole(file, name).reshape(-1) for file in having]
         if len(found) == 1 and (len(self._parts) == 1 or found[0].dtype != bool):
             return found[0]
         if having != self._parts:
@@ -87,7 +86,8 @@ class Hdf5Fields(Fields):
         first = self._parts[0]
         row, stored = self._shape(first, name)[1:], self._held[first][name].dtype
         if stored.kind not in "biuf":
-            raise DataError(f"{first}: {name!r} holds {_told(stored)}; expected features, numbers of one shape")
+            told = self._held[first][name].told
+            raise DataError(f"{first}: {name!r} holds {told}; expected features, numbers of one shape")
         for file in self._parts:
             shape, dtype = self._shape(file, name), self._held[file][name].dtype
             if shape[1:] != row or dtype != stored:
@@ -95,7 +95,7 @@ class Hdf5Fields(Fields):
                     f"{file}: {name!r} has rows of shape {shape[1:]} and type {dtype}, but {row} and {stored} in "
                     f"{first.name}; all files need the same"
                 )
-            pieces.append(Piece(shape[0], partial(blocks_of_rows, file, name), f"{file}, {name!r}"))
+            pieces.append(Piece(shape[0], partial(_blocks, file, name), f"{file}, {name!r}"))
         return stream_of(pieces, row, stored, f"{self.path}, {name!r}")
 
     def signatures(self, name: str) -> RawSignatures:
@@ -117,16 +117,15 @@ class Hdf5Fields(Fields):
         """Return the first of some attributes that a data set has in any of the files, as texts."""
         for file, held in self._held.items():
             if name == "/" or name in held:
-                with _opened(file) as opened:
-                    value = next((opened[name].attrs[key] for key in keys if key in opened[name].attrs), None)
-                if value is not None:
-                    return [v.decode() if isinstance(v, bytes) else str(v) for v in np.asarray(value).reshape(-1)]
+                found: list[str] | None = _answer(hdf5_reading.attribute, file, name, list(keys))
+                if found is not None:
+                    return found
         return None
 
     def _part(self, file: Path, name: str, rows: int) -> np.ndarray:
         if name not in self._held[file]:
             raise DataError(f"{file}: no data set {name!r}, which {self._having(name)} has; every file needs one")
-        found = _read(file, name)
+        found = _whole(file, name)
         found = found.reshape(-1) if found.ndim == 2 and 1 in found.shape else found
         if len(self._parts) > 1 and len(found) != rows:
             raise DataError(f"{file}: {rows} rows of features but {len(found)} entries in {name!r}")
@@ -149,78 +148,31 @@ class Hdf5Fields(Fields):
 
 
 class _Extent:
-    """Shape and type of a data set."""
+    """Shape and type of a data set; ``told`` is the type in words."""
 
-    def __init__(self, found: h5py.Dataset) -> None:
-        self.shape: tuple[int, ...] = tuple(found.shape or ())
-        self.dtype: np.dtype[Any] = found.dtype
-
-
-@contextmanager
-def _opened(file: Path) -> Iterator[h5py.File]:
-    try:
-        with h5py.File(file, "r") as opened:
-            yield opened
-    except DataError:
-        raise
-    except (OSError, RuntimeError, KeyError, UnicodeDecodeError) as error:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        raise DataError(f"{file}: cannot be read as an HDF5 file ({reason}); copy or write it again") from error
+    def __init__(self, shape: Sequence[int], kind: str, told: str) -> None:
+        self.shape, self.dtype, self.told = tuple(shape), np.dtype(kind), told
 
 
 def _data_sets(file: Path) -> dict[str, _Extent]:
     """Return the data sets of a file by their paths, in the order in which groups list them."""
-    found: dict[str, _Extent] = {}
+    return {name: _Extent(shape, kind, told) for name, shape, kind, told in _answer(hdf5_reading.data_sets, file)}
 
-    def look(group: h5py.Group, start: str) -> None:
-        for name, item in group.items():
-            if isinstance(item, h5py.Group) and not name.startswith("#"):
-                look(item, f"{start}{name}/")
-            elif isinstance(item, h5py.Dataset):
-                found[start + name] = _Extent(item)
 
-    with _opened(file) as opened:
-        look(opened, "")
+def _whole(file: Path, name: str) -> np.ndarray:
+    """Return a data set of numbers or texts whole."""
+    found: np.ndarray = _answer(hdf5_reading.whole, file, name)
     return found
 
 
-def _read(file: Path, name: str) -> np.ndarray:
-    """Return a data set of numbers or texts whole."""
-    with _opened(file) as opened:
-        item = opened[name]
-        if h5py.check_string_dtype(item.dtype) is not None:
-            found = np.asarray(item.asstr()[()])
-            return np.array(texts(found), dtype=np.str_).reshape(found.shape)
-        if item.dtype.kind not in "biufS":
-            raise DataError(f"{file}: {name!r} holds {_told(item.dtype)}; expected numbers or texts")
-        return np.asarray(item[()])
+def _blocks(file: Path, name: str) -> Iterator[np.ndarray]:
+    """Yield the rows of a data set."""
+    return reader_process.stream(hdf5_reading.blocks, file, name, unreadable=partial(_unreadable, file))
 
 
-def _told(dtype: np.dtype[Any]) -> str:
-    return "lists of different lengths or references" if dtype.kind == "O" else f"values of type {dtype}"
+def _answer(function: Callable[..., Any], file: Path, *arguments: Any) -> Any:
+    return reader_process.read(function, file, *arguments, unreadable=partial(_unreadable, file))
 
 
-def blocks_of_rows(file: Path, name: str) -> Iterator[np.ndarray]:
-    """Yield the rows of a data set; every chunk is decompressed once."""
-    with _opened(file) as opened:
-        item = opened[name]
-        row_bytes = max(1, math.prod(item.shape[1:]) * item.dtype.itemsize)
-        rows = rows_of_a_block(item.shape[1:], item.dtype.itemsize)
-        if item.chunks is not None:
-            tall = min(item.chunks[0], item.shape[0])
-            if tall * row_bytes > MOST_BYTES and item.chunks[1:] != item.shape[1:]:
-                yield from _through_a_file(item, rows)
-                return
-            rows = max(tall, rows // tall * tall)
-        for start in range(0, item.shape[0], rows):
-            yield item[start : start + rows]
-
-
-def _through_a_file(item: h5py.Dataset, rows: int) -> Iterator[np.ndarray]:
-    """Yield rows of a data set whose chunks hold few columns of many rows: written to a file chunk by chunk first."""
-    with tempfile.TemporaryFile() as file:
-        whole = np.memmap(file, dtype=item.dtype, mode="w+", shape=item.shape)
-        for where in item.iter_chunks():
-            whole[where] = item[where]
-        for start in range(0, item.shape[0], rows):
-            yield np.array(whole[start : start + rows])
+def _unreadable(file: Path, reason: str) -> DataError:
+    return DataError(f"{file}: cannot be read as an HDF5 file ({reason}); copy or write it again")

@@ -29,7 +29,33 @@ _LIST = "holidays_images.dat"
 
 
 class Holidays(RetrievalSource):
-    """Features of the Holidays images by name; a query for each group, for which its other images are right."""
+    """Features of the Holidays images by name; a query for each group, for which its other images are right.
+
+    Equations
+    ---------
+    Reads features of the INRIA Holidays images by name: the first image of each group asks for the others.
+
+    Symbols
+    -------
+    | part       | shape  | meaning                                                   |
+    |------------|--------|-----------------------------------------------------------|
+    | X          | (n, d) | features of the images, by name                           |
+    | queries    |        | one for each group                                        |
+    | splits     |        | ``train`` holds the negatives, of another data set        |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> names = ["100000", "100001", "100100", "100101"]
+    >>> np.savez("holidays.npz", X=np.random.default_rng(0).random((4, 64)), names=names)
+    >>> data = zslplat.load_dataset("holidays(path=holidays.npz, negatives=digits, validation=0)")
+    >>> data.X.shape, [len(part) for part in (data.splits["train"], data.splits["test"])]
+    ((1801, 64), [1797, 4])
+
+    Related
+    -------
+    ``oxford`` has junk as well; ``digit-retrieval`` is a small likeness that is built in.
+    """
 
     summary = "INRIA Holidays: your features by image name (100000.jpg), one query per group"
     licence = "that of the photographs; see the site of the data set"

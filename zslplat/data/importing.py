@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
-from collections.abc import Collection, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.about import About, about_path, read_about
-from zslplat.data.array_store import temporary_folder
 from zslplat.data.dataset import Dataset
+from zslplat.data.drafts import draft
 from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, OPTIONS, Layout, files_of, layout_of
+from zslplat.data.right_form import with_right_form
 from zslplat.data.rows import blocks_of
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.data.xlsa17 import Xlsa17, feature_paths
-from zslplat.errors import DataError, UsageError
+from zslplat.errors import DataError, UsageError, quoted
+from zslplat.names import unfit
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 _BLOCK_ROWS = 4096
@@ -49,13 +51,15 @@ def import_arrays(
     citation: str = "",
     reserved: Collection[str] = (),
     overwrite: bool = False,
+    link: bool = False,
 ) -> Imported:
     """Check the data set at ``source`` and copy it into the data root as ``name``.
 
     ``source`` is a file or folder in one of the layouts of :mod:`zslplat.data.layouts`; ``name`` is its own name by
     default. ``options`` are those of the loader (``X=rf504``, ``features=mnv2``); they are remembered beside the copy,
     with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
-    data sets). Neither checking nor copying holds large features in memory.
+    data sets). Neither checking nor copying holds large features in memory. With ``link`` the files of the copy are
+    hard links, which take no space and stay when the originals are removed; both are then one file, whoever writes.
 
     Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
     all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that
@@ -64,12 +68,16 @@ def import_arrays(
     source = source.expanduser()
     name = name or (source.name if source.is_dir() else source.stem)
     if not _NAME.fullmatch(name):
-        raise UsageError(f"name {name!r} cannot be used; write letters, digits, _, - and ., starting with a letter")
+        told = f"name {quoted(name)} cannot be used"
+        raise UsageError(f"{told}; write letters, digits, _, - and ., starting with a letter")
+    if why := unfit(name):
+        raise UsageError(f"name {quoted(name)} cannot be used: {why}")
     if name in reserved:
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")
     layout = _layout(source)
     loader = _loader(layout, source, dict(options or {}))
-    dataset = loader.load(DataPlaces())
+    with with_right_form(layout.kind):
+        dataset = loader.load(DataPlaces())
     constant = _constant_features(source, dataset)
     known = read_about(source, loader.parameters)
     about = About(
@@ -84,7 +92,7 @@ def import_arrays(
         raise DataError(f"{taken[0]} exists already; choose another name or say that it may be overwritten")
     try:
         root.mkdir(parents=True, exist_ok=True)
-        _copy(loader, source, path, about)
+        _copy(loader, source, path, about, _linked if link else _copied)
         for other in taken:
             if other != path:
                 _remove_data_set(other)
@@ -164,22 +172,42 @@ def _loader(layout: Layout, source: Path, options: dict[str, Any]) -> DataSource
     return layout.loader(**{layout.option: str(source.absolute())}, **options)
 
 
-def _copy(loader: DataSource, source: Path, path: Path, about: About) -> None:
+def _copied(source: Path, target: Path) -> None:
+    shutil.copyfile(source, target)
+
+
+def _linked(source: Path, target: Path) -> None:
+    """Give a file a second name; raises :class:`DataError` where the file system cannot."""
+    try:
+        # Not a link to a symbolic link, which would break with its own target.
+        os.link(source.resolve(), target)
+    except OSError as error:
+        raise DataError(
+            f"{source} cannot be linked to {target.parent}: {error.strerror or error}; a link needs both on one file "
+            "system: give another --data-root, or import without --link, which copies"
+        ) from error
+
+
+def _copy(
+    loader: DataSource, source: Path, path: Path, about: About, bring: Callable[[Path, Path], None] = _copied
+) -> None:
     """Copy into a temporary place of the root, then rename, so that a copy is whole or not there."""
     files = files_of(loader, source)
-    temporary = temporary_folder(path.parent, ".import-")
-    try:
+    with draft(path.parent, ".import-") as temporary:
         new = temporary / path.name
         if source.is_file():
             # Files that belong to a single one begin with its stem, and go by the new name.
             for file in files:
-                shutil.copyfile(file, temporary / f"{path.stem}{file.name.removeprefix(source.stem)}")
+                bring(file, temporary / f"{path.stem}{file.name.removeprefix(source.stem)}")
         else:
             new.mkdir()
             if isinstance(loader, Xlsa17):
                 about = _features_inside(about, feature_paths(loader, DataPlaces()))
             for file in files:
-                shutil.copyfile(file, new / file.name)
+                # Parts of one field lie in a folder of their own; features from elsewhere come along.
+                inside = file.relative_to(source) if file.is_relative_to(source) else Path(file.name)
+                (new / inside).parent.mkdir(exist_ok=True)
+                bring(file, new / inside)
         text = about_path(new)
         if about != About():
             text.write_text(about.to_json(), encoding="utf-8")
@@ -189,8 +217,6 @@ def _copy(loader: DataSource, source: Path, path: Path, about: About) -> None:
             if beside != new:
                 os.rename(beside, path.parent / beside.name)
         os.rename(new, path)
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def _features_inside(about: About, files: list[Path]) -> About:

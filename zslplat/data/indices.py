@@ -26,7 +26,7 @@ def row_indices(values: np.ndarray, rows: int, where: str, *, base: int) -> np.n
     """
     if values.dtype == bool:
         if values.shape != (rows,):
-            raise DataError(f"{where}: a mask of {values.shape[0]} values for {rows} rows")
+            raise DataError(f"{where}: a mask of shape {values.shape} for {rows} rows; expected ({rows},)")
         values, base = np.flatnonzero(values), 0
     index = whole_numbers(values, where)
     if len(index) == 0:

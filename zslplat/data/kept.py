@@ -9,6 +9,8 @@ them shuffled. Loading goes through a file once: rows are checked, fingerprinted
 from __future__ import annotations
 
 import hashlib
+import os
+import shutil
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -18,6 +20,7 @@ import numpy as np
 
 from zslplat.data.array_store import EntryWriter, place_of, read_entry, write_entry
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet, begin_digest, check_finite
+from zslplat.data.drafts import draft
 from zslplat.data.queries import Queries
 from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View, float_type
 from zslplat.keys import key_of
@@ -43,6 +46,16 @@ def kept_dataset(cache: Path | None, key: str, build: Callable[[], Dataset]) -> 
     write_entry(cache, key, lambda writer: _write(writer, dataset))
     # None where the entry was evicted or damaged in between: what was built is still good.
     return _opened(cache, key) or dataset
+
+
+def take_over_kept(theirs: Path, ours: Path) -> None:
+    """Copy the kept data sets of another folder that this one does not hold; raises OSError where it cannot."""
+    for entry in sorted(theirs.iterdir()) if theirs.is_dir() else ():
+        if entry.is_dir() and not entry.name.startswith(".") and not (ours / entry.name).exists():
+            ours.mkdir(parents=True, exist_ok=True)
+            with draft(ours) as copy:
+                shutil.copytree(entry, copy, dirs_exist_ok=True)
+                os.rename(copy, ours / entry.name)
 
 
 def kept_features(cache: Path, key: str, read: Callable[[], tuple[RowStream, np.ndarray]]) -> tuple[Rows, np.ndarray]:

@@ -16,6 +16,7 @@ import numpy as np
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.arrays import NpzFile
 from zslplat.data.npy_folder import npy_stream
+from zslplat.data.npy_header import load_npy
 from zslplat.data.rows import RowStream
 from zslplat.errors import DataError
 
@@ -95,6 +96,6 @@ def _listed(path: Path) -> list[str]:
     if path.suffix != ".npy":
         return read_names(path)
     try:
-        return [str(name) for name in np.load(path, allow_pickle=False).reshape(-1).tolist()]
+        return [str(name) for name in load_npy(path).reshape(-1).tolist()]
     except Exception as error:
         raise DataError(f"{path}: cannot be read as names ({error}); save it again with numpy.save") from error

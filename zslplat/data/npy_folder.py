@@ -14,6 +14,9 @@ A file plays the part that its name says, by the names of :mod:`zslplat.data.fie
 ``folds.npy``              by class or by row; ``folds.json`` likewise
 ``groups.npy``             or ``.csv``, ``.txt``, one entry per row
 
+A file of one entry per row may be a folder of parts instead, whose rows follow each other by the names of the files,
+numbers by value: ``features/part-1.npy``, ``features/part-2.npy``, ``labels/part-1.npy``, ...
+
 Other files are left alone. Pickled objects are never read.
 """
 
@@ -27,7 +30,9 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data import csv_tables
+from zslplat.data.arrays import NpzFile
 from zslplat.data.assembly import RawSignatures
+from zslplat.data.bounds import require_memory
 from zslplat.data.fields import ALIASES, Fields, FieldsSource, field_parameters
 from zslplat.data.roots import find_folder
 from zslplat.data.rows import RowStream, Stored
@@ -37,6 +42,9 @@ from zslplat.errors import DataError
 from zslplat.space import Parameter, Text
 
 _SUFFIXES = (".npy", ".npz", ".csv", ".txt", ".json")
+_FEATURES = ("X", "features")
+_BY_ROW = tuple(alias for role in ("X", "y", "row_signatures", "groups") for alias in ALIASES[role])
+_BY_ROW_SETS = tuple(f"{stem}{mark}" for stem in (*_FEATURES, "row_signatures") for mark in "-_")
 _SETS = ("S_", "S-", "signatures_", "signatures-", "row_signatures_", "row_signatures-", "signature_classes_")
 
 
@@ -54,21 +62,31 @@ class NpyFolder(Fields):
         for file in in_natural_order(path.iterdir()):
             if not _is_field(file):
                 continue
+            if file.is_dir():
+                self._add(file.name, file)
+                continue
             if file.stem in ALIASES["split"] and file.suffix in (".npz", ".json"):
                 self._splits |= {f"splits/{name}": rows for name, rows in _read_splits(file).items()}
                 continue
-            if file.stem in self._files:
-                raise DataError(f"{path}: {self._files[file.stem].name} and {file.name} say the same; leave one out")
-            self._files[file.stem] = file
+            self._add(file.stem, file)
         self.names = (*self._files, *self._splits)
+
+    def _add(self, name: str, file: Path) -> None:
+        if name in self._files:
+            raise DataError(f"{self.path}: {self._files[name].name} and {file.name} say the same; leave one out")
+        self._files[name] = file
 
     def read(self, name: str) -> np.ndarray:
         """Return the content of a file as an array of numbers or texts."""
         if name in self._splits:
             return self._splits[name]
         path = self._files[name]
+        if path.is_dir():
+            return _joined([_mapped(part) for part in _parts(path)], path)
         if path.suffix == ".npy":
-            return np.array(_mapped(path))
+            array = _mapped(path)
+            require_memory(array.nbytes, str(path))
+            return np.array(array)
         if path.suffix == ".json":
             return _array_of(_read_json(path), path)
         if self._is_table(name):
@@ -80,11 +98,11 @@ class NpyFolder(Fields):
         return name.startswith("row_signatures") or name in ALIASES["folds"]
 
     def features(self, name: str) -> np.ndarray | RowStream:
-        """Return the rows of an ``.npy`` file as a stream."""
+        """Return the rows of an ``.npy`` file, or of a folder of them one after the other, as a stream."""
         path = self._files[name]
-        if path.suffix != ".npy":
+        if not path.is_dir() and path.suffix != ".npy":
             raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
-        stream = npy_stream(path)
+        stream = parts_stream(path) if path.is_dir() else npy_stream(path)
         self._rows = (stream.shape[0], path.name)
         return stream
 
@@ -108,7 +126,41 @@ class NpyFolder(Fields):
 
 
 class NpySource(FieldsSource):
-    """A folder with ``features.npy``, ``labels.npy`` and, for zero-shot tasks, signatures and splits."""
+    """A folder with ``features.npy``, ``labels.npy`` and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads a folder of arrays, the features block by block, so that they may exceed the memory.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pathlib
+    >>> folder = pathlib.Path("mine")
+    >>> folder.mkdir()
+    >>> parts = {"features": X, "labels": y, "signatures": S, "train": np.flatnonzero(y < 3), "test_unseen": y == 3}
+    >>> for name, array in parts.items():
+    ...     np.save(folder / f"{name}.npy", array)
+    >>> data = zslplat.load_dataset("npy(folder=mine)")
+    >>> data.X.shape, {name: len(rows) for name, rows in data.splits.items()}
+    ((12, 3), {'train': 9, 'test_unseen': 3})
+
+    Related
+    -------
+    ``npz`` is one file; ``parquet`` and ``hdf5`` are read in blocks, too.
+    """
 
     kind, located = "npy", "folder"
     summary = "a folder of .npy files of your own: features (one or several sets), labels, signatures, splits, folds"
@@ -125,7 +177,8 @@ class NpySource(FieldsSource):
     @classmethod
     def files(cls, path: Path) -> list[Path]:
         """Return all files that may be fields: an option can give each of them a part."""
-        return in_natural_order(filter(_is_field, path.iterdir()))
+        fields = in_natural_order(filter(_is_field, path.iterdir()))
+        return [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the files of the folder."""
@@ -133,13 +186,23 @@ class NpySource(FieldsSource):
 
 
 def is_npy_folder(folder: Path) -> bool:
-    """Tell whether a folder has this layout: it holds features as ``.npy``."""
-    starts = tuple(f"{part}{mark}" for part in ("X", "features") for mark in "-_.")
-    return any(file.name.startswith(starts) for file in folder.glob("*.npy"))
+    """Tell whether a folder has this layout: it holds features as ``.npy``, or as a folder of such files."""
+    starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
+    if any(file.name.startswith(starts) for file in folder.glob("*.npy")):
+        return True
+    # What a field in parts may be called; most folders have neither.
+    named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
+    return any(inside.is_dir() and _is_field(inside) for inside in named)
 
 
 def _is_field(file: Path) -> bool:
-    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are."""
+    """Tell whether a file is a field: any ``.npy`` file, and others whose names say what they are.
+
+    So is a folder that has the name of a field with an entry for each row, and holds ``.npy`` files.
+    """
+    if file.is_dir():
+        named = file.name in _BY_ROW or file.name.startswith(_BY_ROW_SETS)
+        return named and bool(_parts(file))
     if not file.is_file() or file.name.startswith(".") or file.suffix not in _SUFFIXES:
         return False
     small = {alias for names in ALIASES.values() for alias in names} - set(ALIASES["X"])
@@ -155,6 +218,12 @@ def _numbers_where_they_are(lines: list[str]) -> np.ndarray:
 
 def npy_stream(path: Path) -> RowStream:
     """Return the rows of an ``.npy`` file as a stream; raises :class:`DataError` for what is no such file."""
+    piece, row, dtype = _piece(path)
+    return stream_of([piece], row, dtype, str(path))
+
+
+def _piece(path: Path) -> tuple[Piece, tuple[int, ...], np.dtype[Any]]:
+    """Return the rows of an ``.npy`` file, the shape of a row, and the type."""
     array = _mapped(path)
     shape, dtype, where = array.shape, array.dtype, str(path)
     if not shape:
@@ -175,7 +244,34 @@ def npy_stream(path: Path) -> RowStream:
             elif whole is not None:
                 yield np.asarray(whole[start:stop])
 
-    return stream_of([Piece(count, read, where)], shape[1:], dtype, where)
+    return Piece(count, read, where), shape[1:], dtype
+
+
+def parts_stream(folder: Path) -> RowStream:
+    """Return the rows of the ``.npy`` files of a folder, one file after the other in natural order, as a stream.
+
+    Raises :class:`DataError` for what is no such file, and for rows of different shapes or types.
+    """
+    (first, row, dtype), *others = map(_piece, _parts(folder))
+    for piece, shape, kind in others:
+        if (shape, kind) != (row, dtype):
+            raise DataError(
+                f"{piece.where}: rows of shape {shape} and type {kind}, but those of {first.where} have {row} and "
+                f"{dtype}; parts of one field are alike"
+            )
+    return stream_of([first, *(piece for piece, _, _ in others)], row, dtype, str(folder))
+
+
+def _parts(folder: Path) -> list[Path]:
+    """Return the ``.npy`` files of a folder, numbers in their names by value."""
+    return in_natural_order(file for file in folder.glob("*.npy") if file.is_file() and not file.name.startswith("."))
+
+
+def _joined(parts: list[np.ndarray], folder: Path) -> np.ndarray:
+    try:
+        return np.concatenate(parts)
+    except ValueError as error:
+        raise DataError(f"{folder}: its parts do not fit together: {error}; parts of one field are alike") from error
 
 
 def _mapped(path: Path) -> np.ndarray:
@@ -199,17 +295,14 @@ def _read_splits(path: Path) -> dict[str, np.ndarray]:
         if not isinstance(content, dict):
             raise DataError(f'{path}: expected an object of lists of rows, {{"train": [0, 1, ...], ...}}')
         return {str(name): _array_of(rows, path) for name, rows in content.items()}
-    try:
-        with np.load(path, allow_pickle=False) as file:
-            return {name: np.asarray(file[name]) for name in file.files}
-    except Exception as error:
-        raise DataError(f"{path}: cannot be read as an .npz file ({error}); save it with numpy.savez") from error
+    file = NpzFile(path)
+    return {name: file.read(name) for name in file.names}
 
 
 def _read_json(path: Path) -> Any:
     try:
         return json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error}); correct it or remove it") from error
 
 

@@ -37,7 +37,38 @@ _RIGHT, _JUNK = ("good", "ok"), ("junk",)
 
 
 class Oxford(RetrievalSource):
-    """Features of the Oxford images by name, with the ground truth as distributed; good and ok are right."""
+    """Features of the Oxford images by name, with the ground truth as distributed; good and ok are right.
+
+    Equations
+    ---------
+    Reads features of the Oxford buildings by name, and the official lists of what is good, ok and junk for each query.
+
+    Symbols
+    -------
+    | part       | shape  | meaning                                                   |
+    |------------|--------|-----------------------------------------------------------|
+    | X          | (n, d) | features of the images, by name                           |
+    | queries    |        | 55, five for each landmark                                |
+    | splits     |        | ``train`` holds the negatives, of another data set        |
+
+    Example
+    -------
+    >>> import pathlib, numpy as np, zslplat
+    >>> lists = pathlib.Path("gt_files_170407")
+    >>> lists.mkdir()
+    >>> _ = (lists / "all_souls_1_query.txt").write_text("oxc1_all_souls_000013 136.5 34.1 648.5 955.7")
+    >>> for name, images in {"good": "all_souls_000013", "ok": "all_souls_000026", "junk": "radcliffe_000001"}.items():
+    ...     _ = (lists / f"all_souls_1_{name}.txt").write_text(images)
+    >>> names = ["all_souls_000013", "all_souls_000026", "radcliffe_000001", "oxford_000317"]
+    >>> np.savez("oxford.npz", X=np.random.default_rng(0).random((4, 64)), names=names)
+    >>> data = zslplat.load_dataset("oxford(path=oxford.npz, ground_truth=gt_files_170407, negatives=digits)")
+    >>> data.X.shape, [len(part) for part in (data.splits["train"], data.splits["test"])]
+    ((1801, 64), [1797, 4])
+
+    Related
+    -------
+    ``holidays`` has no junk; ``digit-retrieval`` is a small likeness that is built in.
+    """
 
     summary = "Oxford buildings: your features by image name, with the files of gt_files_170407"
     licence = "that of the photographs; see the site of the data set"

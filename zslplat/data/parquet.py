@@ -38,7 +38,38 @@ SUFFIX = ".parquet"
 
 
 class ParquetSource(FieldsSource):
-    """One Parquet file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits."""
+    """One Parquet file or a folder of them, with features, labels and, for zero-shot tasks, signatures and splits.
+
+    Equations
+    ---------
+    Reads a table, or a folder of tables whose rows follow each other, block by block.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> columns = {"width": X[:, 0], "height": X[:, 1], "label": y}
+    >>> pq.write_table(pa.table(columns), "mine.parquet")
+    >>> data = zslplat.load_dataset("parquet(path=mine.parquet)")
+    >>> data.X.shape, data.class_names
+    ((12, 2), ('0', '1', '2', '3'))
+
+    Related
+    -------
+    ``hdf5`` and ``npy`` are read in blocks, too; ``csv`` is for small data.
+    """
 
     kind, located = "parquet", "path"
     summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"

@@ -139,7 +139,7 @@ class ParquetFields(Fields):
             label = next((name for name in self.aliases["y"] if name in known), "")
             if label and known[label].get("_type") == "ClassLabel":
                 return [str(name) for name in known[label]["names"]]
-        except (ValueError, TypeError, AttributeError, KeyError) as error:
+        except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise DataError(
                 f"{self.parts[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
             ) from error
@@ -173,8 +173,8 @@ class ParquetFields(Fields):
     def _row_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a row, as the first one of all files has it."""
         for part in self.parts:
-            for block in part.values(name, 1):
-                return block.shape[1:]
+            if (found := part.row_shape(name)) is not None:
+                return found
         return (0,)
 
     def _stream(self, names: tuple[str, ...], row: tuple[int, ...], where: str) -> RowStream:
@@ -237,6 +237,6 @@ def _pandas_index(schema: pa.Schema) -> set[str]:
     """Return the columns that pandas wrote as the index of a frame."""
     try:
         known = json.loads((schema.metadata or {}).get(b"pandas", b"{}"))
-    except ValueError:
+        return {name for name in known.get("index_columns", ()) if isinstance(name, str)}
+    except (ValueError, TypeError, AttributeError, RecursionError):
         return set()
-    return {name for name in known.get("index_columns", ()) if isinstance(name, str)}

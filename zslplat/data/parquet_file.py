@@ -1,20 +1,18 @@
-"""One Parquet file, opened anew for every pass over it."""
+"""One Parquet file, opened anew for every pass over it, in the reading process."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Sequence
+import base64
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from zslplat.data import arrow_values as arrow
+from zslplat.data import parquet_reading, reader_process
 from zslplat.errors import DataError
-
-_TOGETHER = 64
 
 
 class ParquetPart:
@@ -25,67 +23,43 @@ class ParquetPart:
 
     def __init__(self, file: Path) -> None:
         self.file = file
-        try:
-            with pq.ParquetFile(file) as opened:
-                self.schema = opened.schema_arrow
-                self.rows = int(opened.metadata.num_rows)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
+        rows, schema = self._read(parquet_reading.contents)
+        self.rows = int(rows)
+        self.schema = pa.ipc.read_schema(pa.py_buffer(base64.b64decode(schema)))
 
     def column(self, name: str, empty: str | None = None) -> np.ndarray:
         """Return one column; ``empty`` stands for what is null, by default an error."""
-        try:
-            with pq.ParquetFile(self.file) as opened:
-                table = opened.read(columns=[name], use_threads=False)
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
-        return arrow.values(table.column(name), self._where(name), empty=empty)
+        found: np.ndarray = self._read(parquet_reading.column, name, self._where(name), empty)
+        return found
 
-    def values(self, name: str, rows: int) -> Iterator[np.ndarray]:
-        """Yield a column in blocks of so many rows."""
-        for start, batch in self._batches([name], rows):
-            yield arrow.values(batch.column(name), self._where(name), first=start)
+    def row_shape(self, name: str) -> tuple[int, ...] | None:
+        """Return the shape of the first row of a column, None where there is no row."""
+        found: list[int] | None = self._read(parquet_reading.row_shape, name, self._where(name))
+        return None if found is None else tuple(found)
 
     def blocks(
         self, names: Sequence[str], rows: int, row: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Iterator[np.ndarray]:
         """Yield rows of shape ``row``: of one column of lists, or of columns of numbers side by side."""
-        start = 0
         if len(names) == 1:
-            for block in self.values(names[0], rows):
-                if math.prod(block.shape[1:]) != math.prod(row):
-                    raise DataError(
-                        f"{self._where(names[0])}: row {start} has values of shape {block.shape[1:]}, expected {row} "
-                        "as in the first row of all"
-                    )
-                yield block.reshape(len(block), *row)
-                start += len(block)
-            return
-        for start, batch in self._batches(names, rows):
-            found = np.empty((batch.num_rows, len(names)), dtype=dtype)
-            # Some columns at a time: one by one, they would be written with a stride of a whole row.
-            for begin in range(0, len(names), _TOGETHER):
-                some = names[begin : begin + _TOGETHER]
-                columns = [arrow.values(batch.column(name), self._where(name), first=start) for name in some]
-                found[:, begin : begin + len(some)] = np.array(columns, dtype=dtype).T
-            yield found
+            return self._stream(parquet_reading.lists, names[0], rows, row, self._where(names[0]))
+        return self._stream(parquet_reading.side_by_side, list(names), rows, dtype.str, str(self.file))
 
-    def _batches(self, names: Sequence[str], rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-        """Yield (number of the first row, rows) of one row group after the other."""
-        start = 0
-        try:
-            with pq.ParquetFile(self.file) as opened:
-                for group in range(opened.metadata.num_row_groups):
-                    for batch in opened.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=False):
-                        if batch.num_rows:
-                            yield start, batch
-                        start += batch.num_rows
-        except (OSError, pa.ArrowException) as error:
-            raise self._unreadable(error) from error
+    def _read(self, function: Callable[..., Any], *arguments: Any) -> Any:
+        return reader_process.read(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
+
+    def _stream(self, function: Callable[..., Iterator[np.ndarray]], *arguments: Any) -> Iterator[np.ndarray]:
+        return reader_process.stream(function, self.file, *arguments, unreadable=partial(_unreadable, self.file))
 
     def _where(self, name: str) -> str:
         return f"{self.file}, column {name!r}"
 
-    def _unreadable(self, error: Exception) -> DataError:
-        reason = " ".join(str(error).split()) or type(error).__name__
-        return DataError(f"{self.file}: cannot be read as a Parquet file ({reason}); copy or write it again")
+
+def read_table(file: Path) -> pa.Table:
+    """Return all of a Parquet file. Raises :class:`DataError` for what is none."""
+    found = reader_process.read(parquet_reading.whole_table, file, unreadable=partial(_unreadable, file))
+    return pa.ipc.open_stream(pa.py_buffer(found)).read_all()
+
+
+def _unreadable(file: Path, reason: str) -> DataError:
+    return DataError(f"{file}: cannot be read as a Parquet file ({reason}); copy or write it again")

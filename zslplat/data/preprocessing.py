@@ -240,6 +240,13 @@ def apply_steps(
     return [frozen.apply(m) for m in (fit_rows, *others)]
 
 
+def after_steps(steps: FrozenSteps, rows: np.ndarray | Rows) -> np.ndarray | Rows:
+    """Return rows after fitted steps: of rows of one view in a file a view that applies them block by block."""
+    if isinstance(rows, Rows) and len(rows.parts) == 1:
+        return rows.after([steps])
+    return steps.apply(np.asarray(rows))
+
+
 Blocks = Callable[[], Iterator[np.ndarray]]
 
 

@@ -35,7 +35,34 @@ NAME = "redrawn"
 
 
 class Redrawn(DataSource):
-    """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``."""
+    """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``.
+
+    Equations
+    ---------
+    Takes another data set and draws anew which of its classes are seen: how much does a result hang on that choice?
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import zslplat
+    >>> first = zslplat.load_dataset("redrawn(of=digit-pairs, draw=1)")
+    >>> second = zslplat.load_dataset("redrawn(of=digit-pairs, draw=2)")
+    >>> unseen = [set(data.y[data.splits["test_unseen"]]) for data in (first, second)]
+    >>> len(unseen[0]), unseen[0] == unseen[1]
+    (20, False)
+
+    Related
+    -------
+    It works on any of the others: ``digit-pairs``, ``xlsa17``, ``npz``.
+    """
 
     summary = "another data set with its seen and unseen classes drawn anew: redrawn(of=..., draw=3)"
     licence = "that of the other data set"

@@ -91,7 +91,28 @@ def _pixel_features(image: np.ndarray, margin: int, transforms: list[np.ndarray]
 
 
 class RegionCovariance(DataSource):
-    """Region covariances (n, 25, 25) of the images (n, h, w) in an ``.npz`` file, with its labels and splits."""
+    r"""Region covariances (n, 25, 25) of the images (n, h, w) in an ``.npz`` file, with its labels and splits.
+
+    Equations
+    ---------
+    Describes an image by how features of its pixels vary together:
+
+    $$C = \frac{1}{h w - 1} \sum_{u, v} (x_{uv} - \bar x)(x_{uv} - \bar x)^\top + \epsilon\, \bar c\, I$$
+
+    where the last term is a part epsilon of the mean diagonal entry.
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> np.savez("images.npz", images=np.random.default_rng(0).random((6, 16, 16)), y=np.arange(6) % 2)
+    >>> data = zslplat.load_dataset("region-covariance(file=images.npz, X=images)")
+    >>> data.X.shape
+    (6, 25, 25)
+
+    Related
+    -------
+    Kernel ``log-euclidean`` compares such matrices; methods ``ksc`` and ``kllc`` code them.
+    """
 
     summary = "25 x 25 region covariances of the images in an .npz file of your own"
     licence = "that of the images in the file"

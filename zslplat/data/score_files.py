@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
@@ -117,7 +118,7 @@ def check_readable(path: Path, suffixes: Sequence[str], what: str) -> None:
 
 def _array(path: Path) -> np.ndarray:
     try:
-        return np.asarray(np.load(path, allow_pickle=False))
+        return load_npy(path)
     except (OSError, ValueError, EOFError) as error:
         told = " ".join(str(error).split())
         raise DataError(
@@ -129,11 +130,12 @@ def _array(path: Path) -> np.ndarray:
 def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
     import pyarrow as pa
     import pyarrow.csv
-    import pyarrow.parquet
 
+    from zslplat.data.parquet_file import read_table
+
+    if path.suffix == ".parquet":
+        return read_table(path)
     try:
-        if path.suffix == ".parquet":
-            return pyarrow.parquet.read_table(path, use_threads=False)
         options = pyarrow.csv.ReadOptions(use_threads=False)
         # Only an empty cell is empty: that NaN was written is told apart.
         types = {name: pa.string() for name in texts}  # a class may be called 01
@@ -141,8 +143,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
         return pyarrow.csv.read_csv(path, options, convert_options=convert)
     except (OSError, ValueError, pa.ArrowException) as error:
         told = " ".join(str(error).split())
-        kind = "Parquet" if path.suffix == ".parquet" else "CSV"
-        raise DataError(f"{path}: cannot be read as a {kind} file ({told}); write it again") from error
+        raise DataError(f"{path}: cannot be read as a CSV file ({told}); write it again") from error
 
 
 def _column(path: Path, name: str, what: str) -> Any:

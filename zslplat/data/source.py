@@ -16,10 +16,14 @@ from zslplat.space import Parameter, check_value
 
 @dataclass(frozen=True)
 class DataPlaces:
-    """Where a source may read and write: the data root (may not exist) and a cache folder of its own."""
+    """Where a source may read and write: the data root (may not exist), a cache folder of its own, and ``kept``.
+
+    ``kept``: the folder of data sets that were given as arrays and are there to stay.
+    """
 
     root: Path | None = None
     cache: Path | None = None
+    kept: Path | None = None
 
 
 class DataSource(ABC):

@@ -62,7 +62,28 @@ PRESETS = {
 
 
 class Synthetic(DataSource):
-    """Classes, attributes and rectified features drawn from a seed; three class-disjoint folds."""
+    r"""Classes, attributes and rectified features drawn from a seed; three class-disjoint folds.
+
+    Equations
+    ---------
+    Draws classes with correlated attributes, and features like those of a rectified layer:
+
+    $$x = \max(0,\; (s_y + \text{noise})\, (W + \text{shift} \cdot E\, [y \text{ unseen}]) + b + f / 2)$$
+
+    Symbols
+    -------
+    | symbol | shape  | meaning                                                          |
+    |--------|--------|------------------------------------------------------------------|
+    | x      | (n, d) | features                                                         |
+    | s      | (c, a) | class signatures, standardised by the seen classes               |
+    | W, E   | (a, d) | map from attributes to features, and how it differs for unseen classes |
+    | b      | (d,)   | offset, negative on average                                      |
+    | f      | (n, d) | noise of a row in the features                                   |
+
+    Related
+    -------
+    ``digit-pairs`` is real; ``xlsa17`` reads the sets whose shapes the presets have.
+    """
 
     summary = "synthetic classes and rectified features of any size; presets in the shapes of awa1, awa2, cub, sun, apy"
     licence = "none needed: drawn from a seed"

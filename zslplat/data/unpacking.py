@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import lzma
 import os
 import shutil
 import stat
+import struct
 import zipfile
+import zlib
 from collections.abc import Mapping
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from zslplat.data.array_store import temporary_folder
-from zslplat.errors import DataError
+from zslplat.data.drafts import draft
+from zslplat.errors import DataError, quoted
+from zslplat.names import unfit
 
 MAX_BYTES = 20 * 10**9  # of everything unpacked; the public archive has less than a tenth
 MAX_FILES = 10_000
@@ -26,7 +30,8 @@ def unpack_datasets(
 
     Folders that are there already stay as they are. A folder appears whole or not at all. ``origin`` is written into
     each as ``origin.json``. Raises :class:`DataError`, before anything is written, for absolute paths, ``..``, links,
-    encrypted or repeated members, and sizes beyond ``max_bytes`` or beyond the free space.
+    encrypted or repeated members, names that no file can have everywhere, and sizes beyond ``max_bytes`` or beyond the
+    free space.
     """
     try:
         with zipfile.ZipFile(archive) as file:
@@ -37,13 +42,10 @@ def unpack_datasets(
             needed, free = sum(info.file_size for info in chosen.values()), shutil.disk_usage(root).free
             if needed > free:
                 raise DataError(f"{archive}: needs {needed / 1e9:.1f} GB in {root}, where {free / 1e9:.1f} GB are free")
-            temporary = temporary_folder(root, ".unpack-")
-            try:
+            with draft(root, ".unpack-") as temporary:
                 _extract(archive, file, chosen, wanted, temporary)
                 return [_place(temporary / name, root / name, origin) for name in wanted.values()]
-            finally:
-                shutil.rmtree(temporary, ignore_errors=True)
-    except (zipfile.BadZipFile, NotImplementedError, EOFError) as error:
+    except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, struct.error) as error:
         raise DataError(
             f"{archive}: cannot be read as a zip archive ({error}); remove it and fetch it again"
         ) from error
@@ -88,6 +90,11 @@ def _dataset_folders(archive: Path, members: Mapping[PurePosixPath, zipfile.ZipI
     }
     if not folders:
         raise DataError(f"{archive}: holds no folder with a *_splits.mat; it is no archive of zero-shot data sets")
+    for path, name in folders.items():
+        files = [member.name for member in members if member.parent == path]
+        odd = next((one for one in (name, *files) if unfit(one.lstrip("."))), None)
+        if odd is not None:
+            raise DataError(f"{archive}: refused, {quoted(odd)} is no name of a file everywhere: {unfit(odd)}")
     if len(set(folders.values())) < len(folders):
         raise DataError(f"{archive}: two folders of one name hold data sets: {', '.join(map(str, folders))}")
     return folders

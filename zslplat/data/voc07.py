@@ -51,7 +51,37 @@ _DIFFICULT = {"not-counted": -1, "absent": 0, "present": 1}
 
 
 class Voc07(DataSource):
-    """Rows with several labels of the development kit's lists, and features of the images by identifier."""
+    r"""Rows with several labels of the development kit's lists, and features of the images by identifier.
+
+    Equations
+    ---------
+    Reads the lists of PASCAL VOC2007's classification task, and features of the images that you have extracted.
+
+    Symbols
+    -------
+    | part       | shape  | meaning                                                   |
+    |------------|--------|-----------------------------------------------------------|
+    | X          | (n, d) | features of the images, by identifier                     |
+    | y          | (n, 20) | 1 present, 0 absent, -1 difficult: not counted           |
+    | splits     |        | ``train``, ``val``, ``test``                              |
+
+    Example
+    -------
+    >>> import pathlib, numpy as np, zslplat
+    >>> lists = pathlib.Path("VOC2007/ImageSets/Main")
+    >>> lists.mkdir(parents=True)
+    >>> for split, images in (("trainval", ("000012  1", "000017 -1")), ("test", ("000023  0", "000030  1"))):
+    ...     for name in ("cat", "dog"):
+    ...         _ = (lists / f"{name}_{split}.txt").write_text("\n".join(images) + "\n")
+    >>> np.savez("descriptors.npz", X=np.eye(4), ids=["000012", "000017", "000023", "000030"])
+    >>> data = zslplat.load_dataset("voc07(folder=VOC2007, features=descriptors)")
+    >>> data.y.tolist()
+    [[1, 1], [0, 0], [-1, -1], [1, 1]]
+
+    Related
+    -------
+    ``digit-sets`` is a small likeness that is built in.
+    """
 
     summary = "PASCAL VOC2007 classification: the development kit's lists, with image features of your own"
     licence = "that of the images and of your features"

@@ -26,7 +26,7 @@ import numpy as np
 from zslplat.data.about import FILE, About, read_about
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import looks_transposed
-from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows
+from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows, read_list
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset, kept_features
@@ -44,7 +44,44 @@ _SCALES = ("scale", "feature_scale")
 
 
 class Xlsa17(DataSource):
-    """A folder in the layout of the standard package; features become float32, rows are samples."""
+    """A folder in the layout of the standard package; features become float32, rows are samples.
+
+    Equations
+    ---------
+    Reads the layout in which the standard zero-shot sets (AWA, CUB, SUN, aPY) are published, with their splits and
+    folds.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pathlib, scipy.io
+    >>> folder = pathlib.Path("TOY")
+    >>> folder.mkdir()
+    >>> scipy.io.savemat(folder / "res101.mat", {"features": X.T, "labels": y[:, None] + 1})
+    >>> names = np.array([[n] for n in ("ant", "bee", "cow", "dog")], dtype=object)
+    >>> train, test = np.flatnonzero(y < 3)[:, None] + 1, np.flatnonzero(y == 3)[:, None] + 1
+    >>> told = {"att": S.T, "allclasses_names": names, "trainval_loc": train, "test_unseen_loc": test}
+    >>> scipy.io.savemat(folder / "att_splits.mat", told)
+    >>> data = zslplat.load_dataset("xlsa17(folder=TOY, test_seen=none)")
+    >>> data.X.shape, data.class_names, {name: len(rows) for name, rows in data.splits.items()}
+    ((12, 3), ('ant', 'bee', 'cow', 'dog'), {'train': 9, 'test_unseen': 3})
+
+    Related
+    -------
+    ``synthetic`` has data of the same shapes; ``npz`` and ``csv`` read files of your own.
+    """
 
     summary = "a folder in the layout of the xlsa17 package: <features>.mat, att_splits.mat, class lists"
     licence = "that of the data set in the folder"
@@ -186,20 +223,22 @@ def _read_features(path: Path) -> tuple[RowStream, np.ndarray]:
 def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Iterator[np.ndarray]]]:
     """Return the shape (n, d) and what yields the float32 blocks of rows, scaled and checked for NaN."""
     rows = file.vector("labels").size
-    stored = file.numbers("features")
-    if stored.shape[1] != rows and stored.shape[0] == rows:
-        stored = stored.T
-    if stored.ndim != 2 or stored.shape[1] != rows or rows == 0:
-        shape = " x ".join(map(str, stored.shape))
+    stored = file.shape("features")
+    axis = 0 if stored[1] != rows and stored[0] == rows else 1
+    if len(stored) != 2 or stored[axis] != rows or rows == 0:
+        shape = " x ".join(map(str, stored))
         raise DataError(f"{file.path}: features are {shape} but there are {rows} labels; expected d x {rows}")
     scale = 1.0
     for name in _SCALES:
         if name in file:
-            scale *= float(file.vector(name)[0])
+            values = file.vector(name)
+            if values.size != 1 or not np.isfinite(values).all():
+                raise DataError(f"{file.path}: {name!r} is {values[:3].tolist()}; expected one number")
+            scale *= float(values[0])
 
     def blocks() -> Iterator[np.ndarray]:
-        for start in range(0, rows, _BLOCK_ROWS):
-            block = stored[:, start : start + _BLOCK_ROWS].T
+        start = 0
+        for block in file.slices("features", axis, _BLOCK_ROWS):
             with np.errstate(over="ignore"):  # what leaves float32 becomes infinite, and is reported below
                 block = (block if scale == 1 else block * scale).astype(np.float32, order="C")
             bad = ~np.isfinite(block).all(axis=1)
@@ -209,9 +248,10 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Ite
                     f"{file.path}: features of row {row + 1} hold NaN or infinity (or exceed float32); "
                     "clean the file and load it again"
                 )
+            start += len(block)
             yield block
 
-    return (rows, stored.shape[0]), blocks
+    return (rows, stored[1 - axis]), blocks
 
 
 def _views(paths: tuple[Path, ...], cache: Path | None) -> tuple[np.ndarray | Rows, np.ndarray]:
@@ -322,7 +362,7 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
     if "allclasses_names" in file:
         names, where = file.strings("allclasses_names"), f"{layout.splits}, allclasses_names"
     elif listed.is_file():
-        names, where = listed.read_text().split("\n"), str(listed)
+        names, where = read_list(listed).split("\n"), str(listed)
         names = [name.strip() for name in names if name.strip()]
     else:
         return tuple(str(number + 1) for number in range(count)), False

@@ -1,0 +1,88 @@
+"""Folders that are being written: left alone while their writer runs, removed by the next one when it was killed."""
+
+import os
+import subprocess
+import sys
+import time
+
+import pytest
+
+from zslplat.data import drafts
+from zslplat.data.array_store import place_entry
+from zslplat.data.drafts import draft, folder_to_remove, temporary_folder
+
+WRITER = """
+import sys, time
+from pathlib import Path
+from zslplat.data.drafts import draft
+with draft(Path(sys.argv[1])) as folder:
+    (folder / "half.npy").touch()
+    print(folder, flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture
+def writer(tmp_path):
+    process = subprocess.Popen([sys.executable, "-c", WRITER, str(tmp_path)], stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline().strip()
+    yield process
+    process.kill()
+    process.wait()
+
+
+def test_a_folder_stays_while_its_writer_runs_and_goes_when_it_was_killed(writer, tmp_path):
+    (theirs,) = tmp_path.iterdir()
+    with draft(tmp_path) as ours:
+        assert {ours, theirs} == set(tmp_path.iterdir())
+    assert list(tmp_path.iterdir()) == [theirs]
+    writer.kill()
+    writer.wait()
+    place_entry(tmp_path / "entry", lambda writing: {})
+    assert [path.name for path in tmp_path.iterdir()] == ["entry"]
+
+
+def test_a_folder_is_gone_after_an_error_too(tmp_path):
+    with pytest.raises(ZeroDivisionError), draft(tmp_path):
+        1 / 0  # noqa: B018
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monkeypatch):
+    lock, seen = drafts.fcntl.flock, []
+
+    def taken_away(descriptor, how):
+        if not seen:
+            (folder,) = tmp_path.iterdir()
+            seen.append(folder)
+            folder.rmdir()
+        lock(descriptor, how)
+
+    monkeypatch.setattr(drafts.fcntl, "flock", taken_away)
+    with draft(tmp_path) as folder:
+        assert folder.exists()
+        assert folder not in seen
+
+
+def test_without_locks_and_for_several_calls_a_day_goes_by(tmp_path, monkeypatch):
+    def no_locks(descriptor, how):
+        raise OSError(9, "Bad file descriptor")
+
+    monkeypatch.setattr(drafts.fcntl, "flock", no_locks)
+    left, sent, removed = tmp_path / ".new-left", temporary_folder(tmp_path), folder_to_remove(tmp_path)
+    left.mkdir()
+    with draft(tmp_path):
+        pass
+    assert set(tmp_path.iterdir()) == {left, sent, removed}
+    for folder in (left, sent, removed):
+        os.utime(folder, (time.time() - 90_000,) * 2)
+    with draft(tmp_path):
+        pass
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_folders_of_other_kinds_stay(tmp_path):
+    (tmp_path / ".unpack-abc").mkdir()
+    with draft(tmp_path):
+        pass
+    assert (tmp_path / ".unpack-abc").is_dir()

@@ -1,0 +1,81 @@
+"""Folders that are written beside their place, and what is left of those whose writers were killed.
+
+A writer holds a lock of its folder for as long as it writes; the system lets go of it when the writer ends, however
+that comes about, and the next writer beside it removes the folder. Where the file system has no locks for folders, or
+they are written by several calls (:func:`temporary_folder`), what is left is removed after a day.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+_STALE_SECONDS = 24 * 3600
+_GONE_SECONDS = 60  # a folder of what is removed was made and filled in less
+_SENT, _OLD = ".sent-", ".old-"
+
+
+@contextlib.contextmanager
+def draft(parent: Path, prefix: str = ".new-") -> Iterator[Path]:
+    """Give a new folder beside a final place, to be filled and renamed; it is gone afterwards, or left by a kill.
+
+    ``prefix``: of its name, and of those that are removed where their writers were killed.
+    """
+    _clear_up(parent, prefix)
+    folder, lock = _locked_folder(parent, prefix)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        os.close(lock)
+
+
+def temporary_folder(parent: Path) -> Path:
+    """Return a new folder beside a final place that several calls write."""
+    _clear_up(parent)
+    return Path(tempfile.mkdtemp(prefix=_SENT, dir=parent))
+
+
+def folder_to_remove(parent: Path) -> Path:
+    """Return a new folder that what is to be removed is moved to, so that it is not in its place any more."""
+    return Path(tempfile.mkdtemp(prefix=_OLD, dir=parent))
+
+
+def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
+        lock = os.open(folder, os.O_RDONLY)
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if folder.exists():
+            return folder, lock
+        os.close(lock)  # it was taken for one that was left, before it was locked
+
+
+def _clear_up(parent: Path, locked: str = "") -> None:
+    """Remove what killed processes have left; ``locked`` begins the names of folders whose writers hold locks."""
+    now = time.time()
+    if locked:
+        for folder in parent.glob(f"{locked}*"):
+            with contextlib.suppress(OSError):
+                _remove_unlocked(folder)
+    for prefix, seconds in ((locked or _SENT, _STALE_SECONDS), (_SENT, _STALE_SECONDS), (_OLD, _GONE_SECONDS)):
+        for folder in parent.glob(f"{prefix}*"):
+            with contextlib.suppress(OSError):
+                if now - folder.stat().st_mtime > seconds:
+                    shutil.rmtree(folder, ignore_errors=True)
+
+
+def _remove_unlocked(folder: Path) -> None:
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        shutil.rmtree(folder, ignore_errors=True)
+    finally:
+        os.close(lock)

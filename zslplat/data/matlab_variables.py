@@ -1,0 +1,181 @@
+"""Variables of MATLAB files as the libraries read them: what happens in the reading process.
+
+Up to version 7 a file is read by SciPy, version 7.3 (HDF5, where every matrix is stored transposed and a cell array is
+a matrix of references) by h5py. Either way a matrix comes in MATLAB's own orientation. What is raised here is told by
+:class:`zslplat.data.matlab.MatlabFile`, which names the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.bounds import array_bytes, require_memory
+from zslplat.errors import DataError
+
+_NUMBERS = (
+    "double",
+    "single",
+    "logical",
+    "sparse",
+    *(f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)),
+)
+
+
+def variables(path: Path, is_hdf5: bool) -> dict[str, Any]:
+    """Return {name: shape} of all variables, None in place of the shape of what holds no numbers."""
+    if is_hdf5:
+        import h5py
+
+        with h5py.File(path, "r") as file:
+            names = [key for key in file if not key.startswith("#")]
+            return {name: _hdf5_shape(path, file, name) for name in names}
+    import scipy.io
+
+    return {
+        name: [int(length) for length in shape] if kind in _NUMBERS else None
+        for name, shape, kind in scipy.io.whosmat(path)
+    }
+
+
+def numbers(path: Path, is_hdf5: bool, name: str) -> np.ndarray | None:
+    """Return a variable as a dense array, at least 2-d; None where it is no numeric matrix."""
+    value = _hdf5_numbers(path, name) if is_hdf5 else _old_variable(path, name)
+    if hasattr(value, "toarray"):
+        require_memory(array_bytes(value.shape, value.dtype), f"{path}, variable {name!r}")
+        value = value.toarray()
+    return value if isinstance(value, np.ndarray) and value.dtype.kind in "biuf" else None
+
+
+def slices(path: Path, is_hdf5: bool, name: str, axis: int, length: int) -> Iterator[np.ndarray]:
+    """Yield a matrix in slices of some length along an axis, which comes first in each."""
+    value = numbers(path, is_hdf5, name)
+    if value is None:
+        raise DataError(f"{path}: variable {name!r} is no numeric matrix")
+    value = np.moveaxis(value, axis, 0)
+    for start in range(0, len(value), length):
+        yield value[start : start + length]
+
+
+def strings(path: Path, is_hdf5: bool, name: str) -> list[str] | None:
+    """Return a cell array of strings, or the rows of a character matrix; None where it holds something else."""
+    if is_hdf5:
+        return _hdf5_strings(path, name)
+    value = np.asarray(_old_variable(path, name))
+    if value.dtype.kind == "U":
+        return [str(text) for text in value.ravel()]
+    return [_cell_text(cell) for cell in value.ravel()] if value.dtype == object else None
+
+
+def _old_variable(path: Path, name: str) -> Any:
+    import scipy.io
+
+    return scipy.io.loadmat(path, variable_names=[name])[name]
+
+
+def _hdf5_shape(path: Path, file: Any, name: str) -> list[int] | None:
+    import h5py
+
+    from zslplat.data.hdf5_links import own_item
+
+    node = own_item(path, file, name)
+    if isinstance(node, h5py.Group):
+        if "MATLAB_sparse" not in node.attrs or "jc" not in node:
+            return None
+        return [int(node.attrs["MATLAB_sparse"]), len(node["jc"]) - 1]
+    if _matlab_class(node) == "char" or node.dtype.kind not in "biuf" or node.shape is None:
+        return None
+    if node.attrs.get("MATLAB_empty", 0):
+        return [int(length) for length in np.asarray(node[()]).ravel()]
+    shape = [int(length) for length in reversed(node.shape)]
+    return [1] * (2 - len(shape)) + shape
+
+
+def _hdf5_numbers(path: Path, name: str) -> Any:
+    import h5py
+
+    from zslplat.data.hdf5_links import own_item
+
+    with h5py.File(path, "r") as file:
+        node = own_item(path, file, name)
+        if isinstance(node, h5py.Group):
+            return _sparse(path, name, node)
+        require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
+        value = np.asarray(node[()])
+        if _matlab_class(node) == "char" or value.dtype.kind not in "biuf":
+            return None
+        if node.attrs.get("MATLAB_empty", 0):
+            return np.zeros(_empty_shape(value))
+        return np.atleast_2d(value.T)
+
+
+def _empty_shape(lengths: np.ndarray) -> tuple[int, ...]:
+    """Return the shape of an empty matrix, which is stored in its place."""
+    shape = tuple(int(length) for length in lengths.ravel())
+    if 0 not in shape or min(shape) < 0 or len(shape) > 8:
+        raise ValueError(f"an empty matrix of shape {shape}")
+    return shape
+
+
+def _hdf5_strings(path: Path, name: str) -> list[str] | None:
+    import h5py
+
+    from zslplat.data.hdf5_links import own_item, require_own
+
+    with h5py.File(path, "r") as file:
+        node = own_item(path, file, name)
+        if not isinstance(node, h5py.Dataset):
+            return None
+        require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
+        value = np.asarray(node[()])
+        if value.dtype == object:
+            # MATLAB runs through a cell array by columns, which are the rows of the stored transpose.
+            cells = [file[reference] for reference in value.ravel()]
+            for cell in cells:
+                require_own(path, cell)
+            return [_hdf5_text(cell[()], cell) for cell in cells]
+        if _matlab_class(node) == "char":
+            return ["".join(map(chr, column)) for column in np.atleast_2d(value).T.astype(int)]
+        return None
+
+
+def _cell_text(cell: Any) -> str:
+    array = np.asarray(cell)
+    return str(array.ravel()[0]) if array.size else ""
+
+
+def _hdf5_text(value: Any, node: Any) -> str:
+    if isinstance(value, bytes):
+        return value.decode()
+    if node.attrs.get("MATLAB_empty", 0):
+        return ""
+    return "".join(map(chr, np.asarray(value).ravel().astype(int)))
+
+
+def _matlab_class(node: Any) -> str:
+    value = node.attrs.get("MATLAB_class", b"")
+    return value.decode() if isinstance(value, bytes) else str(value)
+
+
+def _sparse(path: Path, name: str, group: Any) -> Any:
+    """Read MATLAB's compressed sparse columns; the number of rows is an attribute."""
+    from scipy.sparse import csc_matrix
+
+    from zslplat.data.hdf5_links import own_item
+
+    if "MATLAB_sparse" not in group.attrs or "jc" not in group:
+        return None
+    held = {part: own_item(path, group, part) for part in ("jc", "ir", "data") if part in group}
+    for part in held.values():
+        require_memory(array_bytes(part.shape or (), part.dtype), f"{path}, variable {name!r}")
+    starts = held["jc"][()]
+    rows = int(group.attrs["MATLAB_sparse"])
+    data = held["data"][()] if "data" in held else np.zeros(0)
+    index = held["ir"][()] if "ir" in held else np.zeros(0, dtype=int)
+    matrix = csc_matrix((data, index, starts), shape=(rows, len(starts) - 1))
+    # What compiled code goes by when it fills the matrix.
+    matrix.check_format(full_check=True)
+    return matrix
