@@ -33,7 +33,7 @@ from zslplat.space import (
     with_defaults,
 )
 from zslplat.tables import Table
-from zslplat.tasks.base import Metric, Outcome, Problem, Task
+from zslplat.tasks.base import KeptForUse, Metric, Outcome, Problem, Task
 
 __all__ = [
     "API_VERSION",
@@ -61,6 +61,7 @@ __all__ = [
     "Finding",
     "InnerProductKernel",
     "Integer",
+    "KeptForUse",
     "Kernel",
     "KernelMethod",
     "MatrixFigure",

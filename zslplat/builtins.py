@@ -172,6 +172,7 @@ def zslplat_datasets() -> dict[str, str]:
         "voc07": "zslplat.data.voc07:Voc07",
         "xlsa17": "zslplat.data.xlsa17:Xlsa17",
         "npz": "zslplat.data.arrays:NpzSource",
+        "arrays": "zslplat.data.in_memory:ArraysSource",
         "digit-retrieval": "zslplat.data.digit_retrieval:DigitRetrieval",
         "digits": "zslplat.data.digits:Digits",
         "holidays": "zslplat.data.holidays:Holidays",

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from matplotlib.figure import Figure as Canvas
-from matplotlib.ticker import MaxNLocator
 
 from zslplat.figures import Curve, Figure, MatrixFigure, ScatterFigure
+
+if TYPE_CHECKING:
+    # Most commands draw nothing, and matplotlib is slow to import.
+    from matplotlib.figure import Figure as Canvas
 
 # Okabe and Ito's palette, told apart with any colour vision; yellow is left out, too pale on white.
 PALETTE = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
@@ -27,20 +29,45 @@ LEGEND_NAMES = 40
 
 def render(figure: Figure, path: Path | str) -> None:
     """Draw a curve, matrix or scatter figure into a PNG file; raises :class:`TypeError` for anything else."""
-    if isinstance(figure, Curve):
-        canvas = _curve(figure)
-    elif isinstance(figure, MatrixFigure):
-        canvas = _matrix(figure)
-    elif isinstance(figure, ScatterFigure):
-        canvas = _scatter(figure)
-    else:
-        raise TypeError(f"no figure: {type(figure).__name__}; expected Curve, MatrixFigure or ScatterFigure")
+    canvas = drawn(figure)
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+    # Laid out here, the figure is drawn once; ``savefig`` would draw it twice, the first time to lay it out.
+    canvas.set_dpi(DOTS_PER_INCH)
+    painter = FigureCanvasAgg(canvas)
+    layout = canvas.get_layout_engine()
+    if layout is not None:
+        layout.execute(canvas)
+        canvas.set_layout_engine("none")
     # Without the software's version the same figure is the same file.
-    canvas.savefig(path, format="png", dpi=DOTS_PER_INCH, metadata={"Software": None})
+    painter.print_png(path, metadata={"Software": None})
+
+
+def drawn(figure: Figure) -> Canvas:
+    """Return a curve, matrix or scatter figure as matplotlib has it; raises :class:`TypeError` for anything else."""
+    if isinstance(figure, Curve):
+        return _curve(figure)
+    if isinstance(figure, MatrixFigure):
+        return _matrix(figure)
+    if isinstance(figure, ScatterFigure):
+        return _scatter(figure)
+    raise TypeError(f"no figure: {type(figure).__name__}; expected Curve, MatrixFigure or ScatterFigure")
+
+
+def _canvas(figsize: tuple[float, float]) -> Canvas:
+    from zslplat.pictures import Picture
+
+    return Picture(figsize=figsize, layout="constrained", facecolor="white")
+
+
+def _whole_numbers() -> Any:
+    from matplotlib.ticker import MaxNLocator
+
+    return MaxNLocator(integer=True)
 
 
 def _curve(figure: Curve) -> Canvas:
-    canvas = Canvas(figsize=(6.4, 4.4), layout="constrained", facecolor="white")
+    canvas = _canvas((6.4, 4.4))
     axes = canvas.add_subplot()
     for number, (label, (x, y)) in enumerate(figure.lines.items()):
         colour, dash = PALETTE[number % len(PALETTE)], DASHES[number // len(PALETTE) % len(DASHES)]
@@ -64,7 +91,7 @@ def _curve(figure: Curve) -> Canvas:
     if figure.logx:
         axes.set_xscale("log")
     elif all(isinstance(v, int) for x, _ in figure.lines.values() for v in x):
-        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+        axes.xaxis.set_major_locator(_whole_numbers())
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     _describe(axes, figure.xlabel, figure.ylabel, figure.title)
@@ -80,7 +107,7 @@ def _matrix(figure: MatrixFigure) -> Canvas:
     values = np.asarray(figure.values, dtype=float)
     rows, columns = values.shape
     width, height = (float(np.clip(1.8 + 0.24 * count, 4.2, 11.0)) for count in (columns, rows))
-    canvas = Canvas(figsize=(width + 0.8, height), layout="constrained", facecolor="white")
+    canvas = _canvas((width + 0.8, height))
     axes = canvas.add_subplot()
     finite = values[np.isfinite(values)]
     low, high = (float(finite.min()), float(finite.max())) if finite.size else (0.0, 1.0)
@@ -109,7 +136,7 @@ def _scatter(figure: ScatterFigure) -> Canvas:
     count, names = max(len(figure.panels), 1), list(figure.names)
     side = 4.2 if count > 1 else 5.0
     with_legend = len(names) <= LEGEND_NAMES
-    canvas = Canvas(figsize=(side * count + 1.6 * with_legend, side), layout="constrained", facecolor="white")
+    canvas = _canvas((side * count + 1.6 * with_legend, side))
     panels = canvas.subplots(1, count, squeeze=False)[0]
     size = float(np.clip(4000 / max(len(figure.labels), 1), 4, 28))
     for axes, (label, points) in zip(panels, figure.panels.items(), strict=False):
@@ -148,7 +175,7 @@ def _scatter(figure: ScatterFigure) -> Canvas:
 def _name_axis(axes: Any, which: str, names: Sequence[str]) -> None:
     axis = axes.xaxis if which == "x" else axes.yaxis
     if len(names) > NAMED_CLASSES:
-        axis.set_major_locator(MaxNLocator(integer=True))
+        axis.set_major_locator(_whole_numbers())
         return
     axis.set_ticks(range(len(names)), [_shortened(str(name)) for name in names])
     size = 8 if len(names) <= 30 else 6

@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterable, Iterator
 from itertools import permutations, product
 
-_MOST_WORDS = 4
+_MOST_WORDS, _MOST_LETTERS = 4, 200
 
 
 class ZslplatError(Exception):
@@ -33,8 +33,21 @@ class UnknownNameError(UsageError):
         names = sorted(known)
         near = near_names(name, names)
         hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
-        super().__init__(f"unknown {kind} {name!r}; {hint}")
+        super().__init__(f"unknown {kind} {quoted(name)}; {hint}")
         self.name = name
+
+
+def quoted(value: object, most: int = 500) -> str:
+    """Return a value as Python writes it, for messages: with every control character escaped, and its middle left out
+    where it is long.
+    """
+    # Of a long text no more is looked at than is shown.
+    try:
+        text = repr(value[:most] + value[-most:] if isinstance(value, str) and len(value) > 2 * most else value)
+    except (ValueError, RecursionError):
+        return "a value too large to be written"  # an integer of thousands of digits, or lists in lists
+    left_out = f" ... ({len(value)} characters) ... " if isinstance(value, str) and len(value) > most else " ... "
+    return text if len(text) <= most else text[: most // 2] + left_out + text[-most // 4 :]
 
 
 def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float = 0.5) -> list[str]:
@@ -46,7 +59,7 @@ def near_names(name: str, known: Iterable[str], *, most: int = 3, cutoff: float 
     alike, to a ratio of ``cutoff``.
     """
     folded = {other: "-".join(_words(other)) for other in sorted(known)}
-    words = _words(name)
+    words = _words(name[:_MOST_LETTERS])
     wanted = "-".join(words)
     same = [other for other, text in folded.items() if text == wanted]
     if same or not wanted:
@@ -103,6 +116,10 @@ class PluginError(ZslplatError):
 
 class StoreError(ZslplatError):
     """The store cannot be read or written, or holds something else under the requested name."""
+
+
+class OutageError(StoreError):
+    """The server of the database, or the scheduler of a cluster, is away for longer than a command waits for it."""
 
 
 class InUseError(StoreError):

@@ -70,6 +70,8 @@ def zslplat_checks() -> Mapping[str, Any]:  # type: ignore[empty-body]
 def zslplat_run_finished(record: Mapping[str, Any]) -> None:
     """Be told of a run that ended and is shown in MLflow.
 
-    ``record``: kind (trial, final, study, run, analysis), owner (``study:NAME``, ...), key, status, parameters,
-    metrics and MLflow's run_id. Called in the leading process; an exception is reported and stops nothing.
+    ``record``: kind (trial, final, study, run, analysis), owner (``study:NAME``, ...), key, status, parameters
+    (hyperparameters by their own names; method, dataset, task and seed), metrics (results, seconds, memory), run (the
+    identifier that ``zslplat rerun`` takes) and MLflow's run_id. Called in the leading process; an exception is
+    reported and stops nothing.
     """

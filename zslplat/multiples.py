@@ -10,7 +10,8 @@ from __future__ import annotations
 import re
 from typing import Any
 
-_NUMBER = r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?"
+# Possessive: a long row of digits is gone through once.
+_NUMBER = r"[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?"
 PATTERN = rf"{_NUMBER}\s*[*/]\s*[A-Za-z_]\w*(?:\^2)?"
 _MULTIPLE = re.compile(rf"\s*(?P<factor>{_NUMBER})\s*(?P<operator>[*/])\s*(?P<scale>[A-Za-z_]\w*(?:\^2)?)\s*")
 _SCALE_ALONE = re.compile(r"\s*(?P<scale>[A-Za-z_]\w*)\s*")

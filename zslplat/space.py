@@ -13,15 +13,18 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import UnknownNameError, UsageError, quoted
 from zslplat.multiples import read_multiple, write_multiple
 from zslplat.registry import known_as
 from zslplat.spec import Spec, parse_value
+
+_LARGEST = sys.float_info.max
 
 
 @dataclass(frozen=True)
@@ -48,9 +51,14 @@ class Real:
             if found is None or found[1] != self.unit:
                 return False
             value = found[0]
-        if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        if isinstance(value, bool) or not isinstance(value, int | float):
             return False
-        return (self.low < value if self.open_low else self.low <= value) and value <= self.high
+        # An integer may be larger than any floating number.
+        if isinstance(value, float) and not math.isfinite(value):
+            return False
+        return (
+            abs(value) <= _LARGEST and (self.low < value if self.open_low else self.low <= value) and value <= self.high
+        )
 
     def number(self, value: Any) -> float:
         """Return the place of a value that :meth:`contains` accepts on the axis from low to high."""
@@ -265,7 +273,7 @@ def check_value(owner: str | type, name: str, value: Any, parameters: Mapping[st
     if not legal.contains(value):
         if isinstance(owner, type):
             owner = known_as(owner)
-        raise UsageError(f"{owner}: {name}={value!r} is out of range; expected {legal}")
+        raise UsageError(f"{owner}: {name}={quoted(value)} is out of range; expected {legal}")
 
 
 def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
@@ -276,6 +284,7 @@ def is_active(dimension: Range, values: Mapping[str, Any]) -> bool:
 RANGE_FORMS = (
     "write low..high (1..20), low..high:log (1e-3..1e3:log), low..high:log:15 for 15 values, low..high:int or a|b|c"
 )
+_MOST_CHARACTERS = 1000
 _RANGE = re.compile(r"^\s*(?P<low>[^:|]+?)\.\.(?P<high>[^:|]+?)(?P<flags>(:[a-z0-9]+)*)\s*$")
 
 
@@ -285,34 +294,43 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
     Raises :class:`UsageError` with the accepted forms when the text is none of them, or leaves the legal domain.
     """
     core = legal.inner if isinstance(legal, Optional) else legal
-    match = _RANGE.match(text)
+    # What is longer can only be a list of values.
+    match = _RANGE.match(text) if len(text) <= _MOST_CHARACTERS else None
     result: Range
     if match:
         try:
             (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
         except ValueError as error:
-            raise UsageError(f"range {text!r}: {error}; {RANGE_FORMS}") from None
+            raise UsageError(f"range {quoted(text)}: {error}; {RANGE_FORMS}") from None
         if unit != other:
-            raise UsageError(f"range {text!r}: give both ends in the same unit, for example 0.1*median..10*median:log")
+            raise UsageError(
+                f"range {quoted(text)}: give both ends in the same unit, for example 0.1*median..10*median:log"
+            )
         flags = {flag for flag in match["flags"].split(":") if flag}
         counts = {flag for flag in flags if flag.isdecimal()}
+        if any(len(count) > 6 for count in counts):
+            raise UsageError(f"range {quoted(text)}: nobody searches so many values; {RANGE_FORMS}")
         steps = int(max(counts, default="0", key=int))
         flags -= counts
         if len(counts) > 1 or (counts and steps < 2):
-            raise UsageError(f"range {text!r}: give one number of values, 2 or more; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)}: give one number of values, 2 or more; {RANGE_FORMS}")
         if flags - {"log", "int"}:
-            raise UsageError(f"range {text!r}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)}: unknown flag {sorted(flags - {'log', 'int'})[0]!r}; {RANGE_FORMS}")
         if not low < high or not (math.isfinite(low) and math.isfinite(high)):
-            raise UsageError(f"range {text!r}: the low end must be below the high end, both finite; {RANGE_FORMS}")
+            raise UsageError(
+                f"range {quoted(text)}: the low end must be below the high end, both finite; {RANGE_FORMS}"
+            )
         if "log" in flags and low <= 0:
-            raise UsageError(f"range {text!r}: a logarithmic range must start above 0; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)}: a logarithmic range must start above 0; {RANGE_FORMS}")
         if ("int" in flags or isinstance(core, Integer)) and not (low.is_integer() and high.is_integer()):
-            raise UsageError(f"range {text!r}: the ends of a range of integers must be integers; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)}: the ends of a range of integers must be integers; {RANGE_FORMS}")
         if "int" in flags or isinstance(core, Integer):
             if steps:
-                raise UsageError(f"range {text!r}: integers have no steps; list those to search, for example 1|5|25")
+                raise UsageError(
+                    f"range {quoted(text)}: integers have no steps; list those to search, for example 1|5|25"
+                )
             if unit:
-                raise UsageError(f"range {text!r}: integers have no unit; write low..high, for example 1..20")
+                raise UsageError(f"range {quoted(text)}: integers have no unit; write low..high, for example 1..20")
             result = Integer(int(low), int(high), log="log" in flags)
         else:
             result = Real(low, high, log="log" in flags, unit=unit, steps=steps)
@@ -323,16 +341,16 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
         try:
             parsed = [parse_value(part) for part in text.split("|")]
         except UsageError:
-            raise UsageError(f"range {text!r} cannot be read; {RANGE_FORMS}") from None
+            raise UsageError(f"range {quoted(text)} cannot be read; {RANGE_FORMS}") from None
         ends = tuple(str(value) if isinstance(value, Spec) else value for value in parsed)
         if len(set(map(str, ends))) < len(ends):
-            raise UsageError(f"range {text!r} lists a value twice; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)} lists a value twice; {RANGE_FORMS}")
         if any(isinstance(value, list) for value in ends):
-            raise UsageError(f"range {text!r}: lists cannot be searched; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)}: lists cannot be searched; {RANGE_FORMS}")
         result = Choice(ends)
     for end in ends:
         if legal is not None and not legal.contains(end):
-            raise UsageError(f"range {text!r} leaves the legal values: {legal}; {RANGE_FORMS}")
+            raise UsageError(f"range {quoted(text)} leaves the legal values: {legal}; {RANGE_FORMS}")
     return result
 
 

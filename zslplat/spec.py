@@ -9,21 +9,24 @@ letters, digits, ``_``, ``-`` and ``.``, with the distribution that registers th
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from zslplat.errors import UsageError
+from zslplat.errors import UsageError, quoted
 from zslplat.multiples import PATTERN
 
 _TOKEN = re.compile(
     rf"\s*(?:(?P<multiple>{PATTERN})"
-    r"|(?P<number>[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?(?![\w.]))"
+    r"|(?P<number>[+-]?(?:\d++\.?+\d*+|\.\d++)(?:[eE][+-]?\d++)?(?![\w.]))"
     r"|(?P<word>(?:[A-Za-z_][\w.\-]*(?::[A-Za-z_][\w.\-]*)?|\d[\w.\-]*)(?:\+\w[\w.\-]*)*|[+-]?inf\b)"
     r"|(?P<string>\"(?:[^\"\\]|\\.)*\"|'[^']*')"
     r"|(?P<mark>[(),=\[\]]))"
 )
+_BLANKS = re.compile(r"\s*")
+MOST_DEPTH, MOST_CHARACTERS = 50, 100_000
 _ESCAPED = re.compile(r'\\(["\\])')
 _WORDS = {"true": True, "false": False, "none": None}
 
@@ -43,7 +46,7 @@ class Spec:
             return value
         if isinstance(value, str) and value:
             return cls(value)
-        raise UsageError(f"{text!r} is not a component; write a name or name(key=value, ...)")
+        raise UsageError(f"{quoted(text)} is not a component; write a name or name(key=value, ...)")
 
     def with_parameters(self, parameters: Mapping[str, Any]) -> Spec:
         """Return the spec with these parameters added or replaced."""
@@ -83,14 +86,16 @@ def parse_assignment(text: str) -> tuple[str, Any]:
     """Read ``key=value`` as given to ``--set``."""
     key, separator, value = text.partition("=")
     if not separator or not key.strip() or not value.strip():
-        raise UsageError(f"{text!r} is not an assignment; write key=value, for example lam=1")
+        raise UsageError(f"{quoted(text)} is not an assignment; write key=value, for example lam=1")
     return key.strip(), parse_value(value)
 
 
 class _Reader:
     def __init__(self, text: str) -> None:
         self.text, self.position = text, 0
-        self.kind, self.token = "", ""
+        self.kind, self.token, self.depth = "", "", 0
+        if len(text) > MOST_CHARACTERS:
+            raise UsageError(f"{quoted(text)} is longer than {MOST_CHARACTERS} characters; no value is so long")
         self._advance()
 
     def read_all(self) -> Any:
@@ -100,9 +105,9 @@ class _Reader:
         return value
 
     def _advance(self) -> None:
-        rest = self.text[self.position :]
-        self.start = self.position + len(rest) - len(rest.lstrip())
-        if not rest.strip():
+        blanks = _BLANKS.match(self.text, self.position)
+        self.start = blanks.end() if blanks else self.position
+        if self.start == len(self.text):
             self.kind, self.token = "", ""
             return
         match = _TOKEN.match(self.text, self.position)
@@ -116,7 +121,7 @@ class _Reader:
         hint = ""
         if self.text[self.start : self.start + 1] in ("/", ".", "~", "\\"):
             hint = '; a path must be in quotes, as in npz(file="/data/mine.npz")'
-        return UsageError(f"cannot read {self.text!r} at character {self.start + 1}: expected {expected}{hint}")
+        return UsageError(f"cannot read {quoted(self.text)} at character {self.start + 1}: expected {expected}{hint}")
 
     def _take(self, mark: str) -> None:
         if self.token != mark:
@@ -126,9 +131,11 @@ class _Reader:
     def _value(self) -> Any:
         kind, token = self.kind, self.token
         if kind == "number":
+            self._require_number(float(token))
             self._advance()
             return int(token) if re.fullmatch(r"[+-]?\d+", token) else float(token)
         if kind == "multiple":
+            self._require_number(float(re.split(r"\s*[*/]", token)[0]))
             self._advance()
             return token
         if kind == "string":
@@ -146,8 +153,21 @@ class _Reader:
             return self._list()
         raise self._error("a value")
 
+    def _require_number(self, number: float) -> None:
+        if not math.isfinite(number):
+            raise UsageError(
+                f"cannot read {quoted(self.text)} at character {self.start + 1}: no number is so large, the largest is "
+                "1.8e308; write inf where none is too large"
+            )
+
+    def _deeper(self) -> None:
+        self.depth += 1
+        if self.depth > MOST_DEPTH:
+            raise UsageError(f"{quoted(self.text)} has more than {MOST_DEPTH} brackets in each other")
+
     def _arguments(self) -> dict[str, Any]:
         self._take("(")
+        self._deeper()
         arguments: dict[str, Any] = {}
         while self.token != ")":
             if self.kind != "word":
@@ -156,19 +176,22 @@ class _Reader:
             self._advance()
             self._take("=")
             if key in arguments:
-                raise UsageError(f"{self.text!r} gives {key!r} twice")
+                raise UsageError(f"{quoted(self.text)} gives {key!r} twice")
             arguments[key] = self._value()
             if self.token != ")":
                 self._take(",")
         self._take(")")
+        self.depth -= 1
         return arguments
 
     def _list(self) -> list[Any]:
         self._take("[")
+        self._deeper()
         items: list[Any] = []
         while self.token != "]":
             items.append(self._value())
             if self.token != "]":
                 self._take(",")
         self._take("]")
+        self.depth -= 1
         return items

@@ -1,12 +1,15 @@
 """Exemplar retrieval: which rows a problem holds, and its numbers against plain references."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from sklearn.metrics import average_precision_score
 
 from zslplat.data.dataset import ClassFold, Dataset
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.errors import DataError, UsageError
+from zslplat.data.rows import Rows
+from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.evaluation.outcomes import resampled
 from zslplat.evaluation.problems import preprocess
 from zslplat.methods.exemplars.cosine import Cosine
@@ -15,6 +18,8 @@ from zslplat.methods.exemplars.index import ExemplarIndex
 from zslplat.methods.exemplars.kslem import KernelSLEM
 from zslplat.methods.exemplars.slem import SLEM
 from zslplat.methods.exemplars.whitening import Whitening
+from zslplat.methods.protocols import PROTOCOLS
+from zslplat.registry import component
 from zslplat.tasks.base import Problem
 from zslplat.tasks.exemplar_retrieval import SCORES, ExemplarRetrieval
 
@@ -278,3 +283,37 @@ def test_data_that_does_not_serve_is_one_clear_line():
         ExemplarRetrieval(draws=2).test(zero_shot())
     with pytest.raises(UsageError, match="negative_share"):
         ExemplarRetrieval(negative_share=0)
+
+
+def test_a_large_gallery_is_compared_block_by_block_with_the_same_similarities(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, gallery = rng.standard_normal((300, 6)), rng.standard_normal((5000, 6))
+    inputs = {"X": X, "gallery": Rows.of({"": gallery}), "queries": np.array([3, 4999, 0])}
+    method = component("methods", "slem")(lam=0.1)
+    calls = PROTOCOLS["exemplar"]
+    fitted = calls.prepare_fit(method, inputs, {})
+    calls.fit(method, inputs, fitted)
+    prepared = calls.prepare_score(method, inputs, {}, fitted)
+    expected = calls.score(method, inputs, prepared)["similarity"]
+    monkeypatch.setattr("zslplat.methods.protocols.ENCODED_BYTES", gallery.nbytes - 1)
+    assert prepared
+    assert calls.prepare_score(method, inputs, {}, fitted) == {}
+    encoded = []
+    own = type(method).encode
+    monkeypatch.setattr(type(method), "encode", lambda self, rows: (encoded.append(len(rows)), own(self, rows))[1])
+    found = calls.score(method, inputs, {})["similarity"]
+    assert encoded == [3, 2048, 2048, 904]
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
+
+
+def test_of_a_large_gallery_no_index_is_kept_and_that_is_told(tmp_path, monkeypatch):
+    task, data = ExemplarRetrieval(), zero_shot()
+    dataset = replace(data, X=Rows.of({"": np.asarray(data.X)}))
+    problem = task.test(dataset)
+    method = SLEM().fit(problem.inputs["X"])
+    task.export(method, problem, tmp_path / "small")
+    assert (tmp_path / "small" / "index" / "index.json").exists()
+    monkeypatch.setattr("zslplat.methods.protocols.ENCODED_BYTES", problem.inputs["gallery"].size * 8 - 1)
+    with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat query"):
+        task.export(method, problem, tmp_path / "large")
+    assert not (tmp_path / "large" / "index").exists()

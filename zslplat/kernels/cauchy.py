@@ -9,7 +9,23 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Cauchy(RadialKernel):
-    """1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; a number or c/median^2."""
+    r"""1 / (1 + sigma |a - b|^2): a larger sigma is a narrower kernel; a number or c/median^2.
+
+    Equations
+    ---------
+    $$k(a, b) = \frac{1}{1 + \sigma \lVert a - b \rVert^2}$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse squared width |
+
+    Related
+    -------
+    ``gaussian`` falls faster with the distance; ``l2-laplacian`` is sharp at zero.
+    """
 
     summary = "Cauchy, 1 / (1 + sigma |a-b|^2)"
     citation = "Zhang and Koniusz, Zero-Shot Kernel Learning, CVPR 2018, Table 1"

@@ -11,9 +11,24 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class ChiSquared(ExponentialKernel):
-    """exp(-sigma chi^2(a, b)) for non-negative rows, terms with a_j + b_j = 0 left out; Gram only.
+    r"""exp(-sigma chi^2(a, b)) for non-negative rows, terms with a_j + b_j = 0 left out; Gram only.
 
     sigma is a number, or a multiple of 1 / (median chi-squared distance).
+
+    Equations
+    ---------
+    $$k(a, b) = \exp\left( - \sigma \sum_j \frac{(a_j - b_j)^2}{a_j + b_j} \right)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse width |
+
+    Related
+    -------
+    ``histogram-intersection`` is on histograms, too, without a width; ``gaussian`` has the Euclidean distance.
     """
 
     summary = "exponential chi-squared kernel of non-negative rows"

@@ -9,7 +9,24 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Gaussian(RadialKernel):
-    """exp(-|a - b|^2 / (2 sigma^2)); sigma is a number, or a multiple of the median distance of the data."""
+    r"""exp(-|a - b|^2 / (2 sigma^2)); sigma is a number, or a multiple of the median distance of the data.
+
+    Equations
+    ---------
+    $$k(a, b) = \exp\left( - \frac{\lVert a - b \rVert^2}{2 \sigma^2} \right)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | width |
+
+    Related
+    -------
+    ``cauchy`` has longer tails; ``l2-laplacian`` is sharp at zero; ``chi-squared`` is its likeness on histograms;
+    ``log-euclidean`` on matrices.
+    """
 
     summary = "Gaussian, exp(-|a-b|^2 / (2 sigma^2))"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"

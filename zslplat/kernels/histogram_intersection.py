@@ -9,9 +9,23 @@ from zslplat.kernels.base import Kernel
 
 
 class HistogramIntersection(Kernel):
-    """sum_j min(a_j, b_j) for non-negative rows; Gram only.
+    r"""sum_j min(a_j, b_j) for non-negative rows; Gram only.
 
     Computed as (|a|_1 + |b|_1 - |a - b|_1) / 2, which is the same for any non-negative numbers.
+
+    Equations
+    ---------
+    $$k(a, b) = \sum_j \min(a_j, b_j)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+
+    Related
+    -------
+    ``chi-squared`` has a width; ``spatial-pyramid`` adds this one up over the cells of an image.
     """
 
     summary = "histogram intersection, sum_j min(a_j, b_j), of non-negative rows"

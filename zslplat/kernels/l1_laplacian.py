@@ -11,7 +11,23 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class L1Laplacian(ExponentialKernel):
-    """exp(-sigma |a - b|_1) with the city block distance, sigma a number or c/median of it; Gram only."""
+    r"""exp(-sigma |a - b|_1) with the city block distance, sigma a number or c/median of it; Gram only.
+
+    Equations
+    ---------
+    $$k(a, b) = \exp\left( - \sigma \sum_j |a_j - b_j| \right)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse width |
+
+    Related
+    -------
+    ``l2-laplacian`` has the Euclidean distance.
+    """
 
     summary = "Laplacian of the city block distance, exp(-sigma |a-b|_1)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"

@@ -9,7 +9,23 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class L2Laplacian(RadialKernel):
-    """exp(-sigma |a - b|) with the Euclidean distance; sigma is a number or c/median."""
+    r"""exp(-sigma |a - b|) with the Euclidean distance; sigma is a number or c/median.
+
+    Equations
+    ---------
+    $$k(a, b) = \exp( - \sigma \lVert a - b \rVert )$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | sigma | scalar | inverse width |
+
+    Related
+    -------
+    ``l1-laplacian`` has the city block distance; ``gaussian`` is smooth at zero.
+    """
 
     summary = "Laplacian of the Euclidean distance, exp(-sigma |a-b|)"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"

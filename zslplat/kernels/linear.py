@@ -8,7 +8,22 @@ from zslplat.kernels.inner_product import DotProductKernel
 
 
 class Linear(DotProductKernel):
-    """The inner product itself."""
+    r"""The inner product itself.
+
+    Equations
+    ---------
+    $$k(a, b) = \langle a, b \rangle$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+
+    Related
+    -------
+    ``polynomial`` is a power of it.
+    """
 
     summary = "linear, <a, b>"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"

@@ -17,7 +17,34 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class LogEuclidean(Kernel):
-    """Gaussian of the log-Euclidean distance; inputs (n, p, p); Gram only, as a projected matrix is none of them."""
+    r"""Gaussian of the log-Euclidean distance; inputs (n, p, p); Gram only, as a projected matrix is none of them.
+
+    Equations
+    ---------
+    $$k(A, B) = \exp\left( - \frac{\lVert \log A - \log B \rVert_F^2}{2 \sigma^2} \right)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | A, B | (p, p) | two symmetric positive definite matrices |
+    | sigma | scalar | width |
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from zslplat.api import parse_kernel
+    >>> A, B = np.eye(2), np.diag([np.e, 1.0])
+    >>> kernel = parse_kernel("log-euclidean(sigma=1)")
+    >>> kernel(np.array([A, B])).round(4)  # the logarithms are 1 apart: exp(-1/2)
+    array([[1.    , 0.6065],
+           [0.6065, 1.    ]])
+
+    Related
+    -------
+    ``gaussian`` is the same on vectors. Data set ``region-covariance`` has such matrices.
+    """
 
     summary = "log-Euclidean Gaussian on symmetric positive definite matrices"
     citation = "Arsigny et al., Log-Euclidean metrics, Magnetic Resonance in Medicine 2006"

@@ -9,7 +9,24 @@ from zslplat.space import NON_NEGATIVE, Integer, Parameter, Real, Scaled
 
 
 class Polynomial(DotProductKernel):
-    """(<a, b> + c)^r with degree r >= 1 and bias c >= 0, the range in which it is positive semidefinite."""
+    r"""(<a, b> + c)^r with degree r >= 1 and bias c >= 0, the range in which it is positive semidefinite.
+
+    Equations
+    ---------
+    $$k(a, b) = (\langle a, b \rangle + c)^r$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | r | scalar | degree |
+    | c | scalar | bias |
+
+    Related
+    -------
+    ``linear`` is r = 1, c = 0; ``sigmoid`` is a function of the inner product, too.
+    """
 
     summary = "polynomial, (<a, b> + c)^r"
     citation = "Schoelkopf and Smola, Learning with Kernels, MIT Press 2002"

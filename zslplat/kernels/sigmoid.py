@@ -9,7 +9,24 @@ from zslplat.space import POSITIVE, Parameter, Real, Scaled
 
 
 class Sigmoid(DotProductKernel):
-    """tanh(scale <a, b> + c): declared indefinite, refused where a positive semidefinite kernel is needed."""
+    r"""tanh(scale <a, b> + c): declared indefinite, refused where a positive semidefinite kernel is needed.
+
+    Equations
+    ---------
+    $$k(a, b) = \tanh(\kappa \langle a, b \rangle + c)$$
+
+    Symbols
+    -------
+    | symbol | shape | meaning |
+    |---|---|---|
+    | a, b | (d,) | two rows |
+    | kappa, ``scale`` | scalar | factor |
+    | c | scalar | shift |
+
+    Related
+    -------
+    ``polynomial`` is positive semidefinite, which this one is not.
+    """
 
     summary = "sigmoid, tanh(scale <a, b> + c); indefinite"
     citation = "Lin and Lin, A study on sigmoid kernels for SVM and the training of non-PSD kernels, 2003"

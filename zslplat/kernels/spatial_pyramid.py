@@ -32,10 +32,29 @@ from zslplat.spec import Spec
 
 
 class SpatialPyramid(Kernel):
-    """sum_l w_l sum_c kappa(a_c, b_c) over the cells of all levels; Gram only.
+    r"""sum_l w_l sum_c kappa(a_c, b_c) over the cells of all levels; Gram only.
 
     ``base`` is a single kernel on vectors, with parameters of its own (``base.sigma``); its scales of the data are
     measured over all cells of all rows. Raises :class:`~zslplat.errors.DataError` for rows that do not hold all cells.
+
+    Equations
+    ---------
+    $$k(a, b) = \sum_{l=0}^{L} w_l \sum_{\text{cells } c \text{ of level } l} \kappa(a_c, b_c), \qquad w_0 = 2^{-L},
+    \quad w_l = 2^{l - L - 1}$$
+
+    Example
+    -------
+    >>> import numpy as np
+    >>> from zslplat.api import parse_kernel
+    >>> image = np.array([[1.0, 1.0, 0, 0, 0]])  # one value: in the whole image, and in each of its four quarters
+    >>> moved = np.array([[1.0, 0, 1.0, 0, 0]])
+    >>> kernel = parse_kernel("spatial-pyramid(levels=2)")
+    >>> float(kernel(image, image)[0, 0]), float(kernel(image, moved)[0, 0])
+    (1.0, 0.5)
+
+    Related
+    -------
+    ``histogram-intersection`` is what cells are compared with by default; ``chi-squared`` is another ``base``.
     """
 
     summary = "weighted sum over the cells of an image, level by level, of a kernel between cells"

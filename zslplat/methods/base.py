@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,8 +11,9 @@ import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows, View
-from zslplat.errors import MethodError, PluginError, UnknownNameError, UsageError
+from zslplat.errors import MethodError, UnknownNameError, UsageError
 from zslplat.figures import Figure
+from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.registry import known_as, registry
 from zslplat.space import Parameter, Parameterised, Space, check_value, default_space
 
@@ -30,20 +30,13 @@ else:
 
 Arrays = dict[str, np.ndarray]
 
+# Features that are arrays for methods that draw mini-batches, where they take no more bytes.
+IN_ARRAYS = 1 << 30
 # What a method that takes blocks is given as features (``Method.takes_blocks``).
 Features = np.ndarray | Rows
 
 # What a fit learned, by attribute: arrays, and what JSON holds (numbers, texts, booleans, None, lists of them).
 State = dict[str, Any]
-
-# What a method may know beforehand, in the order in which it is told (``Method.knows_of_batch``).
-TRANSDUCTIVE = "transductive"
-CLASS_BALANCE = "class balance"
-UNSEEN_SIGNATURES = "unseen signatures"
-KNOWN = (TRANSDUCTIVE, CLASS_BALANCE, UNSEEN_SIGNATURES)
-
-# The tag of a method that was written down without its source at hand; tables mark it.
-FROM_MEMORY = "from memory"
 
 
 @dataclass
@@ -71,7 +64,9 @@ class Method(Parameterised, BaseEstimator):
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).
     ``takes_blocks``: it works through features with :func:`~zslplat.data.rows.blocks_of` and
-    :func:`~zslplat.data.rows.rowwise`, and takes arrays as well; no fold is ever copied for such a method.
+    :func:`~zslplat.data.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
+    the features of the data set take at most ``arrays_up_to`` bytes: for what reads rows in an order of its own, arrays
+    that all workers share are quicker while they fit.
     Learned state ends in ``_``.
     """
 
@@ -89,6 +84,7 @@ class Method(Parameterised, BaseEstimator):
     objective_may_rise: ClassVar[str] = ""
     costly: ClassVar[tuple[str, ...]] = ()
     takes_blocks: ClassVar[bool] = False
+    arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()
 
     def __init_subclass__(cls, **options: Any) -> None:
@@ -289,23 +285,3 @@ def _without_statistics(prepare_score: Callable[..., Arrays]) -> Callable[..., A
 
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.ndarray) and value.ndim == 0 else value
-
-
-def require_kind(method: type[Method], kind: str, task: str) -> None:
-    """Raise :class:`UsageError` when a task cannot take a method of this kind."""
-    if method.kind == kind:
-        return
-    fitting = _tasks_for(method.kind)
-    hint = f"use --task {' or '.join(fitting)}" if fitting else f"choose a {kind} method"
-    article = "an" if method.kind[:1] in "aeiou" else "a"
-    raise UsageError(f"{known_as(method)} is {article} {method.kind} method; task {task} takes {kind} methods; {hint}")
-
-
-def _tasks_for(kind: str) -> list[str]:
-    """Return the names of the registered tasks that take methods of a kind; those that do not load take none."""
-    found = []
-    for name in registry().names("tasks"):
-        with suppress(PluginError):
-            if registry().component("tasks", name).kind == kind:
-                found.append(name)
-    return found

@@ -15,6 +15,9 @@ first k columns of the lists for any larger k.
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from typing import Any
+
 import numpy as np
 from scipy import sparse
 
@@ -25,30 +28,55 @@ from zslplat.space import Choice, Space
 BLOCK = 1024
 
 
-def nearest(X: np.ndarray, k: int | None, *, axis: int = 0, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
-    """Return index (m, k) int32 and cosine (m, k) of the k nearest rows (``axis=0``) or columns (``axis=1``) of X.
+def nearest(X: np.ndarray, k: int | None, *, block: int = BLOCK) -> tuple[np.ndarray, np.ndarray]:
+    """Return index (m, k) int32 and cosine (m, k) of the k nearest rows of X (m, d).
 
     k is cut to m - 1 (None: all of them). The similarity matrix is symmetric, so only the blocks on and above its
     diagonal are computed and each is offered to its rows and to its columns; memory is one block beside the lists.
     Vectors of length zero have cosine 0 with everything.
     """
     X = X.astype(float_type(X.dtype), copy=False)
-    length = np.sqrt(np.einsum("ij,ij->j" if axis else "ij,ij->i", X, X, dtype=np.float64))
-    scale = (1.0 / np.where(length > 0, length, 1.0)).astype(X.dtype)
-    m = len(scale)
+    scale = _inverse(np.sqrt(np.einsum("ij,ij->i", X, X, dtype=np.float64))).astype(X.dtype)
+
+    def product(i: slice, j: slice) -> np.ndarray:
+        found: np.ndarray = (X[i] * scale[i, None]) @ X[j].T
+        found *= scale[j]
+        return found
+
+    return _nearest(len(X), k, X.dtype, product, block)
+
+
+def nearest_columns(
+    square: np.ndarray, k: int | None, dtype: np.dtype[Any], *, block: int = BLOCK
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return what :func:`nearest` does for the columns of X (n, d), of which X'X (d, d) is all that is asked.
+
+    ``dtype``: that of the cosines, float32 or float64; the products are added up in float64 by whoever makes X'X.
+    """
+    scale = _inverse(np.sqrt(square.diagonal()))
+
+    def product(i: slice, j: slice) -> np.ndarray:
+        return np.ascontiguousarray(square[i, j] * scale[i, None] * scale[j], dtype=dtype)
+
+    return _nearest(len(square), k, dtype, product, block)
+
+
+def _inverse(length: np.ndarray) -> np.ndarray:
+    return np.asarray(1.0 / np.where(length > 0, length, 1.0))
+
+
+def _nearest(
+    m: int, k: int | None, dtype: np.dtype[Any], product: Callable[[slice, slice], np.ndarray], block: int
+) -> tuple[np.ndarray, np.ndarray]:
     k = max(0, min(m if k is None else k, m - 1))
     index = np.full((m, k), -1, dtype=np.int32)
-    similarity = np.full((m, k), -np.inf, dtype=X.dtype)
-    if k == 0:
-        return index, similarity
-    for i in range(0, m, block):
-        left = X[:, i : i + block].T if axis else X[i : i + block]
-        left = left * scale[i : i + block, None]
-        for j in range(i, m, block):
-            right = X[:, j : j + block] if axis else X[j : j + block].T
-            product = left @ right
-            product *= scale[j : j + block]
-            _offer(product, i, j, index, similarity)
+    similarity = np.full((m, k), -np.inf, dtype=dtype)
+    if k:
+        starts = range(0, m, block)
+        for i in starts:
+            for j in starts[i // block :]:
+                found = product(slice(i, i + block), slice(j, j + block))
+                _offer(found, i, j, index, similarity)
     return index, similarity
 
 

@@ -15,8 +15,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.rows import Rows
-from zslplat.methods.base import Arrays
 from zslplat.space import Space
+
+Arrays = dict[str, np.ndarray]
+
+# A gallery whose rows take more than this in float64 is encoded and compared block by block, and not kept encoded.
+ENCODED_BYTES = 1 << 28
 
 Inputs = Mapping[str, Any]
 Statistics = Mapping[str, np.ndarray] | None
@@ -139,7 +143,9 @@ class ExemplarProtocol(Protocol):
         return found
 
     def prepare_score(self, method: Any, inputs: Inputs, space: Space, fitted: Statistics) -> Arrays:
-        """Return the statistics of the gallery."""
+        """Return the statistics of the gallery; none of one that is too large to be encoded at once."""
+        if is_large_gallery(inputs["gallery"], method):
+            return {}
         found: Arrays = method.prepare_score(features(method, inputs["gallery"]), space=space, statistics=fitted)
         return found
 
@@ -148,9 +154,16 @@ class ExemplarProtocol(Protocol):
         return method.fit(features(method, inputs["X"]), statistics=statistics)
 
     def score(self, method: Any, inputs: Inputs, statistics: Statistics) -> Arrays:
-        """Return ``similarity`` (queries, rows of the gallery)."""
-        encoded = method.encode(features(method, inputs["gallery"]), statistics=statistics)
-        return {"similarity": method.similarity(encoded.take(inputs["queries"]), encoded)}
+        """Return ``similarity`` (queries, rows of the gallery), of a large gallery block by block."""
+        gallery, queries = inputs["gallery"], inputs["queries"]
+        if not is_large_gallery(gallery, method):
+            encoded = method.encode(features(method, gallery), statistics=statistics)
+            return {"similarity": method.similarity(encoded.take(queries), encoded)}
+        asking = method.encode(np.asarray(gallery.take(queries)))
+        found = np.empty((len(queries), len(gallery)))
+        for where, block in gallery.blocks():
+            found[:, where] = method.similarity(asking, method.encode(block))
+        return {"similarity": found}
 
 
 # By the kind of the methods.
@@ -160,6 +173,11 @@ PROTOCOLS: dict[str, Protocol] = {
     "feature-selection": SelectionProtocol(),
     "exemplar": ExemplarProtocol(),
 }
+
+
+def is_large_gallery(gallery: Any, method: Any) -> bool:
+    """Tell whether a gallery is encoded and compared by blocks, and its encoding kept nowhere."""
+    return isinstance(gallery, Rows) and bool(method.takes_blocks) and gallery.size * 8 > ENCODED_BYTES
 
 
 def features(method: Any, X: Any) -> Any:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
-from sklearn.metrics import normalized_mutual_info_score
 
 
 def cluster_counts(true: np.ndarray, clusters: np.ndarray, classes: int) -> np.ndarray:
@@ -19,6 +17,8 @@ def matched_classes(counts: np.ndarray) -> np.ndarray:
 
     -1 for a cluster without a class, where there are more clusters than classes.
     """
+    from scipy.optimize import linear_sum_assignment
+
     clusters, classes = linear_sum_assignment(counts, maximize=True)
     matched = np.full(len(counts), -1, dtype=np.int64)
     matched[clusters] = classes
@@ -38,6 +38,8 @@ def normalised_mutual_information(true: np.ndarray, clusters: np.ndarray, normal
 
     The clustering code that feature selection papers share (D. Cai's MutualInfo) divides by the larger entropy.
     """
+    from sklearn.metrics import normalized_mutual_info_score
+
     return float(normalized_mutual_info_score(true, clusters, average_method=normaliser))
 
 

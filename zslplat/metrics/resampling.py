@@ -26,7 +26,8 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-BLOCK = 100
+# Replicates that one generator draws, and the most counts that are held at once: 2**22 of 8 bytes, several times over.
+BLOCK, MOST_COUNTS = 100, 1 << 22
 # Names how replicates are made, here and in the ``resampled`` of the tasks. Whoever changes that so that other values
 # come out gives it another name, and kept replicates are made anew.
 SCHEME = "stratified-1"
@@ -37,15 +38,13 @@ THINGS_SCHEME = "things-1"
 def draws(rows: np.ndarray, strata: np.ndarray, replicates: int) -> Iterator[np.ndarray]:
     """Yield counts (b, m) in blocks of at most 100 replicates; ``rows`` (m,) are ids that do not depend on the order.
 
-    Each stratum is drawn as often as it has rows.
+    Each stratum is drawn as often as it has rows. Blocks of many rows are shorter, with the same draws.
     """
     order = np.lexsort((rows, strata))
     sizes = np.unique(strata, return_counts=True)[1]
     starts = np.r_[0, np.cumsum(sizes)[:-1]]
     low, size = np.repeat(starts, sizes), np.repeat(sizes, sizes)
-    for number, first in enumerate(range(0, replicates, BLOCK)):
-        block = min(BLOCK, replicates - first)
-        rng = np.random.default_rng([17, number])
+    for block, rng in _pieces(17, replicates, len(rows)):
         drawn = low + (rng.random((block, len(rows)), dtype=np.float32) * size).astype(np.int64).clip(max=size - 1)
         drawn += np.arange(block)[:, None] * len(rows)
         counts = np.bincount(drawn.ravel(), minlength=block * len(rows)).reshape(block, len(rows))
@@ -79,9 +78,7 @@ def _products(
     count = len(order)
     # A thing that a row is made of twice counts once.
     fresh = [(number[:, [j]] != number[:, :j]).all(axis=1) for j in range(number.shape[1])]
-    for block_number, first in enumerate(range(0, replicates, BLOCK)):
-        block = min(BLOCK, replicates - first)
-        rng = np.random.default_rng([37, block_number])
+    for block, rng in _pieces(37, replicates, len(number)):
         drawn = low + (rng.random((block, len(low))) * size).astype(np.int64).clip(max=size - 1)
         drawn += np.arange(block)[:, None] * count
         weights = np.empty((block, count), dtype=np.int32)
@@ -90,6 +87,16 @@ def _products(
         for j in range(1, number.shape[1]):
             counts = counts * np.where(fresh[j], weights[:, number[:, j]], 1)
         yield counts
+
+
+def _pieces(seed: int, replicates: int, rows: int) -> Iterator[tuple[int, np.random.Generator]]:
+    """Yield how many replicates are drawn next, with what: a generator for each 100, whose stream goes on in them."""
+    together = max(1, MOST_COUNTS // max(1, rows))
+    for number, first in enumerate(range(0, replicates, BLOCK)):
+        rng = np.random.default_rng([seed, number])
+        last = min(BLOCK, replicates - first)
+        for start in range(0, last, together):
+            yield min(together, last - start), rng
 
 
 def _parts(number: np.ndarray, strata: np.ndarray, things: int) -> np.ndarray:

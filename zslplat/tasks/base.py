@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.dataset import Dataset
+from zslplat.data.frozen import FrozenFeatures
 from zslplat.figures import Figure
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.space import Parameterised, Space, check_value
@@ -48,12 +49,26 @@ class Problem:
     :class:`~zslplat.data.rows.Rows`, which a method that wants arrays is given as such. ``truth`` are the arrays that
     never leave the scorer, ``meta``
     small JSON values (names of classes, of requests), which stay there, too. ``name`` is ``fold-1`` ... or ``test``.
+    ``frozen`` is the preprocessing that was applied, by role, for rows and signatures that come later.
     """
 
     name: str
     inputs: Mapping[str, Any]
     truth: Mapping[str, np.ndarray]
     meta: Mapping[str, Any] = field(default_factory=dict)
+    frozen: Mapping[str, FrozenFeatures] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class KeptForUse:
+    """What a saved model needs of its problem beside what the method learned: arrays, and facts that JSON holds.
+
+    ``left_out`` says why there can be no model, where that is so.
+    """
+
+    arrays: Mapping[str, np.ndarray] = field(default_factory=dict)
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    left_out: str = ""
 
 
 @dataclass(frozen=True)
@@ -135,6 +150,13 @@ class Task(Parameterised, ABC):
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write what a fitted method can be used with later (an index, say) as further artifacts; nothing here."""
         return
+
+    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+        """Return what a saved model of this test problem needs to score new rows: names and signatures of classes, say.
+
+        Nothing of the truth may be in it. What each kind of method reads there: :mod:`zslplat.models.predictors`.
+        """
+        return KeptForUse(left_out=f"task {self.name} does not say what a saved model needs of its problems")
 
     def prepare(self, method: Any, problem: Problem, space: Space) -> Arrays:
         """Compute what does not depend on the searched parameters, once per problem; may be empty."""

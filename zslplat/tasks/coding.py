@@ -24,15 +24,16 @@ import numpy as np
 from zslplat.data.dataset import Dataset, own_folds
 from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError, OutcomeWarning, UsageError
-from zslplat.methods.base import require_kind
+from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import CodingProtocol
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Choice, Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
+from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
 from zslplat.tasks.label_forms import AREA, ELEVEN_POINT, LabelForm, OneClass, SeveralLabels
+from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.sample_splits import split_by_sample, validation_splits
 
@@ -40,7 +41,7 @@ CALLS = CodingProtocol()
 
 
 class Coding(Task):
-    """Accuracy of a coding method (``accuracy``), with the mean per-class accuracy beside it.
+    r"""Accuracy of a coding method (``accuracy``), with the mean per-class accuracy beside it.
 
     Training and test rows are the data set's own, or drawn by class. ``split`` says which of the drawn splits is
     used, or which of the data set's own folds is tested; a study tunes inside its training half, so that a mean over
@@ -55,6 +56,17 @@ class Coding(Task):
     (VOC's "difficult") are left out of training and of scoring for that label alone. A method that takes no sets of
     labels is fitted once per label. ``ranking`` adds the mAP where rows have one class.
     Protocol: Harandi and Salzmann, "Kernel Coding: General Formulation and Special Cases", section 4.
+
+    Equations
+    ---------
+    A held-out row is given the class with the largest score, and right answers are counted; where rows have several
+    labels, the rows are ranked for each label:
+
+    $$\mathrm{acc} = \frac{1}{n} \sum_i [\hat y(x_i) = y_i], \qquad \mathrm{mAP} = \frac{1}{c} \sum_{l} \mathrm{AP}_l$$
+
+    Related
+    -------
+    ``zsl`` holds out classes in place of rows. Methods of kind coding: ``ksc``, ``kllc``, ``kbow`` and others.
     """
 
     name = "coding"
@@ -163,7 +175,9 @@ class Coding(Task):
                 continue
             CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
             found = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["scores"]
-            outputs[f"scores{suffix}"] = _usable(method, found, len(inputs["X_pool"]), len(problem.meta["classes"]))
+            outputs[f"scores{suffix}"] = usable_scores(
+                method, found, len(inputs["X_pool"]), len(problem.meta["classes"])
+            )
         yield 1, outputs
 
     def batch(self, problem: Problem) -> tuple[np.ndarray, Sequence[str]]:
@@ -227,6 +241,12 @@ class Coding(Task):
         """Return values per class, or per label where rows have several."""
         return self._form(outcomes).class_values(outcomes, lambda counts: self.resampled(outcomes, counts))
 
+    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+        """Return the names of the classes; a method that is fitted once per label is not there as a whole."""
+        if _fitted_by_label(method, problem):
+            return KeptForUse(left_out="rows have several labels, and the method was fitted once for each of them")
+        return KeptForUse(facts={"classes": list(problem.meta["classes"])})
+
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the codes of the scored rows as ``scored_codes.npz``: ``codes`` (m, N) in the order of ``row`` (m,).
 
@@ -272,14 +292,14 @@ def _scores_by_label(method: Any, inputs: Mapping[str, Any]) -> np.ndarray:
         rows = np.flatnonzero(y[:, label] >= 0)
         part = {"X": X if len(rows) == len(y) else taken(X, rows), "y": y[rows, label], "X_pool": pool}
         CALLS.fit(own, part, None)
-        found = _usable(method, CALLS.score(own, part, None)["scores"], len(pool), 2)
+        found = usable_scores(method, CALLS.score(own, part, None)["scores"], len(pool), 2)
         scores[:, label] = found[:, 1] - found[:, 0]
     return scores
 
 
-def _usable(method: Any, scores: Any, rows: int, classes: int) -> np.ndarray:
-    """Return scores (rows, classes); raises :class:`MethodError` for another shape, NaN or infinity."""
-    found = np.asarray(scores)
+def usable_scores(method: Any, scores: Any, rows: int, classes: int) -> np.ndarray:
+    """Return scores (rows, classes); raises :class:`MethodError` for another shape or type, NaN or infinity."""
+    found = real_numbers(known_as(type(method)), scores)
     if found.shape != (rows, classes) or not np.isfinite(found).all():
         raise MethodError(
             f"{known_as(type(method))} returned scores of shape {found.shape}, finite: "

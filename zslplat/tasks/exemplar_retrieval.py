@@ -18,6 +18,7 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -27,10 +28,9 @@ import numpy as np
 from zslplat.data.dataset import Dataset
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import taken
-from zslplat.errors import DataError, MethodError
-from zslplat.methods.base import require_kind
-from zslplat.methods.protocols import ExemplarProtocol
+from zslplat.errors import DataError, MethodError, OutcomeWarning
+from zslplat.methods.kinds import require_kind
+from zslplat.methods.protocols import ExemplarProtocol, is_large_gallery
 from zslplat.metrics.degenerate import look_at_similarities
 from zslplat.metrics.jackknife import ClassValues, jackknifed
 from zslplat.metrics.ranking import Answers, random_precision, rank_judged
@@ -38,7 +38,8 @@ from zslplat.registry import known_as
 from zslplat.space import Integer, Optional, Parameter, Real, Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
+from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
+from zslplat.tasks.exemplar_index import FROZEN, write_gallery
 from zslplat.tasks.exemplar_report import described, metrics_of_queries
 from zslplat.tasks.exemplar_sides import (
     Side,
@@ -48,17 +49,17 @@ from zslplat.tasks.exemplar_sides import (
     problem_of,
     question_digests,
 )
+from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
 from zslplat.tasks.splits import class_folds, fold_rows
 
 CALLS = ExemplarProtocol()
 
-FROZEN = "frozen/features/"
 SCORES = "similarity"
 
 
 class ExemplarRetrieval(Task):
-    """Mean average precision over queries, each ranking the gallery by similarity.
+    r"""Mean average precision over queries, each ranking the gallery by similarity.
 
     **Every row asks.** Where a data set designates no queries, each row ranks all others of the gallery, and those of
     its class are right. Negatives and gallery share no class. On zero-shot data the negatives are the ``train`` rows
@@ -80,6 +81,14 @@ class ExemplarRetrieval(Task):
     of preprocessing. Validation asks the queries that the data set sets apart for it, with the same negatives, and
     where it has none holds out classes among the negatives, where these are labelled. All queries are asked whatever
     ``queries`` says; ``negative_share`` and ``split_seed`` have no part in it, and more ``draws`` than one are refused.
+
+    Equations
+    ---------
+    Each query ranks the gallery by similarity: $$\mathrm{mAP} = \frac{1}{q} \sum_{j} \mathrm{AP}_j$$
+
+    Related
+    -------
+    ``retrieval`` asks by signatures. Methods: ``slem``, ``kslem``, ``whitening``, ``cosine``, ``exemplar-svm``.
     """
 
     name = "exemplar-retrieval"
@@ -175,8 +184,9 @@ class ExemplarRetrieval(Task):
             # Rows that are searched in one draw may be negatives of another.
             own = copy.deepcopy(method) if suffix else method
             CALLS.fit(own, inputs, selected(f"fit{suffix}/", statistics))
-            scores = np.asarray(CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["similarity"])
             who = known_as(type(method))
+            returned = CALLS.score(own, inputs, selected(f"score{suffix}/", statistics))["similarity"]
+            scores = real_numbers(who, returned, "similarities")
             if scores.shape != (len(queries), len(gallery)):
                 raise MethodError(
                     f"{who} returned similarities {scores.shape} for {len(queries)} of {len(gallery)} rows"
@@ -326,31 +336,29 @@ class ExemplarRetrieval(Task):
                 parts.setdefault("asked", []).append(question_digests(problem.truth, suffix))
         return {name: np.concatenate(arrays) for name, arrays in parts.items()}
 
+    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+        """Return nothing more: what is searched is the index that :meth:`export` writes, where it does."""
+        large = is_large_gallery(problem.inputs["gallery"], method)
+        return KeptForUse(left_out="the gallery is too large for an index" if large else "")
+
     def export(self, method: Any, problem: Problem, folder: Path) -> None:
         """Write the encoded gallery as ``index`` inside ``folder``, for queries (see zslplat.methods.exemplars.index).
 
-        Of several draws it is the gallery of the first; designated queries that are not searched are left out.
+        Of several draws it is the gallery of the first; designated queries that are not searched are left out. Of a
+        large gallery (:func:`~zslplat.methods.protocols.is_large_gallery`) nothing is written, with a warning.
 
         The method is fitted. Input arrays named ``frozen/features/...``, where there are any, are the preprocessing of
         new rows: the arrays of :class:`~zslplat.data.frozen.FrozenFeatures`, and its facts as JSON.
         """
-        from zslplat.methods.exemplars.index import write_index
-
-        truth, names, gallery = problem.truth, problem.meta["classes"], problem.inputs["gallery"]
-        rows, y = np.asarray(truth["row"]), np.asarray(truth["y"])
-        if "searched" in truth and not np.all(truth["searched"]):
-            searched = np.flatnonzero(truth["searched"])
-            gallery, rows, y = taken(gallery, searched), rows[searched], y[searched]
-        kept = selected(FROZEN, problem.inputs) or {}
-        facts = json.loads(str(kept.pop("facts"))) if kept else []
-        write_index(
-            folder / "index",
-            method,
-            gallery,
-            rows=rows,
-            labels=[names[c] for c in y],
-            steps=FrozenFeatures.thawed(facts, kept),
-        )
+        if is_large_gallery(problem.inputs["gallery"], method):
+            gibibytes = problem.inputs["gallery"].size * 8 / 2**30
+            warnings.warn(
+                f"no index of the gallery is kept, of {gibibytes:.2g} GiB; `zslplat query` cannot ask this run",
+                OutcomeWarning,
+                stacklevel=2,
+            )
+            return
+        write_gallery(method, problem, folder / "index")
 
     def _sides(self, dataset: Dataset) -> list[Side]:
         """Return the rows of the negatives and of the test gallery, of every draw."""

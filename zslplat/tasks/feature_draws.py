@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.dataset import Dataset
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.tables import Table
 from zslplat.tasks.array_names import suffixes_of
@@ -112,3 +113,19 @@ def in_one_table(tables: Sequence[Table]) -> Table:
             lengths.add(len(values))
         columns["draw"] += [number] * lengths.pop()
     return Table(columns)
+
+
+def labelled_rows(dataset: Dataset, train: np.ndarray, ratio: float, by: str, seed: int) -> np.ndarray:
+    """Return the share of the training rows that is labelled, by rows of every class or by whole classes."""
+    if ratio == 1:
+        return train
+    y, generator = dataset.y[train], np.random.default_rng([seed, 9])
+    classes = np.unique(y)
+    if by == "classes":
+        kept = generator.permutation(classes)[: max(2, round(ratio * len(classes)))]
+        return train[np.isin(y, kept)]
+    chosen = []
+    for label in classes:
+        rows = train[y == label]
+        chosen.append(generator.permutation(rows)[: max(1, round(ratio * len(rows)))])
+    return np.sort(np.concatenate(chosen))

@@ -25,50 +25,64 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Iterator, Mapping
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
 from zslplat import registry
 from zslplat.data.dataset import Dataset
-from zslplat.data.preprocessing import Preprocessing, fit_steps, parse_steps
+from zslplat.data.preprocessing import Preprocessing, after_steps, fit_steps, parse_steps
 from zslplat.data.rows import taken
 from zslplat.errors import DataError, OutcomeWarning, UsageError
 from zslplat.methods.protocols import SelectionProtocol
-from zslplat.methods.selection.base import drawn_rows
-from zslplat.methods.selection.kmeans import cluster_by_features
 from zslplat.methods.selection.seen_classes import number_of_pairs, with_drawn_classes, with_seen_pair
 from zslplat.metrics.clustering import expected_random_accuracy
 from zslplat.metrics.degenerate import look_at_ranked_features
 from zslplat.metrics.jackknife import ClassValues
-from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space, Text
+from zslplat.registry import known_as
+from zslplat.space import Space
 from zslplat.tables import Table
 from zslplat.tasks.array_names import prefixed, selected, suffixes_of
-from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
+from zslplat.tasks.base import Arrays, KeptForUse, Metric, Outcome, Problem, Task
 from zslplat.tasks.class_signatures import ClassSignatures
 from zslplat.tasks.clusterings import curve_figure
-from zslplat.tasks.feature_draws import beside_each_other, in_one, in_one_table, of_draw, parts, values_of_draws
+from zslplat.tasks.feature_draws import (
+    beside_each_other,
+    in_one,
+    in_one_table,
+    labelled_rows,
+    of_draw,
+    parts,
+    values_of_draws,
+)
+from zslplat.tasks.feature_selection_options import MOST_DRAWS, PARAMETERS
+from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, groups_of
 from zslplat.tasks.selected_features import checked_spec, recognised
 from zslplat.tasks.selection_outcomes import judge, mean_curve, row_outcomes
 from zslplat.tasks.splits import class_folds, count_of_unseen, fold_rows, split_rows
-from zslplat.tasks.zero_shot import CLASS_PARAMETERS
 
 CALLS = SelectionProtocol()
 
-MOST_DRAWS = 1000
-
 
 class FeatureSelection(Task):
-    """Clustering of unseen rows on features that were ranked on seen classes.
+    r"""Clustering of unseen rows on features that were ranked on seen classes.
 
     Metrics: ``clustering_accuracy`` (primary) and ``nmi`` (by the larger entropy), ``nmi_arithmetic``, means over all
     numbers of features and all starts; ``zero_shot_accuracy``, mean over the numbers of features, where a zero-shot
     method is given. Chance is the accuracy of random clusters.
 
-    ``draws`` repeats the test on so many draws, or pairs, of seen classes; metrics are the means over them, and their
-    interval is over draws. A study tunes inside the seen classes of the first: some of these are unseen in another,
-    as in the usual protocol of repeated splits. Studies with one draw each (``draw=1``, ``2`` ...) are free of that.
+    ``draws`` repeats the test on so many draws, or pairs, of seen classes: means over them, intervals over draws. A
+    study tunes inside the seen classes of the first, some of which are unseen in another, as in the usual protocol of
+    repeated splits. Studies with one draw each (``draw=1``, ``2`` ...) are free of that.
+
+    Equations
+    ---------
+    Clusters of unseen rows are matched with classes: $$\max_\pi \frac{1}{n} \sum_i [\pi(k_i) = y_i]$$
+
+    Related
+    -------
+    ``zsl`` asks for classes by their signatures. Methods: ``semfs``, ``mcfs``, ``lasso-attributes`` and others.
     """
 
     name = "feature-selection"
@@ -77,47 +91,7 @@ class FeatureSelection(Task):
     kind = "feature-selection"
     primary = Metric("clustering_accuracy")
     preprocessed = {"features": ("X",), "signatures": ("S", "row_signatures")}
-    parameters: ClassVar[Mapping[str, Parameter]] = {
-        **CLASS_PARAMETERS,
-        "seen": Parameter(
-            "which classes are seen: the data set's own split, drawn at random, or one pair of classes",
-            Choice(("files", "random", "pairs")),
-            default="files",
-        ),
-        "draw": Parameter(
-            "number of the draw (seen=random) or of the pair (seen=pairs), from 1", Integer(1), default=1
-        ),
-        "draws": Parameter(
-            "draws (or pairs) from that number on that the test is the mean of; none for all pairs, at most "
-            f"{MOST_DRAWS}",
-            Optional(Integer(1, MOST_DRAWS)),
-            default=1,
-        ),
-        "seen_share": Parameter(
-            "seen=random: share of the classes; none for the data set's own", Optional(Real(0, 1)), default=None
-        ),
-        "labelled_ratio": Parameter(
-            "share of the seen rows or classes that the selector gets", Real(0, 1, open_low=True), default=1.0
-        ),
-        "labelled_by": Parameter("what labelled_ratio is a share of", Choice(("rows", "classes")), default="rows"),
-        "scaling": Parameter(
-            "steps applied to the clustered rows, with statistics of the seen rows; none for features as they are",
-            Text(),
-            default="none",
-        ),
-        "first": Parameter("smallest number of features", Integer(1), default=5),
-        "last": Parameter("largest number of features", Integer(1), default=50),
-        "step": Parameter("step between the numbers of features", Integer(1), default=5),
-        "repeats": Parameter("random starts of k-means on the test split", Integer(1), default=20),
-        "validation_repeats": Parameter("random starts of k-means on validation folds", Integer(1), default=5),
-        "rows": Parameter(
-            "unseen rows clustered at most, even over classes; none for all", Optional(Integer(2)), default=None
-        ),
-        "validation_rows": Parameter("the same on validation folds", Optional(Integer(2)), default=2000),
-        "zero_shot": Parameter(
-            "zero-shot method to run on the selected features, for example eszsl; empty for none", Text(), default=""
-        ),
-    }
+    parameters = PARAMETERS
     signatures: str
     folds: int | None
     validation_classes: float | None
@@ -212,13 +186,17 @@ class FeatureSelection(Task):
         inputs, meta = problem.inputs, problem.meta
         method.features_taken = max(meta["counts"])
         CALLS.fit(method, inputs, statistics)
-        outputs = {name: np.asarray(found) for name, found in CALLS.score(method, inputs, None).items()}
+        who = known_as(type(method))
+        found = CALLS.score(method, inputs, None)
+        outputs = {name: real_numbers(who, values, f"a {name}") for name, values in found.items()}
         ranking = outputs["ranking"]
         chosen = int(np.count_nonzero(outputs["scores"] > 0))
         if chosen < method.features_taken:
             rest = "the rest come in the order in which they might follow; choose a setting that selects more"
             text = f"{chosen} features were chosen and {method.features_taken} are taken: {rest}"
             warnings.warn(OutcomeWarning(text, "ZSP210"), stacklevel=2)
+        from zslplat.methods.selection.kmeans import cluster_by_features
+
         outputs["clusters"] = cluster_by_features(
             inputs["X_unseen"],
             ranking,
@@ -278,6 +256,10 @@ class FeatureSelection(Task):
             return kept[0]
         judged = [judge(*draw).metrics for draw in draws]
         return in_one(kept, {name: [metrics[name] for metrics in judged] for name in judged[0]})
+
+    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+        """Return the numbers of features that are taken."""
+        return KeptForUse(facts={"counts": list(problem.meta["counts"])})
 
     def units(self, outcomes: RowOutcomes) -> tuple[np.ndarray, np.ndarray] | None:
         """Return the draws, where there are several.
@@ -341,21 +323,23 @@ class FeatureSelection(Task):
             registry.component("methods", spec.name).build(spec.parameters)
         if dataset.X.ndim != 2:
             raise DataError(f"{dataset.name}: features must be vectors, got X of shape {dataset.X.shape}")
-        train = self._labelled(dataset, train, seed)
+        train = labelled_rows(dataset, train, self.labelled_ratio, self.labelled_by, seed)
         seen_ids, y = np.unique(dataset.y[train], return_inverse=True)
         unseen_ids = np.unique(dataset.y[unseen])
         for side, ids in (("seen", seen_ids), ("unseen", unseen_ids)):
             if len(ids) < 2:
                 raise DataError(f"{dataset.name}: {name} has {len(ids)} {side} class; at least two are needed")
+        from zslplat.methods.selection.base import drawn_rows
+
         unseen = unseen[drawn_rows(np.searchsorted(unseen_ids, dataset.y[unseen]), most, seed)]
         unseen_ids, y_unseen = np.unique(dataset.y[unseen], return_inverse=True)
-        raw, raw_unseen = taken(dataset.X, train), np.asarray(dataset.X[unseen])
+        raw, raw_unseen = taken(dataset.X, train), taken(dataset.X, unseen)
         signatures = ClassSignatures(dataset, self.signatures)
         inputs: dict[str, Any] = {
             "X": raw,
             "y": y,
             "S": signatures.of_classes(seen_ids, train),
-            "X_unseen": fit_steps(parse_steps(self.scaling), raw).apply(raw_unseen),
+            "X_unseen": after_steps(fit_steps(parse_steps(self.scaling), raw), raw_unseen),
         }
         if signatures.per_row:
             inputs["row_signatures"] = signatures.values[train]
@@ -379,18 +363,3 @@ class FeatureSelection(Task):
         }
         truth = {"y_unseen": y_unseen, "row_unseen": unseen} | groups_of(dataset, unseen, "group_unseen")
         return Problem(name, inputs, truth, meta)
-
-    def _labelled(self, dataset: Dataset, train: np.ndarray, seed: int) -> np.ndarray:
-        """Return the share of the training rows that is labelled, by rows of every class or by whole classes."""
-        if self.labelled_ratio == 1:
-            return train
-        y, generator = dataset.y[train], np.random.default_rng([seed, 9])
-        classes = np.unique(y)
-        if self.labelled_by == "classes":
-            kept = generator.permutation(classes)[: max(2, round(self.labelled_ratio * len(classes)))]
-            return train[np.isin(y, kept)]
-        chosen = []
-        for label in classes:
-            rows = train[y == label]
-            chosen.append(generator.permutation(rows)[: max(1, round(self.labelled_ratio * len(rows)))])
-        return np.sort(np.concatenate(chosen))

@@ -54,13 +54,34 @@ _ONE_KIND = (("U_to_U", "U_to_T", "calibrated_u"), ("S_to_S", "S_to_T", "calibra
 
 
 class GeneralizedZeroShot(ZeroShotTask):
-    """AUSUC, the four accuracies, H, and calibrated stacking with the bias carried from validation.
+    r"""AUSUC, the four accuracies, H, and calibrated stacking with the bias carried from validation.
 
     Validation holds out ``held_out`` of the rows of the fold's training classes as seen samples, whole groups where
     the data set has groups; ``test_seen`` is never touched. ``protocol="paper"`` is for data without ``test_seen``:
     a fifth of the rows of every training class becomes the seen test rows, drawn with ``split_seed`` and not with the
     seed of a study, so that all studies share them and none trains on them (Xu et al., "Matrix Tri-Factorization with
     Manifold Regularizations for Zero-shot Learning", section 4.2.3).
+
+    Equations
+    ---------
+    Rows of seen and unseen classes are told apart among all of them. A bias b on seen classes trades one accuracy for
+    the other; the area under that curve is what is tuned, the harmonic mean what is reported beside it:
+
+    $$y_b(x) = \arg\max_{c \in S \cup U} F(x, c) - b\, [c \in S], \qquad \mathrm{AUSUC} = \int \mathrm{acc}_U \;
+    d\, \mathrm{acc}_S, \qquad H = \frac{2\, \mathrm{acc}_U\, \mathrm{acc}_S}{\mathrm{acc}_U + \mathrm{acc}_S}$$
+
+    Symbols
+    -------
+    | symbol | here   | shape  | meaning                                            |
+    |--------|--------|--------|----------------------------------------------------|
+    | S, U   | seen   | (c,)   | seen and unseen classes; ``seen`` marks the former |
+    | F(x, c) |       | (n, c) | the method's scores                                |
+    | b      | bias   | scalar | taken off the scores of seen classes               |
+    | acc_S, acc_U | S_to_T, U_to_T | | mean per-class accuracies of seen and unseen rows |
+
+    Related
+    -------
+    ``zsl`` has unseen classes alone. Methods ``cmt-gaussian`` and ``cmt-loop`` gate rows that look new.
     """
 
     name = "gzsl"

@@ -25,11 +25,32 @@ RANKS_SHOWN = 200
 
 
 class Retrieval(UnseenTask):
-    """mAP: the mean over classes of the average precision of the rows ranked by their score for the class.
+    r"""mAP: the mean over classes of the average precision of the rows ranked by their score for the class.
 
     Equal scores count with the expectation over their orders (see :mod:`zslplat.metrics.ranking`). Validation and
     test use the same rows as task ``zsl``. Protocol: Xu et al., "Matrix Tri-Factorization with Manifold
     Regularizations for Zero-shot Learning", section 4.2.2.
+
+    Equations
+    ---------
+    The signature of an unseen class asks, and all rows of unseen classes are ranked by their score for it:
+
+    $$\mathrm{mAP} = \frac{1}{|U|} \sum_{c \in U} \frac{1}{n_c} \sum_{x \text{ of } c} \mathrm{precision}(\text{rank of
+    } x)$$
+
+    Symbols
+    -------
+    | symbol | here      | shape  | meaning                                            |
+    |--------|-----------|--------|----------------------------------------------------|
+    | U      |           |        | unseen classes: the candidates                     |
+    | x      | X_pool    | (n, d) | rows of unseen classes, in a seeded random order   |
+    | y      | y_pool    | (n,)   | truth: the class of each row                       |
+    | s_c    | S_pool    | (c, a) | signatures of the candidates                       |
+    | F(x, c) |          | (n, c) | the method's scores                                |
+
+    Related
+    -------
+    ``zsl`` asks for the class of a row; ``exemplar-retrieval`` has rows for queries.
     """
 
     name = "retrieval"

@@ -8,7 +8,6 @@ fold i and trains on all others. Otherwise splits are drawn.
 from __future__ import annotations
 
 import numpy as np
-from sklearn.model_selection import StratifiedGroupKFold
 
 from zslplat.data.dataset import Dataset, own_folds
 from zslplat.errors import DataError, UsageError
@@ -113,6 +112,8 @@ def stratified_folds(y: np.ndarray, groups: np.ndarray | None, count: int, seed:
         fold = dealt(y, groups, np.full(count, 1 / count), np.random.default_rng([seed, 24]))
         folds = [(np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in range(count)]
     elif groups is not None:
+        from sklearn.model_selection import StratifiedGroupKFold
+
         splitter = StratifiedGroupKFold(count, shuffle=True, random_state=seed)
         folds = [(stay, held) for stay, held in splitter.split(np.zeros(len(y)), y, groups)]
     else:

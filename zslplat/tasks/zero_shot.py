@@ -22,22 +22,25 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Iterable, Iterator, Mapping
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.rows import taken
 from zslplat.errors import DataError, MethodError
-from zslplat.methods.base import require_kind
+from zslplat.methods.kinds import require_kind
 from zslplat.methods.protocols import ZeroShotProtocol
-from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.registry import known_as
 from zslplat.space import BOOLEAN, Integer, Optional, Parameter, Real, Space, Text
 from zslplat.tasks.array_names import prefixed, selected
-from zslplat.tasks.base import Arrays, Problem, Task
+from zslplat.tasks.base import Arrays, KeptForUse, Problem, Task
 from zslplat.tasks.imbalance import imbalanced_rows
+from zslplat.tasks.real_numbers import real_numbers
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns, groups_of
+
+if TYPE_CHECKING:
+    from zslplat.methods.zero_shot.base import ZeroShotMethod
 
 CALLS = ZeroShotProtocol()
 
@@ -141,6 +144,19 @@ class ZeroShotTask(Task):
         for step in CALLS.fit_steps(method, trained_on, selected("fit/", statistics)):
             yield step, _outputs(method, problem, statistics)
 
+    def kept_for_use(self, method: Any, problem: Problem, validation_choices: Mapping[str, Any]) -> KeptForUse:
+        """Return the signatures of seen classes and of candidates as the method takes them, their names, and the bias.
+
+        ``seen`` (c,) tells which candidates were trained on. Where validation chose a bias, it is taken off the scores
+        of seen classes wherever these compete with others.
+        """
+        arrays = {"seen": problem.inputs["seen"]}
+        for suffix in ("", "_pool"):
+            arrays |= signatures_for(method, problem.inputs, suffix)
+        bias = {"bias": float(validation_choices["bias"])} if "bias" in validation_choices else {}
+        named = {name: list(problem.meta[name]) for name in ("classes", "seen_classes", "attributes")}
+        return KeptForUse(arrays, {**named, **bias, "several_signatures": SEVERAL in method.tags})
+
     def outputs_of(self, problem: Problem, scores: np.ndarray) -> Arrays:
         """Return {request: scores (rows of the request, its classes)}, sliced out of scores of all rows and classes."""
         return _by_request(problem, scores)
@@ -178,7 +194,13 @@ def build_problem(
     truth |= groups_of(dataset, pool_rows, "group_pool")
     if dataset.made_of is not None:
         truth["made_of_pool"] = dataset.made_of[pool_rows]
-    described = {"dataset": dataset.name, "classes": [dataset.class_names[i] for i in pool_ids], **meta}
+    described = {
+        "dataset": dataset.name,
+        "classes": [dataset.class_names[i] for i in pool_ids],
+        "seen_classes": [dataset.class_names[i] for i in seen_ids],
+        "attributes": list(dataset.signature_set(signatures).names),
+        **meta,
+    }
     return Problem(name, inputs, truth, described)
 
 
@@ -233,7 +255,7 @@ def _class_rows(dataset: Dataset, signatures: str, ids: np.ndarray, suffix: str)
     return arrays
 
 
-def _signatures(method: Any, inputs: Mapping[str, Any], suffix: str) -> Arrays:
+def signatures_for(method: Any, inputs: Mapping[str, Any], suffix: str) -> Arrays:
     """Return S or S_pool as the method takes it, with what says which class each row describes, where it takes that."""
     name, described = f"S{suffix}", inputs.get(f"signature_class{suffix}")
     S = inputs[name]
@@ -257,14 +279,14 @@ def _score_prefix(request: str) -> str:
 
 
 def _trained_on(method: ZeroShotMethod, problem: Problem) -> dict[str, Any]:
-    return {name: problem.inputs[name] for name in ("X", "y")} | _signatures(method, problem.inputs, "")
+    return {name: problem.inputs[name] for name in ("X", "y")} | signatures_for(method, problem.inputs, "")
 
 
 def _batch(method: ZeroShotMethod, problem: Problem, request: str) -> dict[str, Any]:
     """Return the rows, the signatures and the seen mask of one request, as the protocol names them."""
     inputs = problem.inputs
     X, seen = inputs["X_pool"], inputs["seen"]
-    signatures = _signatures(method, inputs, "_pool")
+    signatures = signatures_for(method, inputs, "_pool")
     if not request:
         return {"X_pool": X, "seen": seen, **signatures}
     rows, classes = problem.truth[f"rows:{request}"], inputs[f"classes:{request}"]
@@ -293,7 +315,7 @@ def _outputs(method: ZeroShotMethod, problem: Problem, statistics: Mapping[str, 
         itself = not method.transductive or (number == len(requests) and not method.step_parameter)
         scorer = method if itself else copy.deepcopy(method)
         scores = CALLS.score(scorer, batch, selected(_score_prefix(request), statistics))["scores"]
-        scored[request] = _checked(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
+        scored[request] = checked_scores(method, scores, (len(batch["X_pool"]), len(batch["seen"])))
     if method.transductive:
         return scored
     return _by_request(problem, scored[""])
@@ -311,9 +333,10 @@ def _sliced(scores: np.ndarray, rows: np.ndarray, classes: np.ndarray) -> np.nda
     return scores if scores.shape == (len(rows), len(classes)) else scores[np.ix_(rows, classes)]
 
 
-def _checked(method: ZeroShotMethod, returned: Any, shape: tuple[int, int]) -> np.ndarray:
+def checked_scores(method: Any, returned: Any, shape: tuple[int, int]) -> np.ndarray:
+    """Return the scores of a method; raises :class:`MethodError` for another shape or type, NaN or infinity."""
     who = known_as(type(method))
-    scores = np.asarray(returned)
+    scores = real_numbers(who, returned)
     if scores.shape != shape:
         raise MethodError(f"{who} returned scores of shape {scores.shape} for {shape[0]} rows and {shape[1]} classes")
     bad = int(scores.size - np.count_nonzero(np.isfinite(scores)))

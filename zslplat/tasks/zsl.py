@@ -21,7 +21,30 @@ from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
 
 
 class ZeroShot(UnseenTask):
-    """Mean per-class top-1 accuracy over unseen classes (``per_class_accuracy``), each tried against the others."""
+    r"""Mean per-class top-1 accuracy over unseen classes (``per_class_accuracy``), each tried against the others.
+
+    Equations
+    ---------
+    A row of an unseen class is given the unseen class with the largest score, and the share of right answers is
+    averaged over classes, so that large classes do not rule:
+
+    $$\hat y(x) = \arg\max_{c \in U} F(x, c), \qquad \mathrm{acc} = \frac{1}{|U|} \sum_{c \in U} \frac{|\{x \text{ of }
+    c : \hat y(x) = c\}|}{|\{x \text{ of } c\}|}$$
+
+    Symbols
+    -------
+    | symbol | here      | shape  | meaning                                            |
+    |--------|-----------|--------|----------------------------------------------------|
+    | U      |           |        | unseen classes: the candidates                     |
+    | x      | X_pool    | (n, d) | rows of unseen classes, in a seeded random order   |
+    | y      | y_pool    | (n,)   | truth: the class of each row                       |
+    | s_c    | S_pool    | (c, a) | signatures of the candidates                       |
+    | F(x, c) |          | (n, c) | the method's scores                                |
+
+    Related
+    -------
+    ``gzsl`` has seen classes among the candidates; ``retrieval`` ranks rows for a class.
+    """
 
     name = "zsl"
     summary = "zero-shot recognition: mean per-class top-1 accuracy over unseen classes (U->U)"

@@ -75,10 +75,8 @@ def in_blocks(X: np.ndarray) -> BlocksOnly:
 
 
 def blocks_give_what_an_array_gives(method: Method) -> None:
-    """Features that come in blocks, in the order of a store, give what an array gives, within the declared tolerance.
-
-    With prepared statistics and without, at every point of the space, and without an array of all rows.
-    """
+    """Features that come in blocks, ordered as in a store, give what an array gives, within the declared tolerance."""
+    # With prepared statistics and without, at every point of the space, and without an array of all rows.
     exercise = exercise_of(method)
     arrays = exercise.arrays(method)
     given = _given(method, arrays)

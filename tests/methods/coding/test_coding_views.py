@@ -146,7 +146,7 @@ def test_a_bandwidth_is_learned_on_the_view_alone(text):
     on_view = built("ksc", kernel=text, **learned).fit(X, y)
     alone = component("methods", "ksc").build({"kernel": text.partition("@")[0], **learned}).fit(columns, y)
     # The criterion is flat where the bias of the polynomial kernel ends.
-    name, rtol = ("c", 1e-6) if "polynomial" in text else ("sigma", 1e-9)
+    name, rtol = ("c", 1e-5) if "polynomial" in text else ("sigma", 1e-9)
     assert on_view.kernel_.values[name] == pytest.approx(alone.kernel_.values[name], rel=rtol)
     np.testing.assert_allclose(on_view.decision_function(X[:9]), alone.decision_function(columns[:9]), rtol=rtol)
 

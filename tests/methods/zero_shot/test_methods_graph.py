@@ -203,7 +203,7 @@ def test_constant_classes_fall_back_to_the_euclidean_metric():
 def test_general_objective_never_rises_and_is_the_printed_one():
     X, y, S, *_ = problem()
     U = np.random.default_rng(0).uniform(0.1, 1, (X.shape[1], S.shape[1]))
-    W_features, W_rows = affinity(*nearest(X, 4, axis=1), 4), graph(X)
+    W_features, W_rows = affinity(*nearest(X.T, 4), 4), graph(X)
     terms = {"lam": 0.4, "ridge": 0.2, "gamma": 0.3, "anchor": 0.1}
     one, V = learn_both(X, y, S, U, W_features, W_rows, **terms, rounds=1, updates=6)
     more, _ = learn_both(X, y, S, U, W_features, W_rows, **terms, rounds=12, updates=6)

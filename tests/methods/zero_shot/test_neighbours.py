@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from zslplat.methods.neighbours import affinity, degrees, nearest
+from zslplat.methods.neighbours import affinity, degrees, nearest, nearest_columns
 
 
 def brute_force(X, k):
@@ -20,9 +20,12 @@ def X():
 
 
 @pytest.mark.parametrize("block", [16, 50, 1000])
-@pytest.mark.parametrize("axis", [0, 1])
-def test_neighbours_equal_brute_force(X, block, axis):
-    index, cosine = nearest(X if axis == 0 else np.ascontiguousarray(X.T), 9, axis=axis, block=block)
+@pytest.mark.parametrize("columns", [False, True])
+def test_neighbours_equal_brute_force(X, block, columns):
+    if columns:
+        index, cosine = nearest_columns(X @ X.T, 9, X.dtype, block=block)
+    else:
+        index, cosine = nearest(X, 9, block=block)
     expected, values = brute_force(X, 9)
     np.testing.assert_array_equal(index, expected)
     np.testing.assert_allclose(cosine, values, atol=1e-14)

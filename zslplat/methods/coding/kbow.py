@@ -1,4 +1,7 @@
-"""Kernel bag of words, (4) to (6): hard or soft assignment to the atoms."""
+"""Kernel bag of words, (4) to (6): hard or soft assignment to the atoms.
+
+Symbols in :mod:`.bag_codes`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,20 @@ from zslplat.space import POSITIVE, Choice, Parameter, Real
 
 
 class KernelBagOfWords(KernelCodingMethod):
-    """Codes are memberships of the atoms, by distance in the Hilbert space."""
+    r"""Codes are memberships of the atoms, by distance in the Hilbert space.
+
+    Equations
+    ---------
+    The code of a row says how near it is to each atom in the space of the kernel, (4) to (6); with hard assignment the
+    nearest atom takes all:
+
+    $$y_j = \frac{e^{-\sigma \lVert \phi(x) - \phi(d_j) \rVert^2}}{\sum_r e^{-\sigma \lVert \phi(x) - \phi(d_r)
+    \rVert^2}}$$
+
+    Related
+    -------
+    ``ksc`` and ``kllc`` reconstruct the row from the atoms; ``llc`` and ``sc`` are linear.
+    """
 
     summary = "kernel bag of words"
     tags = ("kernel", "baseline")

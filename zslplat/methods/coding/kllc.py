@@ -1,4 +1,7 @@
-"""Locality-constrained kernel coding, (9) to (13), and its linear form, which is the same with the linear kernel."""
+"""Locality-constrained kernel coding, (9) to (13), and its linear form, which is the same with the linear kernel.
+
+Symbols in :mod:`.local_codes`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,21 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Parameter, Real, with_
 
 
 class KernelLLC(KernelCodingMethod):
-    """Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full)."""
+    r"""Codes that sum to 1 on the nearest atoms (approximate), or on all atoms with a price for far ones (full).
+
+    Equations
+    ---------
+    A row is reconstructed from its nearest atoms B in the space of a kernel, with shares that sum to 1, (11); in the
+    full form (9) from all atoms, far ones at a price:
+
+    $$\min_y \lVert \phi(x) - \Phi(B)\, y \rVert^2 \quad \text{with } 1^\top y = 1 \qquad \text{or} \qquad \min_y \lVert
+    \phi(x) - \Phi(D)\, y \rVert^2 + \gamma \lVert E y \rVert^2 \quad \text{with } 1^\top y = 1$$
+
+    Related
+    -------
+    ``llc`` is the linear form; ``ksc`` takes few atoms in place of near ones; ``l-skllc`` and ``bi-skllc`` learn a
+    classifier along with it.
+    """
 
     summary = "locality-constrained kernel coding"
     tags = ("kernel",)
@@ -49,7 +66,18 @@ class KernelLLC(KernelCodingMethod):
 
 
 class LLC(KernelLLC):
-    """Locality-constrained linear coding: the kernel form with the linear kernel."""
+    r"""Locality-constrained linear coding: the kernel form with the linear kernel.
+
+    Equations
+    ---------
+    A row is reconstructed from its nearest atoms B, with shares that sum to 1:
+
+    $$\min_y \lVert x - B^\top y \rVert^2 \quad \text{with } 1^\top y = 1$$
+
+    Related
+    -------
+    ``kllc`` is the same in the space of a kernel; ``sc`` takes few atoms in place of near ones.
+    """
 
     summary = "locality-constrained linear coding"
     tags = ("baseline",)

@@ -35,9 +35,21 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Par
 
 
 class LCKSVD(CodingMethod):
-    """LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier.
+    r"""LC-KSVD on vectors: K-SVD on samples, discriminative codes and labels together, linear classifier.
 
     Not tagged ``stationary``: which atoms a code uses is chosen greedily, and rounds end after ``iterations``.
+
+    Equations
+    ---------
+    Atoms, codes and classifier are one K-SVD problem; codes have at most T entries (in the paper's columns):
+
+    $$\min_{D, A, W, X} \lVert Y - D X \rVert^2 + \alpha \lVert Q - A X \rVert^2 + \beta \lVert H - W X \rVert^2 \quad
+    \text{with } \lVert x_i \rVert_0 \le T$$
+
+    Related
+    -------
+    ``l-sksc`` and ``l-skllc`` learn codes and classifier together in the space of a kernel; ``sc`` learns no
+    classifier.
     """
 
     summary = "label-consistent K-SVD"

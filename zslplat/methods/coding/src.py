@@ -1,4 +1,7 @@
-"""Sparse representation-based classification: linear sparse codes over training samples of unit length."""
+"""Sparse representation-based classification: linear sparse codes over training samples of unit length.
+
+Symbols in :mod:`.sparse_codes` and :mod:`.rules`.
+"""
 
 from __future__ import annotations
 
@@ -10,7 +13,19 @@ OPTIONS = ("kernel", "dictionary", "atoms", "threads", "seed")
 
 
 class SRC(KernelCodingMethod):
-    """Sparse codes over samples of unit length, class of the smallest residual (27)."""
+    r"""Sparse codes over samples of unit length, class of the smallest residual (27).
+
+    Equations
+    ---------
+    A row is reconstructed from few training rows, and takes the class whose rows leave the least residual, (27):
+
+    $$\hat y = \arg\min_y \lVert x - D^\top y \rVert^2 + \gamma \lVert y \rVert_1, \qquad \hat s = \arg\min_s \lVert x -
+    D^\top \hat y_{(s)} \rVert$$
+
+    Related
+    -------
+    ``sc`` and ``ksc`` have fewer atoms, and a classifier on codes; ``lc-ksvd`` learns atoms of each class.
+    """
 
     summary = "sparse representation-based classification"
     citation = "Wright et al., Robust Face Recognition via Sparse Representation (PAMI 2009)"

@@ -14,9 +14,26 @@ from zslplat.space import BOOLEAN, Parameter, Space
 
 
 class Cosine(ExemplarMethod):
-    """Cosine between features, or, with ``center``, between features less the mean of the negatives.
+    r"""Cosine between features, or, with ``center``, between features less the mean of the negatives.
 
     Learned: ``mean_`` (d,), zeros without ``center``.
+
+    Equations
+    ---------
+    Two rows are as similar as the angle between them says, with the mean m of the negatives taken off or not:
+
+    $$\frac{\langle a - m, b - m \rangle}{\lVert a - m \rVert\, \lVert b - m \rVert}$$
+
+    Symbols
+    -------
+    | symbol | here  | shape | meaning                                            |
+    |--------|-------|-------|----------------------------------------------------|
+    | a, b   | A, B  | (n, d) | rows that are compared                            |
+    | m      | mean_ | (d,)  | mean of the negatives, or zero                     |
+
+    Related
+    -------
+    ``whitening`` and ``slem`` learn from the negatives what this one leaves out.
     """
 
     summary = "cosine between features: no learning"

@@ -23,12 +23,34 @@ from zslplat.space import POSITIVE, Choice, Integer, Optional, Parameter, Real
 
 
 class ExemplarSVM(ExemplarMethod):
-    """One linear SVM per row against the negatives; rows are compared by the cosine between their weight vectors.
+    r"""One linear SVM per row against the negatives; rows are compared by the cosine between their weight vectors.
 
     ``C`` is the penalty of a negative, ``C * positive_weight`` that of the positive; ``loss`` is ``hinge`` or
     ``squared_hinge``. ``negatives`` keeps a drawn part of the pool, as every row costs a fit on all of it. Rows are
     measured in units of the root of the negatives' mean squared length, so that a range of C serves features of any
     length. Learned: ``pool_`` (n, d), ``unit_``.
+
+    Equations
+    ---------
+    A linear support vector machine for each row against all negatives:
+
+    $$\min_{w, b} \frac{1}{2} \lVert w \rVert^2 + C \kappa\, \ell(1, \langle w, x_0 \rangle + b) + C \sum_i \ell(-1,
+    \langle w, x_i \rangle + b)$$
+
+    kappa is ``positive_weight``, and the loss a hinge or its square. Rows are compared by the cosine of their w.
+
+    Symbols
+    -------
+    | symbol   | here                | shape  | meaning                                   |
+    |----------|---------------------|--------|-------------------------------------------|
+    | x_0, x_i | X, ``pool_``        | (n, d) | the row that becomes a machine, negatives |
+    | w, b     |                     | (d,)   | the machine of a row                      |
+    | C        | ``C``               | scalar | penalty of a negative                     |
+    | kappa    | ``positive_weight`` | scalar | weight of the positive against it         |
+
+    Related
+    -------
+    ``slem`` has a closed form in its place; ``whitening`` and ``cosine`` train nothing for a row.
     """
 
     summary = "one linear SVM per row against the negatives; the slow rival of slem"

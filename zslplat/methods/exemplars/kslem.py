@@ -48,7 +48,7 @@ ENCODED_ROWS = 512
 
 
 class KernelSLEM(KernelMethod, SquareLossMethod):
-    """Square-loss exemplar machines in the space of any positive semidefinite kernel (Rezende et al., CVPR 2017).
+    r"""Square-loss exemplar machines in the space of any positive semidefinite kernel (Rezende et al., CVPR 2017).
 
     ``kernel``: an expression such as ``gaussian`` or ``0.5*gaussian(sigma=1) + linear``, whose parameters are tuned
     with the method's (``kernel.sigma``). ``landmarks``, ``rank``, ``residual``, ``candidates``, ``seed``: how the Gram
@@ -63,6 +63,20 @@ class KernelSLEM(KernelMethod, SquareLossMethod):
     ``lam_`` (absolute).
     float64 throughout: the scores subtract nearly equal numbers. Not tagged ``stationary``, for the reason that
     :class:`~zslplat.methods.exemplars.slem.SLEM` gives.
+
+    Equations
+    ---------
+    The machines of ``slem`` in the space of a kernel: with K the Gram matrix of the negatives and coordinates v of its
+    factor,
+
+    $$h \propto (\Sigma_v + \lambda I)^{-1} (v_0 - \bar v), \qquad K \approx V V^\top$$
+
+    and what a row has outside the span of the factor enters through its kernel values.
+
+    Related
+    -------
+    ``slem`` is the linear form; ``exemplar-svm`` its slow rival; ``whitening`` and ``cosine`` are what both are
+    compared with.
     """
 
     summary = "square-loss exemplar machines in closed form, any kernel, full or low rank"

@@ -32,7 +32,7 @@ from zslplat.space import Space
 
 
 class SLEM(SquareLossMethod):
-    """Square-loss exemplar machines, linear (Rezende et al., CVPR 2017).
+    r"""Square-loss exemplar machines, linear (Rezende et al., CVPR 2017).
 
     One eigendecomposition of the covariance of the negatives serves every row and every ``lam``; it is prepared, so
     that tuning ``lam`` costs the scores alone. ``lam`` is in units of the variance of the negatives, or absolute
@@ -42,6 +42,22 @@ class SLEM(SquareLossMethod):
     the negatives and minimises nothing.
 
     Learned: ``mean_`` (d,), ``directions_`` (d, r), ``values_`` (r,), ``count_``, ``lam_`` (absolute).
+
+    Equations
+    ---------
+    Each row becomes a machine that tells it from a common pool of negatives by the square loss:
+
+    $$\min_{h, \nu} \frac{\theta}{2} (\langle h, x_0 \rangle + \nu - 1)^2 + \frac{1}{2 n} \sum_i (\langle h, x_i \rangle
+    + \nu + 1)^2 + \frac{\lambda}{2} \lVert h \rVert^2$$
+
+    $$h \propto (\Sigma + \lambda I)^{-1} (x_0 - \mu)$$
+
+    with mean and covariance of the negatives; rows are compared by the cosine of their machines.
+
+    Related
+    -------
+    ``kslem`` works in the space of a kernel; ``exemplar-svm`` has a hinge for the square; ``whitening`` uses the same
+    covariance otherwise; ``cosine`` learns nothing.
     """
 
     summary = "square-loss exemplar machines in closed form, linear"

@@ -35,10 +35,21 @@ from zslplat.space import Choice, Integer, Optional, Parameter, Real, Space
 
 
 class Whitening(ExemplarMethod):
-    """Cosine after whitening (``form="whiten"``) or between exemplar discriminants (``form="lda"``).
+    r"""Cosine after whitening (``form="whiten"``) or between exemplar discriminants (``form="lda"``).
 
     ``shrinkage`` draws the eigenvalues towards their mean; ``components`` keeps the leading directions (none: all).
     The eigensystem is prepared, so that tuning costs the scores alone. Learned: ``mean_`` (d,), ``map_`` (d, r).
+
+    Equations
+    ---------
+    Rows are compared by cosine after the covariance of the negatives is taken out, to the power 1/2 or whole:
+
+    $$x \mapsto \left[ (1 - s) \Lambda + s \bar\lambda I \right]^{-p} E^\top (x - \mu), \qquad p = \frac{1}{2} \text{ or
+    } 1$$
+
+    Related
+    -------
+    ``slem`` uses the same covariance for machines; ``cosine`` takes none.
     """
 
     summary = "cosine after whitening by the negatives, or between exemplar discriminants (LDA)"

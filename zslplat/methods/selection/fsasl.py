@@ -107,13 +107,25 @@ def row_sparse_regression(
 
 
 class FSASL(SampleSelector):
-    """Unsupervised feature selection with adaptive structure learning (Du, Shen, 2015).
+    r"""Unsupervised feature selection with adaptive structure learning (Du, Shen, 2015).
 
     ``global_weight`` and ``local_weight`` weigh the two structures, ``sparsity`` the row-sparse norm (relative to the
     smallest at which W would be zero), ``strength`` the l1 norm in the global structure; ``neighbours`` and
     ``clusters`` (none: number of seen classes) shape the local structure and the embedding. ``iterations`` rounds.
     One LASSO per row and round makes the cost, so at most ``rows`` rows are used. Not tagged ``stationary``: the
     structures and W take turns for so many rounds, each round with an objective of its own.
+
+    Equations
+    ---------
+    Structure of the rows and a sparse projection are learned in turns, without labels: each row from the others (S),
+    each row from its nearest (P), and an embedding Y of both regressed on the features:
+
+    $$\min_W \lVert X W - Y \rVert^2 + \gamma \lVert W \rVert_{2,1}, \qquad Y = \text{lowest eigenvectors of } \alpha
+    L_S + \beta L_P$$
+
+    Related
+    -------
+    ``mcfs`` has a fixed graph; ``semfs`` and ``lasso-attributes`` use signatures; ``random-features`` is the floor.
     """
 
     summary = "unsupervised feature selection with adaptive structure learning"

@@ -10,9 +10,11 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from zslplat.data.rows import Rows
+
 
 def cluster_by_features(
-    X: np.ndarray, ranking: np.ndarray, counts: Sequence[int], *, clusters: int, repeats: int, seed: int
+    X: np.ndarray | Rows, ranking: np.ndarray, counts: Sequence[int], *, clusters: int, repeats: int, seed: int
 ) -> np.ndarray:
     """Return the clusters (len(counts), repeats, m) int16 of rows X (m, d) on the first ``count`` ranked features.
 
@@ -26,8 +28,9 @@ def cluster_by_features(
     with threadpool_limits(1), warnings.catch_warnings():
         # Fewer distinct rows than clusters: some stay empty, which the metrics take as it is.
         warnings.simplefilter("ignore", ConvergenceWarning)
+        best = X[:, ranking[: max(counts)]]  # one pass over rows in a file
         for row, count in enumerate(counts):
-            selected = np.ascontiguousarray(X[:, ranking[:count]], dtype=np.float32)
+            selected = np.ascontiguousarray(best[:, :count], dtype=np.float32)
             for repeat, start in enumerate(starts):
                 kmeans = KMeans(clusters, init="random", n_init=1, algorithm="lloyd", random_state=int(start))
                 result[row, repeat] = kmeans.fit_predict(selected)

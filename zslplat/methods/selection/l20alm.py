@@ -177,7 +177,7 @@ def _shrunk_rows(matrix: np.ndarray, by: float) -> np.ndarray:
 
 
 class L20ALM(SampleSelector):
-    """Exactly ``k`` features under an l2,1 loss (Cai, Nie, Huang, 2013); by default as many as are taken.
+    r"""Exactly ``k`` features under an l2,1 loss (Cai, Nie, Huang, 2013); by default as many as are taken.
 
     Not convex: the features depend on ``penalty`` (relative to the mean length of the centred targets) and ``growth``;
     they are never worse, by the objective, than the longest rows of a ridge regression, from which the iterations
@@ -185,6 +185,16 @@ class L20ALM(SampleSelector):
     ``iterations``, a warning tells.
     Each feature counts by the length of its row of V; those outside the k follow below zero by their rows of W.
     At most ``rows`` rows are used, drawn evenly from the classes. ``target``: labels (the paper) or attributes.
+
+    Equations
+    ---------
+    Labels are regressed on exactly k features, with a loss that outliers do not rule:
+
+    $$\min_{W, b} \lVert X W + 1 b^\top - Y \rVert_{2,1} \quad \text{with } \lVert W \rVert_{2,0} \le k$$
+
+    Related
+    -------
+    ``lasso-labels`` has a price on weights in place of a number; ``semfs`` chooses k features by signatures.
     """
 
     summary = "robust regression on labels with exactly k features"

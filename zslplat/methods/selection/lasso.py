@@ -55,11 +55,22 @@ def centred_products(statistics: Mapping[str, np.ndarray], phi: np.ndarray) -> t
 
 
 class LassoLabels(FeatureSelector):
-    """LASSO on one-hot class labels (``target="labels"``) or signatures (``target="attributes"``).
+    r"""LASSO on one-hot class labels (``target="labels"``) or signatures (``target="attributes"``).
 
     ``strength`` in (0, 1]: the weight of the l1 norm, relative to the smallest at which all weights are zero.
     ``score``: length of a feature's weights over the targets, or their largest size. Features with zero weights
     follow below zero, by the length of their correlation with the residual. Learned: ``W_`` (d, m).
+
+    Equations
+    ---------
+    The class is regressed on the features with a price on every weight, and a feature counts by its weights:
+
+    $$\min_{W, b} \frac{1}{2 n} \lVert Y - 1 b^\top - X W \rVert^2 + \lambda \sum_{jk} |W_{jk}|$$
+
+    Related
+    -------
+    ``lasso-attributes`` regresses signatures; ``l20alm`` takes exactly k features; ``semfs`` shares them over all
+    targets.
     """
 
     summary = "LASSO on one-hot class labels"
@@ -133,7 +144,18 @@ class LassoLabels(FeatureSelector):
 
 
 class LassoAttributes(LassoLabels):
-    """LASSO on class or row signatures; see :class:`LassoLabels`."""
+    r"""LASSO on class or row signatures; see :class:`LassoLabels`.
+
+    Equations
+    ---------
+    The signature is regressed on the features with a price on every weight, and a feature counts by its weights:
+
+    $$\min_{W, b} \frac{1}{2 n} \lVert Y - 1 b^\top - X W \rVert^2 + \lambda \sum_{jk} |W_{jk}|$$
+
+    Related
+    -------
+    ``lasso-labels`` regresses classes; ``semfs`` shares features over all attributes.
+    """
 
     summary = "LASSO on class or row signatures"
     tags = ("baseline", "supervised", "signatures", "linear")

@@ -60,11 +60,22 @@ def spectral_embedding(W: sparse.csr_array, dimensions: int) -> np.ndarray:
 
 
 class MCFS(SampleSelector):
-    """Multi-cluster feature selection (Cai, Zhang, He, 2010), without labels.
+    r"""Multi-cluster feature selection (Cai, Zhang, He, 2010), without labels.
 
     ``neighbours`` and ``heat`` make the graph; ``clusters`` is the number of eigenvectors (none: the number of seen
     classes); ``cardinality`` the number of features that each regression may use. At most ``rows`` rows are used.
     Features in no regression follow below zero, by the length of their correlation with the residuals.
+
+    Equations
+    ---------
+    Eigenvectors of the neighbour graph tell the clusters of the rows, and the features that reconstruct them count:
+
+    $$L y = \lambda D y, \qquad \min_a \lVert y_k - X a \rVert^2 \text{ with few entries}, \qquad \mathrm{score}_j =
+    \max_k |a_{kj}|$$
+
+    Related
+    -------
+    ``fsasl`` learns the graph along with the features; ``lasso-labels`` regresses labels in place of eigenvectors.
     """
 
     summary = "multi-cluster feature selection: sparse regression of a spectral embedding"

@@ -14,10 +14,30 @@ from zslplat.space import Integer, Parameter
 
 
 class MutualInformation(SampleSelector):
-    """Rank the features by ``sklearn.feature_selection.mutual_info_classif`` with the class label.
+    r"""Rank the features by ``sklearn.feature_selection.mutual_info_classif`` with the class label.
 
     At most ``rows`` rows are used, drawn evenly from the classes: the estimate searches neighbours feature by
     feature, which takes minutes on tens of thousands of rows.
+
+    Equations
+    ---------
+    A feature counts by what it tells of the class:
+
+    $$I(x_j; y) = \sum_y \int p(x_j, y) \log \frac{p(x_j, y)}{p(x_j)\, p(y)}\, d x_j$$
+
+    estimated from nearest neighbours.
+
+    Symbols
+    -------
+    | symbol | here     | shape  | meaning                       |
+    |--------|----------|--------|-------------------------------|
+    | x_j    | X[:, j]  | (n,)   | a feature over the seen rows  |
+    | y      | y        | (n,)   | class of each row             |
+    |        | scores_  | (d,)   | the estimate for each feature |
+
+    Related
+    -------
+    ``variance`` and ``random-features`` look at no label; ``semfs`` looks at signatures.
     """
 
     summary = "features by mutual information with the class"

@@ -13,7 +13,25 @@ from zslplat.space import Parameter
 
 
 class RandomFeatures(FeatureSelector):
-    """Rank the features in an order drawn with ``seed``; repeats with other seeds show the spread."""
+    r"""Rank the features in an order drawn with ``seed``; repeats with other seeds show the spread.
+
+    Equations
+    ---------
+    None: features are drawn in any order,
+
+    $$\mathrm{ranking} \sim \text{permutations of } 1, \ldots, d$$
+
+    Symbols
+    -------
+    | symbol | here     | shape | meaning                          |
+    |--------|----------|-------|----------------------------------|
+    | d      |          |       | number of features               |
+    |        | ranking_ | (d,)  | the order that was drawn         |
+
+    Related
+    -------
+    Every other selector has to beat it: ``semfs``, ``mcfs``, ``lasso-labels``.
+    """
 
     summary = "features in random order"
     tags = ("baseline", "unsupervised")

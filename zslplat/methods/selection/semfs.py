@@ -50,7 +50,7 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Re
 
 
 class SemFS(FeatureSelector):
-    """Semantic feature selection (Wang et al.), in well-posed forms and as printed.
+    r"""Semantic feature selection (Wang et al.), in well-posed forms and as printed.
 
     ``variant``:
 
@@ -79,6 +79,19 @@ class SemFS(FeatureSelector):
     duality gap instead, as its penalty has no gradient where a feature is left out.
 
     Learned: ``scores_``, ``ranking_``, ``active_`` (a,), ``W_`` (a, m).
+
+    Equations
+    ---------
+    Features that predict the signatures of seen classes, for rows and for class centres alike (Eq. 5; Eq. 4 takes s
+    from 0 and 1 with k ones):
+
+    $$\min_{W,\, s \ge 0} \lVert Y - X \operatorname{diag}(s) W \rVert^2 + \alpha \lVert Y - \bar X
+    \operatorname{diag}(s) W \rVert^2 + \gamma \lVert W \rVert^2$$
+
+    Related
+    -------
+    ``semfs-c`` leaves the centres out; ``lasso-attributes`` regresses signatures one by one; ``random-features`` is the
+    floor.
     """
 
     summary = "zero-shot feature selection from class signatures and class centres; well-posed and as printed"
@@ -291,7 +304,18 @@ class SemFS(FeatureSelector):
 
 
 class SemFSWithoutCentres(SemFS):
-    """SemFS/c: SemFS without the loss on class centres (alpha = 0)."""
+    r"""SemFS/c: SemFS without the loss on class centres (alpha = 0).
+
+    Equations
+    ---------
+    ``semfs`` without the loss on the class centres:
+
+    $$\min_{W,\, s \ge 0} \lVert Y - X \operatorname{diag}(s) W \rVert^2 + \gamma \lVert W \rVert^2$$
+
+    Related
+    -------
+    ``semfs`` has the centres; ``lasso-attributes`` regresses signatures one by one.
+    """
 
     summary = "SemFS without the loss on class centres (alpha = 0)"
     parameters: ClassVar[Mapping[str, Parameter]] = {

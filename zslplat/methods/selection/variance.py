@@ -15,10 +15,27 @@ from zslplat.methods.selection.base import FeatureSelector, check_selection_inpu
 
 
 class Variance(FeatureSelector):
-    """Rank the features by their variance over the seen rows.
+    r"""Rank the features by their variance over the seen rows.
 
     Every feature is scaled to [0, 1] first (declared preprocessing): standardised features all have variance 1, and
     raw variances compare units. Other steps can be given in its place.
+
+    Equations
+    ---------
+    A feature counts by its variance over the seen rows, after scaling to [0, 1]:
+
+    $$\mathrm{score}_j = \frac{1}{n} \sum_i (x_{ij} - \bar x_j)^2$$
+
+    Symbols
+    -------
+    | symbol | here    | shape  | meaning                        |
+    |--------|---------|--------|--------------------------------|
+    | x_ij   | X       | (n, d) | features of the seen rows      |
+    |        | scores_ | (d,)   | the variance of each feature   |
+
+    Related
+    -------
+    ``mutual-information`` looks at the class as well; ``random-features`` at nothing.
     """
 
     summary = "features by variance, scaled to [0, 1]"

@@ -72,11 +72,22 @@ def _neighbour_shares(w: np.ndarray, X: np.ndarray) -> np.ndarray:
 
 
 class WkNN(SampleSelector):
-    """Weighted nearest-neighbour feature selection (Bugata, Drotar, 2019), on the squared error of one-hot labels.
+    r"""Weighted nearest-neighbour feature selection (Bugata, Drotar, 2019), on the squared error of one-hot labels.
 
     Gradient steps of length ``step`` (l1 norm of the change, halved until the loss falls), projected to w >= 0, from
     w = 1 / d. ``l0``, ``l1``, ``l2`` weigh the penalties. Pairs of rows make the cost, so at most ``rows`` are used.
     Not tagged ``stationary``: at most ``iterations`` steps are taken, and weights that are 0 are held there.
+
+    Equations
+    ---------
+    Weights of the features make a soft nearest-neighbour rule predict labels, leaving each row out:
+
+    $$\min_{w \ge 0} \frac{1}{n} \lVert Y - P Y \rVert^2 + \text{penalties}, \qquad P_{ij} \propto \exp\left( - \sum_f
+    w_f (x_{if} - x_{jf})^2 \right), \quad P_{ii} = 0$$
+
+    Related
+    -------
+    ``mutual-information`` uses neighbours feature by feature; ``l20alm`` regresses labels.
     """
 
     summary = "weighted nearest-neighbour feature selection"

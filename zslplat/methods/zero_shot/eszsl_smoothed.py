@@ -15,18 +15,32 @@ import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Features
-from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
+from zslplat.methods.neighbours import affinity, largest_k
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities, smooth
 from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Space
 
 
 class SmoothedESZSL(ESZSL):
-    """ESZSL followed by graph smoothing: the control that tells a joint method's own gain from its graph's.
+    r"""ESZSL followed by graph smoothing: the control that tells a joint method's own gain from its graph's.
 
     ``smoothing`` weighs the graph against 1 for a row's own scores; ``temperature`` is in units of the spread of
     scores inside a row; ``balance`` as in the joint scheme of MFMR. Learned: ``W_`` (d, a),
     stationary in the objective of ESZSL.
+
+    Equations
+    ---------
+    The scores of ``eszsl``, as probabilities P, are drawn towards each other along the graph (W, D) of the batch:
+
+    $$\min_F \lVert F - P \rVert^2 + \rho\, \frac{\operatorname{tr}(F^\top (D - W) F)}{\bar d}$$
+
+    with rho the weight ``smoothing`` and d the mean degree.
+
+    Related
+    -------
+    ``eszsl`` is what is smoothed; ``mfmr-joint``, ``gfhf`` and ``tmv-hlp`` score a batch jointly, too, and this is
+    their control.
     """
 
     summary = "ESZSL with scores smoothed over the graph of the scored batch (control for joint methods)"
@@ -42,11 +56,13 @@ class SmoothedESZSL(ESZSL):
         "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
         "temperature": Parameter("softness of the probabilities", POSITIVE, Real(0.1, 2, log=True), default=0.5),
         "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
+        "neighbours": NEIGHBOURS,
     }
     smoothing: float
     k: int
     temperature: float
     balance: float
+    neighbours: str
 
     @property
     def assumes_balance(self) -> bool:
@@ -57,8 +73,7 @@ class SmoothedESZSL(ESZSL):
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
-        index, cosine = nearest(X, largest_k(space, "k", self.k))
-        return {"row_neighbours": index, "row_cosines": cosine}
+        return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
     def decision_function(
         self,
@@ -76,5 +91,6 @@ class SmoothedESZSL(ESZSL):
         spread = float(np.sqrt(np.mean((scores - scores.mean(axis=1, keepdims=True)) ** 2)))
         P = probabilities(scores, self.temperature * max(spread, 1e-30))
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
+        note_recall(self.diagnostics_, statistics)
         F = balanced(np.maximum(smooth(P, W, self.smoothing), 0), self.balance)
         return log_shares(F)

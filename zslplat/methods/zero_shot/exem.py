@@ -76,12 +76,26 @@ def nu_svr(K: np.ndarray, targets: np.ndarray, C: float, nu: float) -> tuple[np.
 
 
 class Exem1NN(ZeroShotMethod):
-    """Nearest predicted exemplar by Euclidean distance (Changpinyo et al., 2017).
+    r"""Nearest predicted exemplar by Euclidean distance (Changpinyo et al., 2017).
 
     ``regressor`` says how exemplars are predicted; ``gamma`` is the inverse squared bandwidth in units of the median
     distance between signatures, ``dimensions`` the principal directions at most (as many as the rows span). Learned:
     ``A_`` (c, k), ``b_`` (k,), ``signatures_`` (c, a), ``signature_unit_``, ``mean_`` (d,), ``directions_`` (d, k),
     ``deviation_`` (k,). Sums in float64; scores are in float64, from projections in the precision of X.
+
+    Equations
+    ---------
+    The exemplar of a class is predicted from its signature by a kernel machine, and a row takes the class whose
+    exemplar is nearest:
+
+    $$\psi(a) = k(a, A_s)\, A + b, \qquad \hat c = \arg\min_c \sum_j \frac{(M_j^\top x - \psi_j(a_c))^2}{\delta_j^2}$$
+
+    M holds principal directions; every delta is 1 here.
+
+    Related
+    -------
+    ``exem-1nns`` standardises the distance; ``ridge-prototypes`` predicts prototypes linearly; ``gfzsl`` predicts
+    variances as well; ``sync-ovo`` synthesises classifiers in place of exemplars.
     """
 
     standardised: ClassVar[bool] = False
@@ -198,10 +212,23 @@ class Exem1NN(ZeroShotMethod):
 
 
 class Exem1NNs(Exem1NN):
-    """Nearest predicted exemplar by standardised Euclidean distance (Changpinyo et al., 2017).
+    r"""Nearest predicted exemplar by standardised Euclidean distance (Changpinyo et al., 2017).
 
     Every direction is divided by the mean over seen classes of its standard deviation inside a class; else as
     :class:`Exem1NN`.
+
+    Equations
+    ---------
+    The exemplar of a class is predicted from its signature by a kernel machine, and a row takes the class whose
+    exemplar is nearest:
+
+    $$\psi(a) = k(a, A_s)\, A + b, \qquad \hat c = \arg\min_c \sum_j \frac{(M_j^\top x - \psi_j(a_c))^2}{\delta_j^2}$$
+
+    M holds principal directions; delta is the mean over the seen classes of the standard deviation inside a class.
+
+    Related
+    -------
+    ``exem-1nn`` is the plain distance; ``gfzsl`` predicts a variance for each class; ``ridge-prototypes`` is linear.
     """
 
     standardised = True

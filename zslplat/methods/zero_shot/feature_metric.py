@@ -94,9 +94,18 @@ class EuclideanMetric:
         """Return B itself."""
         return B
 
-    def cosines(self, X: np.ndarray, B: np.ndarray) -> np.ndarray:
-        """Return the cosine (n, c) of every row of X (n, d) with every row of B (c, d)."""
-        return np.asarray(unit_rows(X) @ unit_rows(B).T.astype(float_type(X.dtype)))
+    def cosines(self, X: Features, B: np.ndarray, origin: np.ndarray | None = None) -> np.ndarray:
+        """Return the cosine (n, c) of every row of X (n, d) with every row of B (c, d).
+
+        ``origin`` (d,) is taken off the rows of X first.
+        """
+        directions = unit_rows(B).T.astype(float_type(X.dtype))
+
+        def scored(rows: np.ndarray) -> np.ndarray:
+            rows = rows if origin is None else rows - origin.astype(float_type(rows.dtype))
+            return np.asarray(unit_rows(rows) @ directions)
+
+        return rowwise(X, scored)
 
 
 def restored_metric(state: Mapping[str, Any]) -> ResidualMetric | EuclideanMetric:

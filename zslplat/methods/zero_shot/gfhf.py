@@ -20,8 +20,9 @@ from scipy import linalg
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import float_type
-from zslplat.methods.base import Arrays
-from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.near_rows import NEIGHBOURS, near_rows, note_recall
+from zslplat.methods.neighbours import affinity, largest_k
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -40,6 +41,20 @@ class GFHF(ZeroShotMethod):
     divides each class's column by its mass to this power, class mass normalisation with equal masses at 1 (see
     :func:`zslplat.methods.zero_shot.graph_smoothing.balanced` for its default).
     Learned: ``M_`` (a, d), ``mean_`` (d,).
+
+    Equations
+    ---------
+    The classes are labelled nodes of a graph over the rows of the batch, and labels flow along its edges until they are
+    in balance:
+
+    $$F = (D_{uu} - W_{uu})^{-1} W_{ul}$$
+
+    W_ul joins each class, placed among the rows by ridge regression from its signature, to its nearest rows.
+
+    Related
+    -------
+    ``tmv-hlp`` propagates over several views and hyperedges; ``mfmr-joint`` has a factorisation in place of the flow;
+    ``eszsl-smoothed`` is the control for all three.
     """
 
     summary = "label propagation from the signatures through the graph of the scored batch"
@@ -58,11 +73,13 @@ class GFHF(ZeroShotMethod):
         "k": Parameter("neighbours in the row graph", Integer(1), Integer(3, 40, log=True), default=10),
         "anchors": Parameter("rows that each class is joined to", Integer(1), Integer(3, 300, log=True), default=50),
         "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.75),
+        "neighbours": NEIGHBOURS,
     }
     alpha: float
     k: int
     anchors: int
     balance: float
+    neighbours: str
 
     @property
     def assumes_balance(self) -> bool:
@@ -81,8 +98,7 @@ class GFHF(ZeroShotMethod):
         self, X: np.ndarray, S: np.ndarray, *, space: Space, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
-        index, cosine = nearest(X, largest_k(space, "k", self.k))
-        return {"row_neighbours": index, "row_cosines": cosine}
+        return near_rows(X, largest_k(space, "k", self.k), self.neighbours)
 
     def fit(
         self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
@@ -111,6 +127,8 @@ class GFHF(ZeroShotMethod):
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k)
+        self.diagnostics_ = Diagnostics()
+        note_recall(self.diagnostics_, statistics)
         prototypes = np.asarray(S, dtype=np.float64) @ self.M_
         cosines = unit_rows(X - self.mean_.astype(float_type(X.dtype))) @ unit_rows(prototypes).T.astype(
             float_type(X.dtype)

@@ -96,13 +96,27 @@ def log_densities(X: np.ndarray, means: np.ndarray, variances: np.ndarray) -> np
 
 
 class GFZSL(KernelMethod, ZeroShotMethod):
-    """Class-conditional Gaussians from signatures (Verma and Rai, 2017), in closed form.
+    r"""Class-conditional Gaussians from signatures (Verma and Rai, 2017), in closed form.
 
     ``kernel`` compares signatures; ``mean_ridge``, ``variance_ridge``, ``reg`` and ``floor`` are relative to the data
     (``variant="improved"``) or absolute (``variant="paper"``), see the head of this file. ``seen_classes``: candidates
     that were trained on have a predicted Gaussian like all others, or that of their own rows (with ``reg``). Learned:
     ``M_coefficients_``, ``V_coefficients_`` (c, d), ``M_mean_``, ``V_mean_`` (d,), ``reg_``, ``unit_``, ``kernel_`` and
     ``signatures_`` (c, a), and with ``seen_classes="own"`` ``means_``, ``variances_`` (c, d). Everything in float64.
+
+    Equations
+    ---------
+    Every class is a Gaussian whose mean and log-variances are predicted from its signature by kernel ridge regression:
+
+    $$\mu_u = k_u (K + \lambda_1 I)^{-1} M, \qquad \sigma_u^2 = \exp\left( k_u (K + \lambda_2 I)^{-1} \log(V + \epsilon)
+    \right)$$
+
+    $$\hat c = \arg\max_c \log N(x; \mu_c, \operatorname{diag}(\sigma_c^2 + r))$$
+
+    Related
+    -------
+    ``gfzsl-em`` refines the Gaussians on the scored batch; ``exem-1nns`` predicts means alone; ``ridge-prototypes`` is
+    linear with one metric for all classes.
     """
 
     summary = "class-conditional Gaussians predicted from signatures by kernel ridge regression"

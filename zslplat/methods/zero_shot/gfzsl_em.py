@@ -67,11 +67,22 @@ def refined(
 
 
 class TransductiveGFZSL(GFZSL):
-    """GFZSL with expectation maximisation on the batch (Verma and Rai, 2017).
+    r"""GFZSL with expectation maximisation on the batch (Verma and Rai, 2017).
 
     Parameters of :class:`~zslplat.methods.zero_shot.gfzsl.GFZSL`, and ``iterations`` of EM at most, ``bound``: the
     least variance, in units of the mean variance of the training rows or absolute (``variant="paper"``). What is
     learned of a batch is forgotten with it. ``objective`` is that of the regressions. In float64.
+
+    Equations
+    ---------
+    The Gaussians of ``gfzsl`` are where expectation maximisation on the batch begins:
+
+    $$R_{ic} \propto \pi_c N(x_i; m_c, \operatorname{diag}(v_c)), \qquad m_c = \frac{\sum_i R_{ic} x_i}{\sum_i R_{ic}},
+    \qquad v_c = \max\left(b, \frac{\sum_i R_{ic} (x_i - m_c)^2}{\sum_i R_{ic}}\right)$$
+
+    Related
+    -------
+    ``gfzsl`` is the inductive form; ``mfmr-joint``, ``gfhf`` and ``tmv-hlp`` score a batch jointly by graphs.
     """
 
     summary = "GFZSL with its Gaussians refined by expectation maximisation on the scored batch"

@@ -162,11 +162,26 @@ def precision(D: np.ndarray, noise: float) -> np.ndarray:
 
 
 class JLSE(ZeroShotMethod):
-    """Joint latent similarity embedding: a class matches a row where latent codes of both say so.
+    r"""Joint latent similarity embedding: a class matches a row where latent codes of both say so.
 
     ``score="reconstruction"`` is the cheap form, linear in the row; ``"match"`` lets the code of a row move towards
     each class. Learned: ``D_`` (r, d) for features in units of ``unit_``, ``W_`` (c, r), ``signatures_`` (c, a).
     Not tagged ``stationary``: the turns are bounded, and validation stops them.
+
+    Equations
+    ---------
+    A latent code z of a row and one of a signature match by a bilinear form, and codes, dictionary and form are learned
+    in turns:
+
+    $$\min_{z, W, D} \frac{1}{n} \sum_i \left[ \frac{1}{2} \lVert z_i \rVert^2 + \frac{1}{2 \nu} \lVert x_i - D^\top z_i
+    \rVert^2 + \mu \sum_c w_{ic}\, h(t_{ic}\, z_c^\top W z_i) \right] + \frac{\lambda}{2} \lVert W \rVert^2 +
+    \frac{\kappa}{2} \lVert D \rVert^2$$
+
+    nu is ``noise``, mu ``match``, lambda ``lam``, kappa ``dictionary``; h is a rounded hinge.
+
+    Related
+    -------
+    ``sse-int`` and ``sse-relu`` share the code of a signature, a mixture of seen classes; ``sae`` has linear codes.
     """
 
     summary = "matches of latent codes of signatures (simplex) and rows (dictionary), learned jointly in turns"

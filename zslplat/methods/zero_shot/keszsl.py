@@ -58,13 +58,23 @@ def solve(
 
 
 class KernelESZSL(KernelMethod, ZeroShotMethod):
-    """ESZSL with a kernel on the features, in closed form.
+    r"""ESZSL with a kernel on the features, in closed form.
 
     ``alpha`` and ``gamma`` are in units of the mean non-zero eigenvalue of K and the mean eigenvalue of S'S
     (``scale="mean"``) or absolute. Up to ``exact_rows`` training rows the Gram matrix is used as it is, beyond that
     ``rank`` low-rank features. The decomposition is prepared once where the kernel is not searched. Learned:
     ``coefficients_`` (n or rank, a) and ``kernel_``. Everything in float64. Not tagged ``stationary``: the coefficients
     are, but the tag speaks of all matrices that are listed, and landmarks are rows that nothing was minimised over.
+
+    Equations
+    ---------
+    The compatibility of ``eszsl`` in the feature space of a kernel with the Gram matrix K:
+
+    $$A = (K + \alpha I)^{-1} Y S\, (S^\top S + \gamma I)^{-1}, \qquad F(x, c) = k(x, X)\, A\, s_c$$
+
+    Related
+    -------
+    ``eszsl`` is the linear form; ``zskl`` puts the kernel between rows and signatures.
     """
 
     summary = "ESZSL with any positive semidefinite kernel, closed form"

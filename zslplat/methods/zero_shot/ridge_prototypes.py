@@ -68,11 +68,24 @@ def objective_value(
 
 
 class RidgePrototypes(ZeroShotMethod):
-    """Nearest prototype, by a ridge regression from signatures to features and the metric of the residual.
+    r"""Nearest prototype, by a ridge regression from signatures to features and the metric of the residual.
 
     ``alpha`` is the ridge in units of the mean curvature, ``shrinkage`` that of the metric and ``temperature`` that
     of a row's probabilities, as in MFMR's common scheme, whose control this is. Learned: ``M_`` (a, d), ``mean_``
     (d,), ``signature_mean_`` (a,), ``metric_``. Accumulates in float64; scores are in the precision of X.
+
+    Equations
+    ---------
+    Features are regressed on signatures, and a row takes the class of the nearest prototype, in the metric of the
+    residual:
+
+    $$\min_{M, m} \lVert X - 1 m^\top - Y S M \rVert^2 + \alpha \lVert M \rVert^2, \qquad \hat c = \arg\max_c \cos_C (x
+    - m_X,\; (s_c - m_S) M)$$
+
+    Related
+    -------
+    ``mfmr`` adds signs and a graph to the projection, and this is its control; ``exem-1nn`` predicts prototypes by
+    kernels; ``eszsl`` goes from features to signatures and back.
     """
 
     summary = "nearest prototype by ridge regression from signatures to features, closed form (control for mfmr)"

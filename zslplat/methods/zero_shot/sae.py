@@ -48,11 +48,25 @@ def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Fa
 
 
 class SAE(FactoredMethod):
-    """Semantic autoencoder (Kodirov et al., 2017), by the two eigendecompositions of its Sylvester equation.
+    r"""Semantic autoencoder (Kodirov et al., 2017), by the two eigendecompositions of its Sylvester equation.
 
     ``direction``: ``s->f`` decodes every signature and compares by cosine in feature space, ``f->s`` encodes every
     row and compares by cosine in signature space. The rows of W are scaled to unit length before either, as in the
     authors' demonstration code. Learned: ``W_`` (a, d). Scores are cosines.
+
+    Equations
+    ---------
+    One linear map encodes a row as the signature of its class and decodes it again:
+
+    $$\min_W \lVert X^\top - W^\top S^\top \rVert^2 + \lambda \lVert W X^\top - S^\top \rVert^2$$
+
+    Its minimiser solves the Sylvester equation with A = S'S, B = X'X and C = S'X (S: the signature of each row):
+
+    $$A W + \lambda W B = (1 + \lambda)\, C$$
+
+    Related
+    -------
+    ``eszsl`` is a closed form, too; ``ridge-prototypes`` decodes alone; ``cmt`` encodes alone, by a network.
     """
 
     summary = "semantic autoencoder, closed form; both directions of comparison"

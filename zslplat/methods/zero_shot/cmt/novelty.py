@@ -140,7 +140,7 @@ class GatedCMT(CMT):
 
 
 class CMTGaussian(GatedCMT):
-    """Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
+    r"""Cross-modal transfer; rows of low density among the seen classes are new (the paper's Gaussian form).
 
     The density is a mixture of isotropic Gaussians around the seen signatures
     (:mod:`zslplat.methods.zero_shot.cmt.densities`); its threshold is a quantile of the densities of training rows.
@@ -148,6 +148,19 @@ class CMTGaussian(GatedCMT):
     have the density of the threshold everywhere, so that P(unseen | x) is above one half just where the hard gate says
     so. Learned beside what ``cmt`` learns: ``variances_`` (c,), ``log_priors_`` (c,), ``cutoff_`` (a log density), and
     the classifier of seen classes. Not tagged ``stationary``: see ``cmt``.
+
+    Equations
+    ---------
+    The mapped row f is new where the seen classes have a low density:
+
+    $$p(f) = \sum_y P(y)\, N(f; s_y, \sigma_y^2 I), \qquad P(y \mid x) = P(\mathrm{seen} \mid x) P(y \mid x,
+    \mathrm{seen}) + P(\mathrm{unseen} \mid x) P(y \mid x, \mathrm{unseen})$$
+
+    The hard gate takes a row for new where p(f) is below a quantile of its values on training rows.
+
+    Related
+    -------
+    ``cmt`` is the map without a gate; ``cmt-loop`` finds new rows as outliers. Task ``gzsl`` is where the gate matters.
     """
 
     summary = "cross-modal transfer; rows of low density among the seen classes are given unseen ones"
@@ -176,13 +189,27 @@ class CMTGaussian(GatedCMT):
 
 
 class CMTLoop(GatedCMT):
-    """Cross-modal transfer; rows that are outliers in every seen class are new (the paper's outlier form).
+    r"""Cross-modal transfer; rows that are outliers in every seen class are new (the paper's outlier form).
 
     P(unseen | x) is the least local outlier probability of the mapped row over the seen classes
     (:mod:`zslplat.methods.zero_shot.cmt.outliers`). One significance serves all classes, where the authors search one
     for each. ``reference`` bounds the rows of a class that are neighbours, evenly spaced in the order of the rows.
     Learned beside what ``cmt`` learns: ``references_`` and the classifier of seen classes. Not tagged ``stationary``:
     see ``cmt``.
+
+    Equations
+    ---------
+    The mapped row f is new where it is an outlier in every seen class, by local outlier probabilities with the
+    significance lambda:
+
+    $$P(\mathrm{unseen} \mid x) = \min_y \max\left(0, \mathrm{erf}\left( \frac{\mathrm{PLOF}_y(f)}{\sqrt{2}\, \lambda\,
+    \mathrm{nPLOF}_y} \right)\right)$$
+
+    and the classes are then mixed as in ``cmt-gaussian``.
+
+    Related
+    -------
+    ``cmt`` is the map without a gate; ``cmt-gaussian`` goes by densities. Task ``gzsl`` is where the gate matters.
     """
 
     summary = "cross-modal transfer; rows that are outliers in all seen classes are given unseen ones"

@@ -29,13 +29,28 @@ ITERATIONS = 10  # of L-BFGS in a round
 
 
 class CMT(ZeroShotMethod):
-    """Cross-modal transfer: a network with tanh units from features to signatures, trained by L-BFGS on all rows.
+    r"""Cross-modal transfer: a network with tanh units from features to signatures, trained by L-BFGS on all rows.
 
     ``layers=1`` is the linear map, without tanh. Learned: ``W1_`` (d, h), ``b1_`` (h,), ``W2_`` (h, a), ``b2_`` (a,);
     of one layer ``W1_`` (d, a), ``b1_`` (a,). Scores are minus the squared distance of the mapped row and the
     signature. ``diagnostics_`` lists objective and length of the gradient by iteration; ``converged`` is 1 where the
     gradient fell below ``stop`` times its first length, else 0. Not tagged ``stationary``: validation stops the rounds
     before the lowest point.
+
+    Equations
+    ---------
+    A network maps a row next to the signature of its class:
+
+    $$f(x) = W_2^\top \tanh(W_1^\top x + b_1) + b_2, \qquad \min_{W, b} \frac{1}{2n} \sum_i \lVert s_{y_i} - f(x_i)
+    \rVert^2 + \frac{\lambda}{2} \left( \lVert W_1 \rVert^2 + \lVert W_2 \rVert^2 \right)$$
+
+    The score of a class is minus the squared distance of f(x) from its signature. ``penalise_biases`` adds the biases
+    to the penalty, ``sparsity`` a divergence of the mean activations from ``rho``.
+
+    Related
+    -------
+    ``cmt-gaussian`` and ``cmt-loop`` add a gate that tells new rows from seen ones; ``sae`` is a linear map that goes
+    both ways; ``ridge-prototypes`` maps signatures to features.
     """
 
     summary = "cross-modal transfer: two tanh layers from features to signatures, nearest signature"

@@ -40,10 +40,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
-from zslplat.data.rows import float_type
+from zslplat.data.rows import Where, float_type, rowwise
 from zslplat.errors import MethodError
-from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.neighbours import affinity, largest_k, nearest
+from zslplat.methods.base import Arrays, Diagnostics, Features
+from zslplat.methods.near_rows import NEIGHBOURS, RECALL, near_rows
+from zslplat.methods.neighbours import affinity, largest_k, nearest_columns
+from zslplat.methods.row_sums import add_by_class, require_finite_sums
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import feature_metric, spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
@@ -55,7 +57,7 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Optional, Par
 
 
 class MFMR(ZeroShotMethod):
-    """Matrix tri-factorisation with manifold regularisation, common prediction scheme (Xu et al., 2017).
+    r"""Matrix tri-factorisation with manifold regularisation, common prediction scheme (Xu et al., 2017).
 
     ``compare`` says how a row meets a class: ``residual`` (default) by cosine in feature space, centred, in the
     metric of the within-class residual with ``shrinkage``; ``features`` by plain cosine in feature space; ``inverse``
@@ -73,6 +75,21 @@ class MFMR(ZeroShotMethod):
 
     Learned: ``U_`` (d, a), ``mean_`` (d,), ``prototype_mean_`` (d,); ``diagnostics_`` holds the objective by update.
     Raises :class:`MethodError` for negative features or signatures.
+
+    Equations
+    ---------
+    Features of seen classes are factorised into labels, signatures and a non-negative projection U that varies smoothly
+    over the graph of the features (Eq. 7), and rows meet classes by U (Eq. 10):
+
+    $$\min_{U \ge 0} \lVert X - Y S U^\top \rVert^2 + \lambda \operatorname{tr}(U^\top L_F U) + \rho \lVert U \rVert^2,
+    \qquad L_F = D_F - W_F$$
+
+    The ridge rho is not in the paper (``variant="paper"`` has none).
+
+    Related
+    -------
+    ``mfmr-joint`` labels a whole batch over its own graph; ``ridge-prototypes`` is the same projection without sign and
+    graph, its control; ``sae`` projects both ways.
     """
 
     summary = "non-negative tri-factorisation with a feature graph, common prediction scheme"
@@ -83,6 +100,7 @@ class MFMR(ZeroShotMethod):
     tags = ("inductive", "linear", "non-negative", "graph", "monotone")
     preprocessing = Preprocessing(features=("split", "l2"), signatures=("center", "l2", "split"))
     random = True
+    takes_blocks = True
     objective_may_rise = "with variant=paper, whose columns are scaled after each update; never in the default form"
     tolerance = 1e-2
     tolerance_reason = "neighbours whose cosines differ in the last digits of float32 change places"
@@ -115,6 +133,7 @@ class MFMR(ZeroShotMethod):
             Optional(NON_NEGATIVE),
             default=None,
         ),
+        "neighbours": NEIGHBOURS,
         "variant": Parameter("best: as improved here; paper: as printed", Choice(("best", "paper")), default="best"),
         "seed": Parameter("seed of the random start of the printed form", Integer(0), default=0),
     }
@@ -132,6 +151,7 @@ class MFMR(ZeroShotMethod):
     rounds: int
     iterations: int | None
     converged_at: float | None
+    neighbours: str
     variant: str
     seed: int
 
@@ -158,29 +178,38 @@ class MFMR(ZeroShotMethod):
         check_value(type(self), "variant", self.variant, self.parameters)
         return self._forms[self.variant](self)
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return class sums, the residual metric, and every feature's nearest for the largest k that is searched."""
-        check_fit_inputs(X, y, S)
-        require_non_negative("features", X)
+        check_fit_inputs(X, y, S, read=False)
         require_non_negative("signatures", S)
-        index, cosine = nearest(X, self._most_neighbours(space, "k_features"), axis=1)
-        sums, counts = spectral.class_sums(X, y, len(S)), spectral.class_counts(y, len(S))
+        sums, counts = np.zeros((len(S), X.shape[1])), spectral.class_counts(y, len(S))
+
+        def summed(where: Where, block: np.ndarray) -> np.ndarray:
+            require_non_negative("features", block)
+            add_by_class(sums, block, y[where])
+            return block
+
+        square = spectral.scatter(X, summed)
+        require_finite_sums(sums)
+        kind = float_type(X.dtype)
+        index, cosine = nearest_columns(square, self._most_neighbours(space, "k_features"), kind)
         statistics: Arrays = {
             "class_sums": sums,
             "class_counts": counts,
-            "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
+            "squared_length": np.asarray(np.trace(square)),
             "feature_neighbours": index,
             "feature_cosines": cosine,
         }
         if self._uses_residual:
             statistics.update(feature_metric.prepare(X, y, sums, counts))
         if self.labels == "free" or "labels" in space:
-            index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))
-            statistics.update(training_neighbours=index, training_cosines=cosine)
+            # Every row is compared with every other.
+            found = near_rows(spectral.gathered(X), self._most_neighbours(space, "k_instances"), self.neighbours)
+            statistics |= {name.replace("row_", "training_"): array for name, array in found.items()}
         return statistics
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> MFMR:
         """Fit on rows X (n, d), labels y (n,) in 0..c-1 and signatures S (c, a), all non-negative."""
         if statistics is None:
@@ -198,11 +227,13 @@ class MFMR(ZeroShotMethod):
             series={"objective": solution.objective},
             numbers={"converged": float(solution.converged), "updates": float(len(solution.objective) - 1)},
         )
+        if self.labels == "free" and "training_recall" in statistics:
+            self.diagnostics_.numbers[f"training_{RECALL}"] = float(statistics["training_recall"])
         return self
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
@@ -215,9 +246,10 @@ class MFMR(ZeroShotMethod):
         cosines = self._common_scores(X, np.asarray(S, dtype=np.float64))
         return feature_metric.relative(cosines, self._form.temperature)
 
-    def project(self, X: np.ndarray) -> np.ndarray:
+    def project(self, X: Features) -> np.ndarray:
         """Return the rows of X (n, d) in signature space (n, a): Eq. 10, with the regularised inverse if asked for."""
-        return np.asarray(X @ self._form.inverse(self.U_).T.astype(float_type(X.dtype)))
+        inverse = self._form.inverse(self.U_).T.astype(float_type(X.dtype))
+        return rowwise(X, lambda rows: np.asarray(rows @ inverse))
 
     def embeddings(self, X: np.ndarray, S: np.ndarray) -> Arrays:
         """Return the rows of X (n, d) in signature space (n, a), for maps."""
@@ -233,7 +265,7 @@ class MFMR(ZeroShotMethod):
 
     def _free_labels(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         start: Factorisation,
@@ -268,18 +300,16 @@ class MFMR(ZeroShotMethod):
     def _uses_residual(self) -> bool:
         return self._form.compare == "residual"
 
-    def _common_scores(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
+    def _common_scores(self, X: Features, S: np.ndarray) -> np.ndarray:
         if self._form.compare == "inverse":
             return np.asarray(unit_rows(self.project(X)) @ unit_rows(S).T.astype(float_type(X.dtype)))
-        rows, prototypes = self._placed(X, S)
-        return self.metric_.cosines(rows, prototypes)
+        origin, prototypes = self._placed(S)
+        return self.metric_.cosines(X, prototypes, origin)
 
-    def _placed(self, X: np.ndarray, S: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-        """Return rows (n, d) and class prototypes S U' (c, d), centred where the residual metric is used."""
+    def _placed(self, S: np.ndarray) -> tuple[np.ndarray | None, np.ndarray]:
+        """Return what is taken off rows (d,), and class prototypes S U' (c, d): centred for the residual metric."""
         prototypes = S @ self.U_.T
-        if self._uses_residual:
-            return X - self.mean_.astype(float_type(X.dtype)), prototypes - self.prototype_mean_
-        return X, prototypes
+        return (self.mean_, prototypes - self.prototype_mean_) if self._uses_residual else (None, prototypes)
 
     def _most_neighbours(self, space: Space, own: str) -> int:
         """Return the largest k that trials can ask of one graph: of its own parameter, else of ``k``."""

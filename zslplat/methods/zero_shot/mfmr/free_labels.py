@@ -22,13 +22,14 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
-from zslplat.data.rows import float_type
+from zslplat.data.rows import blocks_of, float_type, rowwise
+from zslplat.methods.base import Features
 from zslplat.methods.neighbours import degrees
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import Factorisation, factorise
 
 
 def learn_both(
-    X: np.ndarray,
+    X: Features,
     y: np.ndarray,
     S: np.ndarray,
     U: np.ndarray,
@@ -52,13 +53,13 @@ def learn_both(
     """
     Y = np.eye(len(S))[y]
     V = Y + blur
-    squared = float(np.einsum("ij,ij->", X, X, dtype=np.float64))
+    squared = float(sum(np.einsum("ij,ij->", block, block, dtype=np.float64) for _, block in blocks_of(X)))
     degree_features = degrees(W_features)[:, None]
     result = Factorisation(U)
     for _ in range(rounds):
         B = S @ U.T
         gram = B @ B.T + anchor * np.eye(len(S))
-        linear = (X @ B.T.astype(float_type(X.dtype))).astype(np.float64) + anchor * Y
+        linear = _products(X, B.T) + anchor * Y
         constant = squared + anchor * len(X)
         V_step = factorise(
             V, linear, gram, W_rows, gamma, constant, iterations=updates, tolerance=0.0, normalise=normalise
@@ -66,10 +67,24 @@ def learn_both(
         V = V_step.factor
         smooth = np.vdot(degree_features * U, U) - np.vdot(U, W_features @ U)
         result.objective.append(V_step.objective[-1] + lam * float(smooth) + ridge * float(np.vdot(U, U)))
-        linear = (X.T @ V.astype(float_type(X.dtype))).astype(np.float64) @ S
+        linear = _sums(X, V) @ S
         gram = S.T @ (V.T @ V) @ S + ridge * np.eye(S.shape[1])
         U = factorise(
             U, linear, gram, W_features, lam, squared, iterations=updates, tolerance=0.0, normalise=normalise
         ).factor
     result.factor = U
     return result, V
+
+
+def _products(X: Features, B: np.ndarray) -> np.ndarray:
+    """Return X B (n, c) for B (d, c), in float64."""
+    own = B.astype(float_type(X.dtype))
+    return rowwise(X, lambda rows: (rows @ own).astype(np.float64))
+
+
+def _sums(X: Features, V: np.ndarray) -> np.ndarray:
+    """Return X'V (d, c) for V (n, c), added up in float64 over blocks of rows."""
+    total = np.zeros((X.shape[1], V.shape[1]))
+    for where, block in blocks_of(X):
+        total += block.T @ V[where].astype(float_type(X.dtype))
+    return total

@@ -35,8 +35,9 @@ import numpy as np
 from scipy import sparse
 
 from zslplat.data.rows import float_type
-from zslplat.methods.base import Arrays
-from zslplat.methods.neighbours import affinity, degrees, nearest
+from zslplat.methods.base import Arrays, Features
+from zslplat.methods.near_rows import near_rows, note_recall
+from zslplat.methods.neighbours import affinity, degrees
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares, probabilities
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR, require_non_negative
 from zslplat.methods.zero_shot.mfmr.multiplicative_updates import TINY, Factorisation, factorise
@@ -102,17 +103,33 @@ def label_batch_as_printed(
 
 
 class MFMRJoint(MFMR):
-    """Matrix tri-factorisation with manifold regularisation, joint prediction scheme (Xu et al., 2017).
+    r"""Matrix tri-factorisation with manifold regularisation, joint prediction scheme (Xu et al., 2017).
 
     The rows of a batch are scored together; see the head of this module for the objective. ``gamma=0`` leaves the row
     graph out, ``lam=0`` the feature graph. ``variant="paper"`` follows Algorithms 1 and 2: random positive starts,
     columns of U and V scaled to sum 1 after each update, gamma and lam absolute; ``anchor``, ``scale``,
     ``temperature`` and ``balance`` are not used. Learned: ``U_`` (d, a); ``V_`` (n, c) of the last scored batch.
+
+    Equations
+    ---------
+    The labels V of the batch are a non-negative factor over the graph of its rows (Eqs. 11 to 14), with U as ``mfmr``
+    learns it:
+
+    $$\min_{V \ge 0} (1 - \tau) \left[ \left\lVert \frac{X}{\sigma} - V B \right\rVert^2 + \lVert V 1 - 1 \rVert^2
+    \right] + \tau \lVert V - P \rVert^2 + \gamma\, \frac{\operatorname{tr}(V^\top (Q - W) V)}{\bar q}$$
+
+    B holds the class prototypes, P the probabilities of the common scheme; tau is ``anchor``, sigma ``scale``.
+
+    Related
+    -------
+    ``mfmr`` scores each row by itself; ``eszsl-smoothed`` shows what a graph alone gives; ``gfhf``, ``tmv-hlp`` and
+    ``gfzsl-em`` score a batch jointly, too.
     """
 
     summary = "non-negative tri-factorisation with graphs over features and over the scored batch"
     tags = ("transductive", "linear", "non-negative", "graph", "monotone")
     transductive = True
+    takes_blocks = False  # the graph compares every row of a batch with every other
     parameters = {
         **MFMR.parameters,
         "gamma": Parameter("weight of the row graph", NON_NEGATIVE, Real(0.3, 1e2, log=True), default=5.0),
@@ -138,16 +155,14 @@ class MFMRJoint(MFMR):
     ) -> Arrays:
         """Return for every row of the batch its nearest others for the largest k that is searched."""
         require_non_negative("features", X)
-        index, cosine = nearest(X, self._most_neighbours(space, "k_instances"))
         return {
-            "row_neighbours": index,
-            "row_cosines": cosine,
+            **near_rows(X, self._most_neighbours(space, "k_instances"), self.neighbours),
             "squared_length": np.einsum("ij,ij->", X, X, dtype=np.float64),
         }
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
@@ -157,6 +172,7 @@ class MFMRJoint(MFMR):
 
         ``variant="paper"`` returns V itself.
         """
+        X = np.asarray(X)
         if statistics is None:
             statistics = self.prepare_score(X, S, space={})
         W = affinity(statistics["row_neighbours"], statistics["row_cosines"], self.k_instances or self.k)
@@ -164,6 +180,7 @@ class MFMRJoint(MFMR):
         label = {"best": self._label_as_improved, "paper": self._label_as_printed}[self.variant]
         solution, self.V_, scores = label(X, S, W, float(statistics["squared_length"]))
         self.diagnostics_.series["objective_joint"] = solution.objective
+        note_recall(self.diagnostics_, statistics)
         self.diagnostics_.numbers["updates_joint"] = float(len(solution.objective) - 1)
         return scores
 
@@ -184,8 +201,8 @@ class MFMRJoint(MFMR):
         self, X: np.ndarray, S: np.ndarray, W: sparse.csr_array, _: float
     ) -> tuple[Factorisation, np.ndarray, np.ndarray]:
         """Return the factorisation, V with its columns balanced, and log-probabilities."""
-        rows, B = self._placed(X, S)
-        cosines = self.metric_.cosines(rows, B).astype(np.float64)
+        origin, B = self._placed(S)
+        cosines = self.metric_.cosines(X, B, origin).astype(np.float64)
         between = np.clip(self.metric_.cosines(B, B), -1, 1)
         P = cosines if self.compare != "inverse" else self._common_scores(X, S).astype(np.float64)
         P = probabilities(P, self.temperature)

@@ -41,11 +41,22 @@ def combined(P: np.ndarray, S: np.ndarray, T: int) -> np.ndarray:
 
 
 class ConSE(SeenClassMethod):
-    """Convex combination of the signatures of the likeliest seen classes (Norouzi et al., 2014).
+    r"""Convex combination of the signatures of the likeliest seen classes (Norouzi et al., 2014).
 
     ``C`` is the inverse penalty of the classifier (:mod:`.seen_classifier`); ``T`` the number of classes that are
     combined, at most all. The paper takes a network's softmax for the classifier and T up to 1000 of 1000 classes; T is
     searched on validation here. Learned: ``W_`` (d, c), ``offset_`` (c,), ``signatures_`` (c, a). In float64.
+
+    Equations
+    ---------
+    A row is placed at the mean of the signatures of its T likeliest seen classes, and takes the class nearest in angle:
+
+    $$f(x) = \frac{\sum_{t=1}^{T} p(y_t \mid x)\, s_{y_t}}{\sum_{t=1}^{T} p(y_t \mid x)}, \qquad \hat c = \arg\max_c
+    \cos(f(x), s_c)$$
+
+    Related
+    -------
+    ``iap`` goes from the same probabilities to attributes; ``cmt`` maps the row itself.
     """
 
     summary = "convex combination of the signatures of the likeliest seen classes"

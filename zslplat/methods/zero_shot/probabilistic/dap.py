@@ -37,13 +37,24 @@ from zslplat.space import Choice, Parameter, Space
 
 
 class DAP(ZeroShotMethod):
-    """Direct attribute prediction (Lampert et al., 2014).
+    r"""Direct attribute prediction (Lampert et al., 2014).
 
     ``C`` is the inverse penalty of the classifiers, ``classifier`` their kind; ``threshold`` makes signatures binary
     (:func:`.attributes.thresholds`); without ``prior`` the score is the plain product of probabilities, and ``clip``
     keeps each this far from 0 and 1. The classifiers are prepared once per value of ``C``, and of what else
     they depend on where that is searched. Learned: ``W_`` (d, a),
     ``offset_`` (a,), ``thresholds_`` (a,), ``priors_`` (a,). In float64.
+
+    Equations
+    ---------
+    A classifier for each attribute m, and a class by its binary attributes:
+
+    $$\log p(c \mid x) = \sum_m \log p(a_m = a_m^c \mid x) - \log p(a_m = a_m^c)$$
+
+    Related
+    -------
+    ``iap`` finds the attributes by way of the seen classes; ``conse`` skips them; ``eszsl`` learns all attributes
+    jointly.
     """
 
     summary = "a calibrated classifier for every attribute, and the class by its attributes"

@@ -43,12 +43,22 @@ def linear_scores(P: np.ndarray, B_seen: np.ndarray, B: np.ndarray) -> np.ndarra
 
 
 class IAP(SeenClassMethod):
-    """Indirect attribute prediction (Lampert et al., 2014).
+    r"""Indirect attribute prediction (Lampert et al., 2014).
 
     ``C`` is the inverse penalty of the classifier of the seen classes (:mod:`.seen_classifier`). ``score``:
     ``product``, the class score of DAP, with ``prior`` and ``clip``; or ``linear``, that of the authors' first code,
     which takes neither. ``threshold`` makes signatures binary (:func:`.attributes.thresholds`). Learned: ``W_`` (d, c),
     ``offset_`` (c,), ``signatures_`` (c, a).
+
+    Equations
+    ---------
+    Probabilities of the seen classes give those of the attributes, and these the class, as in ``dap``:
+
+    $$p(a_m \mid x) = \sum_{y\, \mathrm{seen}} p(y \mid x)\, a_m^y$$
+
+    Related
+    -------
+    ``dap`` has a classifier for each attribute; ``conse`` uses the same probabilities without attributes in between.
     """
 
     summary = "probabilities of attributes by way of the seen classes"

@@ -19,7 +19,7 @@ from zslplat.space import Choice, Parameter
 
 
 class ALE(RankingMethod):
-    """Bilinear compatibility with wrong classes weighted by the rank of the right one (Akata et al., 2013 and 2016).
+    r"""Bilinear compatibility with wrong classes weighted by the rank of the right one (Akata et al., 2013 and 2016).
 
     ``sampling="none"`` takes steps on the objective itself: all violators of a row at once, each weighted by
     beta_r / r. ``sampling="warp"`` takes the papers' stochastic step: wrong classes are drawn, with replacement and at
@@ -30,6 +30,23 @@ class ALE(RankingMethod):
     The papers tune the step on validation and keep it constant; public code has .001 to 1 for rows of length 1, which
     is the range of ``rate`` here, in units of the data. That code also starts from positive entries alone and predicts
     by cosine; here the start is normal, and prediction is by dot product.
+
+    Equations
+    ---------
+    A row x of class y is compatible with class c by F, and each wrong class within the margin costs, weighted by how
+    many there are:
+
+    $$F(x, c) = x^\top W s_c, \qquad \ell_c = m + F(x, c) - F(x, y)$$
+
+    $$\min_W \sum_{(x, y)} \frac{\beta_r}{r} \sum_{c \ne y} \max(0, \ell_c), \qquad \beta_r = \sum_{i=1}^{r}
+    \frac{1}{i}$$
+
+    where r is the number of classes with a positive loss.
+
+    Related
+    -------
+    ``devise`` sums over the wrong classes without the weight; ``sje`` takes the worst of them; ``latem`` has several
+    maps; ``eszsl`` fits the same compatibility to labels in closed form.
     """
 
     summary = "bilinear compatibility, weighted approximate ranking loss"

@@ -18,7 +18,7 @@ from zslplat.space import POSITIVE, Choice, Parameter, Real, with_defaults
 
 
 class DeViSE(RankingMethod):
-    """Bilinear compatibility with the summed hinge of all wrong classes (Frome et al., 2013).
+    r"""Bilinear compatibility with the summed hinge of all wrong classes (Frome et al., 2013).
 
     ``violators="all"`` takes steps on the sum. ``violators="first"`` cuts it after the first violator, in an order of
     the classes that is drawn for each row, as the authors trained (some public code goes through the classes in their
@@ -28,6 +28,17 @@ class DeViSE(RankingMethod):
     The paper's margin is .1. But for the start, which is small beside it, margin and step matter by their ratio alone,
     and ``rate`` is in units of the margin: its range covers public code's steps of .001 to 1, with margins of 1 to 200
     for standardised rows.
+
+    Equations
+    ---------
+    The hinges of all wrong classes are added up:
+
+    $$\min_W \sum_{(x, y)} \sum_{c \ne y} \max(0,\; m + x^\top W s_c - x^\top W s_y)$$
+
+    Related
+    -------
+    ``ale`` weighs the wrong classes by the rank of the right one; ``sje`` takes the worst alone; ``eszsl`` needs no
+    steps.
     """
 
     summary = "bilinear compatibility, hinge summed over all wrong classes"

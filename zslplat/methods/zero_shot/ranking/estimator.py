@@ -9,8 +9,10 @@ from typing import ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import rowwise
+from zslplat.data.rows_ahead import in_any_order
 from zslplat.errors import MethodError
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.methods.zero_shot.ranking.latent import latent_scores
 from zslplat.methods.zero_shot.ranking.losses import RowLoss
@@ -50,6 +52,8 @@ class RankingMethod(ZeroShotMethod):
 
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
     random = True
+    takes_blocks = True
+    arrays_up_to = IN_ARRAYS
     step_parameter = "epochs"
     tolerance = 1e-4
     tolerance_reason = "training and scores are in single precision"
@@ -77,14 +81,14 @@ class RankingMethod(ZeroShotMethod):
     def exact_losses(self, F: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return the loss (n,) of every row by compatibilities F (n, c), its expectation where classes are drawn."""
 
-    def prepare_fit(self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
+    def prepare_fit(self, X: Features, y: np.ndarray, S: np.ndarray, *, space: Space) -> Arrays:
         """Return the order of rows and classes that does not depend on how they are given, and the mean |x|^2."""
         data = ordered_data(X, y, S, None)
-        squares = np.einsum("ij,ij->i", X, X, dtype=np.float64)[data.order]
+        squares = rowwise(X, lambda rows: np.einsum("ij,ij->i", rows, rows, dtype=np.float64))[data.order]
         return {"order": data.order, "y": data.y, "S": data.S, "row_square": np.array(squares.mean())}
 
     def fit(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Self:
         """Fit W on rows X (n, d), labels y (n,) and signatures S (c, a) for ``epochs`` passes.
 
@@ -95,7 +99,7 @@ class RankingMethod(ZeroShotMethod):
         return self
 
     def fit_steps(
-        self, X: np.ndarray, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
+        self, X: Features, y: np.ndarray, S: np.ndarray, *, statistics: Mapping[str, np.ndarray] | None = None
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         given = statistics or self.prepare_fit(X, y, S, space={})
@@ -104,7 +108,7 @@ class RankingMethod(ZeroShotMethod):
         unit = square if square > 0 else 1.0
         space = RowSpace(signatures)
         data = Ordered(
-            np.ascontiguousarray(X, dtype=self._dtype),
+            in_any_order(X, self._dtype),
             np.asarray(given["order"]),
             np.asarray(given["y"]),
             np.ascontiguousarray(space.T, dtype=self._dtype),
@@ -132,14 +136,15 @@ class RankingMethod(ZeroShotMethod):
 
     def decision_function(
         self,
-        X: np.ndarray,
+        X: Features,
         S: np.ndarray,
         *,
         seen: np.ndarray | None = None,
         statistics: Mapping[str, np.ndarray] | None = None,
     ) -> np.ndarray:
         """Return F(x, c) (n, c) of rows X (n, d) with signatures S (c, a): x W s', of K maps the largest."""
-        return self._scores(np.asarray(X, dtype=self._dtype), np.asarray(S, dtype=self._dtype), self.W_)
+        described: np.ndarray = np.asarray(S, dtype=self._dtype)
+        return rowwise(X, lambda rows: self._scores(np.asarray(rows, dtype=self._dtype), described, self.W_))
 
     def objective(self, X: np.ndarray, y: np.ndarray, S: np.ndarray) -> float:
         """Return the mean loss of rows X (n, d) at the learned W, in double precision, with no class left to chance."""

@@ -18,13 +18,23 @@ from zslplat.space import POSITIVE, Choice, Integer, Parameter, with_defaults
 
 
 class LatEm(RankingMethod):
-    """Piecewise-linear compatibility: the largest of K bilinear ones, one wrong class a row (Xian et al., 2016).
+    r"""Piecewise-linear compatibility: the largest of K bilinear ones, one wrong class a row (Xian et al., 2016).
 
     Learned: ``W_`` (K, d, a). The paper searches K over 2, 4, 6, 8 and 10. The authors'
     demonstrations take steps of .001 for 150 epochs (K = 2, attributes) and of .1 for 10 (K = 10, word vectors);
     ``rate`` covers both. They standardise features and divide them by their largest entry; here they are standardised,
     and the start is as small as for rows of length 1, which takes the place of that division. Pruning of maps, the
     paper's other way to K, is not done.
+
+    Equations
+    ---------
+    The compatibility is the largest of K bilinear ones, and one wrong class c is drawn for each row and step:
+
+    $$F(x, c) = \max_{k} x^\top W_k s_c, \qquad \min_{W_1, \ldots, W_K} \sum_{(x, y)} \max(0,\; m + F(x, c) - F(x, y))$$
+
+    Related
+    -------
+    ``sje``, ``devise`` and ``ale`` have one map; ``zskl`` bends the compatibility by a kernel instead.
     """
 
     summary = "largest of K bilinear compatibilities, hinge of one wrong class drawn for each row"

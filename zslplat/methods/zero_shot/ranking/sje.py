@@ -13,10 +13,20 @@ from zslplat.methods.zero_shot.ranking.estimator import COMMON, RankingMethod
 
 
 class SJE(RankingMethod):
-    """Bilinear compatibility with the structured loss of the worst wrong class, Delta = 1 (Akata et al., 2015).
+    r"""Bilinear compatibility with the structured loss of the worst wrong class, Delta = 1 (Akata et al., 2015).
 
     Learned: ``W_`` (d, a). The authors' demonstration takes steps of .001 for 15 epochs, with features standardised and
     divided by their largest entry, of length about 2; ``rate`` covers that, in units of the data.
+
+    Equations
+    ---------
+    The worst wrong class of each row is what costs:
+
+    $$\min_W \sum_{(x, y)} \max_{c \ne y} \max(0,\; m + x^\top W s_c - x^\top W s_y)$$
+
+    Related
+    -------
+    ``devise`` adds up all wrong classes; ``ale`` weighs them; ``latem`` has several maps in place of one.
     """
 
     summary = "bilinear compatibility, hinge of the worst wrong class"

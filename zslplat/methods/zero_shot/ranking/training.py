@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.linalg import blas
 
+from zslplat.data.rows_ahead import RowsAhead
 from zslplat.methods.zero_shot.ranking.losses import RowLoss
 
 
@@ -20,7 +21,7 @@ from zslplat.methods.zero_shot.ranking.losses import RowLoss
 class Ordered:
     """What is trained on, in an order of its own: X (n, d) as given, ``order`` (n,) its rows, y (n,), S (c, a)."""
 
-    X: np.ndarray
+    X: np.ndarray | RowsAhead
     order: np.ndarray
     y: np.ndarray
     S: np.ndarray
@@ -64,6 +65,8 @@ class Training:
         schedule, n = self.schedule, len(self.data.order)
         rows = self.data.order[self.order_random.permutation(n)]
         rate = schedule.rate / (1 + schedule.decay * self.epochs_done)
+        if isinstance(self.data.X, RowsAhead):
+            self.data.X.expect(rows)
         total, violated = 0.0, 0
         # Numbers that leave the finite range are found at the end of the epoch, and reported with their cause there.
         with np.errstate(over="ignore", invalid="ignore"):
@@ -75,7 +78,7 @@ class Training:
         return Epoch(total / n, violated / n)
 
     def _step(self, rows: np.ndarray, rate: float) -> np.ndarray:
-        X_b = np.take(self.data.X, rows, axis=0, out=self.batch[: len(rows)], mode="clip")
+        X_b = self.data.X.take(rows, axis=0, out=self.batch[: len(rows)], mode="clip")
         P = np.matmul(X_b, self.W)
         losses, moves = self.loss(P, self.data.y[rows], self.data.S, self.draw_random)
         for W_k, (moved, R) in zip(self.W, moves, strict=True):

@@ -215,16 +215,46 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
 
 
 class SSEIntersection(SemanticSimilarityEmbedding):
-    """Semantic similarity embedding with intersections min(x, v_r) (Zhang and Saligrama, 2015)."""
+    r"""Semantic similarity embedding with intersections min(x, v_r) (Zhang and Saligrama, 2015).
+
+    Equations
+    ---------
+    A signature is a mixture z of those of seen classes, and a row meets a class by similarity to each of these, with
+    weights and reference points from a large margin:
+
+    $$z(s) = \arg\min_{z \in \Delta} \frac{\gamma}{2} \lVert z \rVert^2 + \frac{1}{2} \lVert s - S^\top z \rVert^2,
+    \qquad F(x, c) = \sum_r z_{cr} \langle w, \psi_r(x) \rangle$$
+
+    $$\psi_r(x) = \min(x, v_r)$$
+
+    Related
+    -------
+    ``sse-relu`` gives rows the same class and ranks them otherwise; ``jlse`` learns latent codes of both sides;
+    ``sync-ovo`` mixes classifiers of seen classes.
+    """
 
     summary = "classes as mixtures of seen classes, rows by intersections with one point of each; max-margin"
     sign = 1
 
 
 class SSERectified(SemanticSimilarityEmbedding):
-    """Semantic similarity embedding with rectified linear units max(0, x - v_r) (Zhang and Saligrama, 2015).
+    r"""Semantic similarity embedding with rectified linear units max(0, x - v_r) (Zhang and Saligrama, 2015).
 
     It gives every row the class that intersections give it; see the module's text.
+
+    Equations
+    ---------
+    A signature is a mixture z of those of seen classes, and a row meets a class by similarity to each of these, with
+    weights and reference points from a large margin:
+
+    $$z(s) = \arg\min_{z \in \Delta} \frac{\gamma}{2} \lVert z \rVert^2 + \frac{1}{2} \lVert s - S^\top z \rVert^2,
+    \qquad F(x, c) = \sum_r z_{cr} \langle w, \psi_r(x) \rangle$$
+
+    $$\psi_r(x) = \max(0, x - v_r)$$
+
+    Related
+    -------
+    ``sse-int`` gives rows the same class and ranks them otherwise; ``jlse`` learns latent codes of both sides.
     """
 
     summary = "classes as mixtures of seen classes, rows by what exceeds one point of each; max-margin"

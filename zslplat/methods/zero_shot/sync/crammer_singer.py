@@ -11,12 +11,30 @@ from zslplat.methods.zero_shot.sync.synthesis import LAM, SYNTHESIS, Synthesised
 
 
 class SynCCrammerSinger(SynthesisedClassifiers):
-    """Synthesised classifiers from the multi-class hinge of Crammer and Singer (Changpinyo et al., 2016).
+    r"""Synthesised classifiers from the multi-class hinge of Crammer and Singer (Changpinyo et al., 2016).
 
     The mean over rows of max_c (1(c != y) + x w_c' - x w_y'), plus lam / 2 |W|^2, is minimised by coordinate ascent in
     the dual until the duality gap is ``gap`` of the value, or after ``passes`` over the rows: very small ``lam`` may
     need more, and ``relative_gap`` says what was reached. See :mod:`synthesis` for symbols, units, and what departs
     from the authors' code.
+
+    Equations
+    ---------
+    Classifiers W of the seen classes are trained by themselves, and those of any class are mixtures of phantom
+    classifiers v:
+
+    $$w_c = \sum_r \sigma_{cr}\, v_r, \qquad \sigma_{cr} = \frac{e^{-\beta \lVert a_c - b_r \rVert^2}}{\sum_q e^{-\beta
+    \lVert a_c - b_q \rVert^2}}, \qquad V = \Sigma^{+} W$$
+
+    $$\min_W \frac{1}{n} \sum_i \max_c \left( [c \ne y_i] + x_i^\top w_c - x_i^\top w_{y_i} \right) + \frac{\lambda}{2}
+    \lVert W \rVert^2$$
+
+    beta is ``scale``, and t is 1 for the class of the row and -1 for others.
+
+    Related
+    -------
+    ``sync-struct`` has margins from the signatures; ``sync-ovo`` a squared hinge for each class; ``exem-1nn``
+    synthesises exemplars in place of classifiers.
     """
 
     summary = "synthesised classifiers, multi-class hinge of the seen classes (Crammer-Singer)"
@@ -44,10 +62,27 @@ class SynCCrammerSinger(SynthesisedClassifiers):
 
 
 class SynCStructured(SynCCrammerSinger):
-    """Synthesised classifiers from the multi-class hinge with margins |a_c - a_y| (Changpinyo et al., 2016).
+    r"""Synthesised classifiers from the multi-class hinge with margins |a_c - a_y| (Changpinyo et al., 2016).
 
     The Euclidean distance of the scaled signatures takes the place of 1(c != y); else as
     :class:`SynCCrammerSinger`.
+
+    Equations
+    ---------
+    Classifiers W of the seen classes are trained by themselves, and those of any class are mixtures of phantom
+    classifiers v:
+
+    $$w_c = \sum_r \sigma_{cr}\, v_r, \qquad \sigma_{cr} = \frac{e^{-\beta \lVert a_c - b_r \rVert^2}}{\sum_q e^{-\beta
+    \lVert a_c - b_q \rVert^2}}, \qquad V = \Sigma^{+} W$$
+
+    $$\min_W \frac{1}{n} \sum_i \max_c \left( \lVert a_c - a_{y_i} \rVert + x_i^\top w_c - x_i^\top w_{y_i} \right) +
+    \frac{\lambda}{2} \lVert W \rVert^2$$
+
+    beta is ``scale``, and t is 1 for the class of the row and -1 for others.
+
+    Related
+    -------
+    ``sync-cs`` has margins of 1; ``sync-ovo`` a squared hinge for each class; ``exem-1nn`` synthesises exemplars.
     """
 
     summary = "synthesised classifiers, multi-class hinge with distances of signatures as margins"

@@ -11,11 +11,28 @@ from zslplat.methods.zero_shot.sync.synthesis import LAM, SYNTHESIS, Synthesised
 
 
 class SynCOneVersusOther(SynthesisedClassifiers):
-    """Synthesised classifiers from squared hinges, one seen class against the others (Changpinyo et al., 2016).
+    r"""Synthesised classifiers from squared hinges, one seen class against the others (Changpinyo et al., 2016).
 
     The mean over rows and classes of max(0, 1 - t x w')^2, plus lam / 2 |W|^2, is minimised by truncated Newton steps
     until the duality gap is ``gap`` of the value for every class. See :mod:`synthesis` for symbols, units, and what
     departs from the authors' code.
+
+    Equations
+    ---------
+    Classifiers W of the seen classes are trained by themselves, and those of any class are mixtures of phantom
+    classifiers v:
+
+    $$w_c = \sum_r \sigma_{cr}\, v_r, \qquad \sigma_{cr} = \frac{e^{-\beta \lVert a_c - b_r \rVert^2}}{\sum_q e^{-\beta
+    \lVert a_c - b_q \rVert^2}}, \qquad V = \Sigma^{+} W$$
+
+    $$\min_W \frac{1}{n c} \sum_{i, c} \max(0,\; 1 - t_{ic}\, x_i^\top w_c)^2 + \frac{\lambda}{2} \lVert W \rVert^2$$
+
+    beta is ``scale``, and t is 1 for the class of the row and -1 for others.
+
+    Related
+    -------
+    ``sync-cs`` and ``sync-struct`` train the seen classes jointly; ``exem-1nn`` synthesises exemplars; ``sse-int``
+    mixes similarities to seen classes.
     """
 
     summary = "synthesised classifiers, squared hinge of one seen class against the others"

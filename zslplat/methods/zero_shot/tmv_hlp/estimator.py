@@ -2,6 +2,8 @@
 
 What a batch is prepared for: the common space and the neighbours in it. Both depend on the costly hyperparameters
 alone; weights, numbers of neighbours and the propagation are a trial's own.
+
+Symbols in :mod:`.graphs` and :mod:`.propagation`.
 """
 
 from __future__ import annotations
@@ -13,14 +15,15 @@ import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.methods.base import Arrays, Diagnostics
-from zslplat.methods.neighbours import largest_k, nearest
+from zslplat.methods.near_rows import NEIGHBOURS, is_exact, near_rows, note_recall
+from zslplat.methods.neighbours import largest_k
 from zslplat.methods.unit_rows import unit_rows
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.base import ZeroShotMethod, check_fit_inputs
 from zslplat.methods.zero_shot.graph_smoothing import balanced, log_shares
 from zslplat.methods.zero_shot.tmv_hlp import graphs, semantic
 from zslplat.methods.zero_shot.tmv_hlp.embedding import canonical_projections
-from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import Crossing, crossing, mean_distance
+from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import Crossing, crossing, crossing_by_index, mean_distance
 from zslplat.methods.zero_shot.tmv_hlp.propagation import propagate
 from zslplat.space import NON_NEGATIVE, POSITIVE, Choice, Integer, Parameter, Real, Space
 
@@ -28,7 +31,7 @@ SEMANTIC = {"both": (0, 1), "regressed": (0,), "attributes": (1,)}
 
 
 class TMVHLP(ZeroShotMethod):
-    """Transductive multi-view hypergraph label propagation (Fu et al., ECCV 2014).
+    r"""Transductive multi-view hypergraph label propagation (Fu et al., ECCV 2014).
 
     The views of a batch are the data set's own (one where it names none) and two semantic projections of all features.
     Prototypes of the classes are placed by their signatures in the semantic views, moved to the mean of the rows next
@@ -38,6 +41,19 @@ class TMVHLP(ZeroShotMethod):
     1.5 in the paper). ``balance`` divides each class's scores by their sum over the batch to this power, as in
     ``gfhf``; the paper has none. Scores are the logs of a row's shares of the classes. Learned: the maps of
     :mod:`zslplat.methods.zero_shot.tmv_hlp.semantic`, and ``ends_``, the columns where the views end.
+
+    Equations
+    ---------
+    Rows and class prototypes are nodes of graphs in several views, joined by hyperedges across views, and labels are
+    propagated:
+
+    $$F = (I - \alpha S)^{-1} L, \qquad S = D^{-1/2} W D^{-1/2}, \qquad W = (1 - h)\, G + h\, H^\top H$$
+
+    G is the graph within views, H the hyperedges, h their weight ``hypergraph``, L one column for each class.
+
+    Related
+    -------
+    ``gfhf`` propagates over one graph; ``mfmr-joint`` factorises; ``eszsl-smoothed`` is the control.
     """
 
     summary = "label propagation over a hypergraph across the views of the scored batch"
@@ -93,6 +109,7 @@ class TMVHLP(ZeroShotMethod):
         "hypergraph": Parameter("weight of hyperedges against the graph within views", Real(0, 1), Real(0, 1), 0.75),
         "alpha": Parameter("how far labels are propagated", Real(0, 0.9999), Real(0.1, 0.99), default=0.5),
         "balance": Parameter("how far the masses of classes are made equal (1: all the way)", Real(0, 1), default=0.0),
+        "neighbours": NEIGHBOURS,
     }
     ridge: float
     shrinkage: float
@@ -106,6 +123,7 @@ class TMVHLP(ZeroShotMethod):
     hypergraph: float
     alpha: float
     balance: float
+    neighbours: str
 
     @property
     def assumes_balance(self) -> bool:
@@ -176,6 +194,7 @@ class TMVHLP(ZeroShotMethod):
         F = propagate(graph, edges, self.hypergraph, self.alpha, np.arange(n, n + c))[:n]
         numbers = {f"share_of_view_{i + 1}": float(weight) for i, weight in enumerate(weights)}
         self.diagnostics_ = Diagnostics(numbers=numbers)
+        note_recall(self.diagnostics_, given)
         return log_shares(balanced(np.maximum(F, 0), self.balance))
 
     def _learned(self) -> Arrays:
@@ -199,17 +218,26 @@ class TMVHLP(ZeroShotMethod):
         found = canonical_projections(views, self.shrinkage, self.dimensions)
         rows = [found.project(i, view, self.power) for i, view in enumerate(views)]
         prepared: Arrays = {}
+        recalls: list[float] = []
         for i, own in enumerate(rows):
-            index, cosine = nearest(own, k)
+            near = near_rows(own, k, self.neighbours)
             gamma = np.asarray(mean_distance(own, own))
-            prepared |= {f"rows.{i}": own, f"near.{i}": index, f"cosine.{i}": cosine, f"gamma.{i}": gamma}
+            prepared |= {f"rows.{i}": own, f"near.{i}": near["row_neighbours"], f"cosine.{i}": near["row_cosines"]}
+            prepared[f"gamma.{i}"] = gamma
+            recalls += [float(near["row_recall"])] if "row_recall" in near else []
         first = len(views) - len(chosen)
         for number, _ in enumerate(chosen):
             prepared[f"maps.{number}"] = found.maps[first + number] * found.values**self.power
             prepared[f"means.{number}"] = found.means[first + number]
         for i, j in itertools.permutations(range(len(rows)), 2):
-            crossed = crossing(rows[i], rows[j], k)
+            if is_exact(len(X), self.neighbours):
+                crossed = crossing(rows[i], rows[j], k)
+            else:
+                crossed, recall = crossing_by_index(rows[i], rows[j], k)
+                recalls.append(recall)
             prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
+        if recalls:
+            prepared["row_recall"] = np.array(min(recalls))
         return prepared
 
     def _prototypes(

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.errors import DataError
+from zslplat.methods.base import Features
 from zslplat.methods.row_order import row_keys
 
 
@@ -41,7 +42,7 @@ class OrderedData:
         return np.asarray(self.S[order[np.searchsorted(self.owner[order], np.arange(c))]])
 
 
-def ordered_data(X: np.ndarray, y: np.ndarray, S: np.ndarray, signature_class: np.ndarray | None) -> OrderedData:
+def ordered_data(X: Features, y: np.ndarray, S: np.ndarray, signature_class: np.ndarray | None) -> OrderedData:
     """Sort rows X (n, d), labels y (n,), signatures S (m, a) of classes ``signature_class`` (m,), default 0..m-1.
 
     Raises :class:`DataError` for shapes that do not fit, NaN, and classes without rows or without signature.

@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.rows import rowwise
 from zslplat.errors import MethodError
 from zslplat.figures import Figure
 from zslplat.kernels.inner_product import InnerProductKernel, require_inner_product, squared_norms
@@ -134,8 +135,8 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
 
         Where a class has several signatures (``signature_class``), its score is the largest of theirs.
         """
-        kernels = self._kernels(np.asarray(X, dtype=self._dtype), np.asarray(S, dtype=self._dtype))
-        scores = np.asarray(sum(-((1 - k) ** 2) for k in kernels) if self.rule == "loss" else sum(kernels))
+        described: np.ndarray = np.asarray(S, dtype=self._dtype)
+        scores = rowwise(X, lambda rows: self._compared(np.asarray(rows, dtype=self._dtype), described))
         if signature_class is None:
             return scores
         order = np.argsort(signature_class, kind="stable")
@@ -190,6 +191,10 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     def _penalty(self) -> float:
         """Return alpha of Eq. 11."""
         return 0.0
+
+    def _compared(self, X: np.ndarray, S: np.ndarray) -> np.ndarray:
+        kernels = self._kernels(X, S)
+        return np.asarray(sum(-((1 - k) ** 2) for k in kernels) if self.rule == "loss" else sum(kernels))
 
     def _kernels(self, X: np.ndarray, S: np.ndarray) -> list[np.ndarray]:
         """Return k(W'x, y) and, for Eq. 9, k(x, W y), each (n, m)."""

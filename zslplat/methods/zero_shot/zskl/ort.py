@@ -15,7 +15,22 @@ from zslplat.space import ANY, NON_NEGATIVE, Parameter, Real, Space, with_condit
 
 
 class ZSKLOrt(ZSKL):
-    """Zero-shot kernel learning with weakly incoherent W: Eq. 9, or Eq. 11 for kernels of the inner product alone."""
+    r"""Zero-shot kernel learning with weakly incoherent W: Eq. 9, or Eq. 11 for kernels of the inner product alone.
+
+    Equations
+    ---------
+    The kernel is taken on either side of the projection, which draws W'W towards the identity (Eq. 9):
+
+    $$\min_W \sum_i \sum_{k_i} \left( 1 - k_i(y_i) \right)^2 + \frac{\lambda}{N_l} \sum_{y \ne y_i} k_i(y)^2, \qquad k_i
+    \in \{ k(W^\top x_i, \cdot),\; k(x_i, W\, \cdot) \}$$
+
+    A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
+
+    Related
+    -------
+    ``zskl`` has the first kind of terms alone; ``zskl-published`` the constants of the authors' code;
+    ``zskl-subspaces`` a projection for each class.
+    """
 
     summary = "zero-shot kernel learning, weakly incoherent (Eq. 9; Eq. 11 for dot-product kernels)"
     parameters: ClassVar[Mapping[str, Parameter]] = {

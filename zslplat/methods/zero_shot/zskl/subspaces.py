@@ -38,10 +38,23 @@ from zslplat.space import NON_NEGATIVE, POSITIVE, Integer, Parameter, Real, Scal
 
 
 class ZSKLSubspaces(KernelAlignment):
-    """Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
+    r"""Eq. 9 with class-wise subspaces W_c = W + sum_r sim(c, r) D_r.
 
     Learned: ``W_`` (d, a), ``D_`` (c, d, a), ``seen_signatures_`` (c, a), ``width_``. Memory: three times the size of
     D, and as many multiplications per step as there are classes in play.
+
+    Equations
+    ---------
+    Eq. 9 of the paper with a projection for each class, that of the seen classes near it:
+
+    $$W_c = W + \sum_r \mathrm{sim}(c, r)\, D_r, \qquad \mathrm{sim}(c, r) \propto e^{-\lVert s_c - s_r \rVert^2 /
+    \omega^2}$$
+
+    and a ridge on all D. omega is ``width``.
+
+    Related
+    -------
+    ``zskl-ort`` has one projection for all classes; ``latem`` has several, of which the best counts.
     """
 
     summary = "zero-shot kernel learning with class-wise subspaces"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from zslplat.data.rows_ahead import RowsAhead
 from zslplat.errors import UsageError
 from zslplat.kernels.composition import InnerProductSum
 from zslplat.kernels.inner_product import InnerProductKernel
@@ -33,13 +34,13 @@ class Schedule:
 
 
 class Training:
-    """Moves W (d, a) in place, one epoch a call; ``X`` (n, d) in the dtype of W, C order."""
+    """Moves W (d, a) in place, one epoch a call; ``X`` (n, d) in the dtype of W, C order, or rows of a file."""
 
     def __init__(
         self,
         kernel: InnerProductKernel,
         objective: Objective,
-        X: np.ndarray,
+        X: np.ndarray | RowsAhead,
         data: OrderedData,
         W: np.ndarray,
         schedule: Schedule,
@@ -47,6 +48,7 @@ class Training:
         learn = schedule.learn_weights
         if learn and not isinstance(kernel, InnerProductSum):
             raise UsageError(f"learn_weights needs a weighted sum of kernels, not {kernel}")
+        self.X = X
         self.kernel, self.data, self.W, self.schedule = kernel, data, W, schedule
         streams = np.random.SeedSequence([schedule.seed, 1]).spawn(3)
         self.order_random, self.signature_random, self.negative_random = map(np.random.default_rng, streams)
@@ -68,6 +70,8 @@ class Training:
         schedule, n = self.schedule, len(self.data.order)
         if schedule.reshuffle or not self.epochs_done:
             self.rows = self.data.order[self.order_random.permutation(n)]
+        if isinstance(self.X, RowsAhead):
+            self.X.expect(self.rows)
         total, seen = 0.0, 0
         # Numbers that leave the finite range are found at the end of the epoch, and reported with their cause there.
         with np.errstate(over="ignore", invalid="ignore", divide="ignore"):

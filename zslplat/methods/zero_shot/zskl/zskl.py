@@ -28,8 +28,9 @@ from typing import ClassVar
 
 import numpy as np
 
+from zslplat.data.rows_ahead import in_any_order
 from zslplat.kernels.composition import Sum
-from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.base import IN_ARRAYS, Arrays, Diagnostics, Features
 from zslplat.methods.zero_shot.zskl.draws import ordered_data
 from zslplat.methods.zero_shot.zskl.estimator import COMMON, KernelAlignment
 from zslplat.methods.zero_shot.zskl.training import Schedule, Training
@@ -47,15 +48,31 @@ TRAINING = {
 
 
 class ZSKL(KernelAlignment):
-    """Zero-shot kernel learning without the incoherence term (Eq. 10).
+    r"""Zero-shot kernel learning without the incoherence term (Eq. 10).
 
     Learned: ``W_`` (d, a), ``kernel_`` (bandwidths resolved on the signatures, weights learned). Raises
     :class:`MethodError` when training leaves the finite numbers, with the epoch.
+
+    Equations
+    ---------
+    A projection W aligns a kernel between projected rows and signatures with the labels (Eq. 10):
+
+    $$\min_W \sum_i \left( 1 - k(W^\top x_i, y_i) \right)^2 + \frac{\lambda}{N_l} \sum_{y \ne y_i} k(W^\top x_i, y)^2$$
+
+    A row takes the class with the largest kernel value (Eq. 12). k is chosen with ``kernel``.
+
+    Related
+    -------
+    ``zskl-ort`` adds the kernel on the other side, which makes W nearly orthogonal; ``zskl-published`` has the
+    constants of the authors' code; ``zskl-subspaces`` a projection for each class; ``keszsl`` puts a kernel between
+    rows in closed form.
     """
 
     summary = "zero-shot kernel learning, one projection (Eq. 10)"
     tags: ClassVar[tuple[str, ...]] = ("several-signatures",)
     parameters: ClassVar[Mapping[str, Parameter]] = {**COMMON, **TRAINING}
+    takes_blocks = True
+    arrays_up_to = IN_ARRAYS
     negatives: int | None
     moment: str
     learn_weights: bool
@@ -64,7 +81,7 @@ class ZSKL(KernelAlignment):
 
     def fit_steps(
         self,
-        X: np.ndarray,
+        X: Features,
         y: np.ndarray,
         S: np.ndarray,
         *,
@@ -73,13 +90,13 @@ class ZSKL(KernelAlignment):
     ) -> Iterator[int]:
         """Fit epoch by epoch, yielding 1, 2, ...; the estimator can score after each."""
         data = ordered_data(X, y, S, signature_class)
-        X = np.ascontiguousarray(X, dtype=self._dtype)
+        rows = in_any_order(X, self._dtype)
         self.kernel_ = self._inner_product(self.parsed_kernel().resolved(data.S))
         d, a = X.shape[1], data.S.shape[1]
         start = np.random.default_rng(np.random.SeedSequence([self.seed, 0]))
         self.W_ = (start.random((d, a)) * (2 / d)).astype(self._dtype)
         objective = self._objective(self.kernel_, np.bincount(data.y), len(X))
-        training = Training(self.kernel_, objective, X, data, self.W_, self._schedule())
+        training = Training(self.kernel_, objective, rows, data, self.W_, self._schedule())
         self.diagnostics_ = Diagnostics({"objective": [], "incoherence": []}, self.resolved_numbers(self.kernel_))
         for epoch in range(1, self.epochs + 1):
             loss = training.epoch()

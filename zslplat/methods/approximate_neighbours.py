@@ -1,0 +1,110 @@
+"""Nearest neighbours of many rows through an index: near-linear in the rows, where comparing all pairs is quadratic.
+
+The index is the hierarchical navigable small world of faiss (Malkov and Yashunin, 2018; Johnson, Douze and Jegou,
+2019), from the extra ``zslplat[ann]``. It is built and asked on one thread, which gives the same lists each time; faiss
+chooses its arithmetic by the processor, so that last digits, and with them a neighbour now and then, may differ between
+machines.
+
+What it finds is not certain to be nearest. :func:`recall_of` compares a drawn sample of rows with all others, and
+methods report it as the diagnostic ``neighbour_recall``.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import MethodError
+from zslplat.methods.unit_rows import unit_rows
+
+# Links of a row, and how many candidates are kept in view while the index is built and while it is asked.
+LINKS, BUILDING, ASKING = 32, 40, 128
+# Rows of the sample that recall is measured on.
+SAMPLE = 256
+BLOCK = 4096
+# Products per second of one core that the time of an exact search is told by: a cautious 20 GFLOP/s.
+_FLOPS = 2e10
+
+
+def nearest_by_index(
+    X: np.ndarray, Y: np.ndarray | None, k: int, *, building: int = BUILDING, asking: int = ASKING
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return index (m, k) int32 and cosine (m, k) float32 of rows of Y (n, d) near each row of X (m, d), best first.
+
+    Without Y they are the other rows of X. Equal cosines are ordered by index; a place that the index could not fill
+    holds the row itself, with cosine 0.
+    """
+    faiss = _faiss(len(X), X.shape[1])
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        searched = X if Y is None else Y
+        index = faiss.IndexHNSWFlat(searched.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
+        index.hnsw.efConstruction = building
+        for start in range(0, len(searched), BLOCK):
+            index.add(_units(searched[start : start + BLOCK]))
+        own = Y is None
+        index.hnsw.efSearch = max(asking, 2 * (k + own))
+        near = np.empty((len(X), k), dtype=np.int32)
+        cosine = np.empty((len(X), k), dtype=np.float32)
+        for start in range(0, len(X), BLOCK):
+            values, found = index.search(_units(X[start : start + BLOCK]), k + own)
+            rows = np.arange(start, start + len(found))
+            near[rows], cosine[rows] = _in_order(found, values, rows, k, own)
+    finally:
+        faiss.omp_set_num_threads(threads)
+    return near, cosine
+
+
+def recall_of(X: np.ndarray, Y: np.ndarray | None, index: np.ndarray, *, seed: int = 0) -> float:
+    """Return which share of the nearest rows of Y (of X, without itself) ``index`` (m, k) holds, for a drawn sample."""
+    m, k = index.shape
+    if not index.size:
+        return 1.0  # of none, none was missed
+    drawn = np.sort(np.random.default_rng([seed, 7]).permutation(m)[:SAMPLE])
+    asked = _units(X[drawn])
+    searched = X if Y is None else Y
+    best = np.full((len(drawn), k), -np.inf, dtype=np.float32)
+    which = np.full((len(drawn), k), -1, dtype=np.int64)
+    for start in range(0, len(searched), BLOCK):
+        cosines = asked @ _units(searched[start : start + BLOCK]).T
+        places = np.arange(start, start + cosines.shape[1])
+        if Y is None:
+            cosines[drawn[:, None] == places] = -np.inf
+        values = np.hstack([best, cosines])
+        names = np.hstack([which, np.broadcast_to(places, cosines.shape)])
+        kept = np.argpartition(-values, k - 1, axis=1)[:, :k]
+        best, which = np.take_along_axis(values, kept, axis=1), np.take_along_axis(names, kept, axis=1)
+    hits = sum(len(np.intersect1d(true, found)) for true, found in zip(which, index[drawn], strict=True))
+    return float(hits / (len(drawn) * k))
+
+
+def _in_order(
+    found: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, own: bool
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the k best of each row, itself left out, ordered by cosine and then by index."""
+    missing = found < 0
+    if own:
+        missing |= found == rows[:, None]
+    values = np.where(missing, -np.inf, values)
+    order = np.lexsort((found, -values), axis=1)[:, :k]
+    found, values = np.take_along_axis(found, order, axis=1), np.take_along_axis(values, order, axis=1)
+    empty = np.isneginf(values)
+    return np.where(empty, rows[:, None], found).astype(np.int32), np.where(empty, 0, values)
+
+
+def _units(rows: np.ndarray) -> np.ndarray:
+    return np.ascontiguousarray(unit_rows(np.asarray(rows, dtype=np.float32)), dtype=np.float32)
+
+
+def _faiss(rows: int, width: int) -> Any:
+    try:
+        import faiss
+    except ImportError as error:
+        minutes = max(1, round(rows * rows * width / _FLOPS / 60))
+        raise MethodError(
+            f"the neighbours of {rows} rows take an index: install it with pip install 'zslplat[ann]', or compare all "
+            f"pairs with --set neighbours=exact, which takes about {minutes} minutes of one core"
+        ) from error
+    return faiss

@@ -1,0 +1,51 @@
+"""The neighbours of the rows of a batch: exact where comparing all pairs is quick enough, else by an index.
+
+A graph over the rows is what transductive methods pay for. All pairs cost a time that grows with the square of the
+rows, an index (:mod:`~zslplat.methods.approximate_neighbours`) one that grows little faster than the rows, at the price
+of a neighbour missed now and then, which is measured and reported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import numpy as np
+
+from zslplat.methods.approximate_neighbours import nearest_by_index, recall_of
+from zslplat.methods.base import Arrays, Diagnostics
+from zslplat.methods.neighbours import nearest
+from zslplat.space import Choice, Parameter
+
+# Up to so many rows every pair is compared, unless the index is asked for.
+EXACT_ROWS = 50_000
+NEIGHBOURS = Parameter(
+    f"how neighbours of rows are found: exact, by an index (of the extra ann), or auto: exact up to {EXACT_ROWS} rows",
+    Choice(("auto", "exact", "index")),
+    default="auto",
+)
+RECALL = "neighbour_recall"
+
+
+def is_exact(rows: int, how: str) -> bool:
+    """Tell whether so many rows are all compared with one another."""
+    return how == "exact" or (how == "auto" and rows <= EXACT_ROWS)
+
+
+def near_rows(X: np.ndarray, k: int | None, how: str) -> Arrays:
+    """Return ``row_neighbours`` (m, k) and ``row_cosines`` (m, k) of the rows of X, as :func:`nearest` does.
+
+    Where an index finds them, also ``row_recall`` (), the share of the true ones that it found for a drawn sample.
+    Raises :class:`MethodError` where an index is wanted and the extra is not installed.
+    """
+    if is_exact(len(X), how):
+        index, cosine = nearest(X, k)
+        return {"row_neighbours": index, "row_cosines": cosine}
+    k = max(0, min(len(X) if k is None else k, len(X) - 1))
+    index, cosine = nearest_by_index(X, None, k)
+    return {"row_neighbours": index, "row_cosines": cosine, "row_recall": np.array(recall_of(X, None, index))}
+
+
+def note_recall(diagnostics: Diagnostics, given: Mapping[str, np.ndarray]) -> None:
+    """Report the recall of the neighbours where an index found them."""
+    if "row_recall" in given:
+        diagnostics.numbers[RECALL] = float(given["row_recall"])

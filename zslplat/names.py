@@ -1,0 +1,48 @@
+"""Names and texts from elsewhere: as they may be shown, and whether they can be names of files and of tracked runs."""
+
+from __future__ import annotations
+
+import re
+
+MOST_BYTES = 200  # file systems take 255 for a name; endings and keys are added to ours
+# C0 and C1 but for tab and line feed, line and paragraph separators, marks and overrides of the direction of writing,
+# what is not to be seen, and halves of characters.
+_ODD = re.compile(
+    "[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb\ud800-\udfff"
+    "\U000e0000-\U000e007f]"
+)
+_RESERVED = re.compile(r"(con|prn|aux|nul|com\d|lpt\d)(\..*)?", re.IGNORECASE)
+
+
+def visible(text: str) -> str:
+    """Return a text in which nothing moves the cursor, colours, hides or turns around: such characters are escaped.
+
+    Tabs and line feeds stay. What comes out can be written as UTF-8.
+    """
+    return _ODD.sub(lambda found: _escaped(found[0]), text)
+
+
+def one_line(text: str) -> str:
+    """Return a name as :func:`visible` does, with tabs and line feeds escaped, too."""
+    return visible(text).replace("\n", "\\n").replace("\t", "\\t")
+
+
+def unfit(name: str) -> str:
+    """Return why a name cannot be that of a file or folder everywhere, nor of a run; an empty text where it can."""
+    if not name.strip():
+        return "it is empty"
+    if _ODD.search(name) or "\n" in name or "\t" in name:
+        return f"it holds control characters: {one_line(name)}"
+    if len(name.encode(errors="replace")) > MOST_BYTES:
+        return f"it has {len(name.encode())} bytes; at most {MOST_BYTES} are possible"
+    if name.startswith((".", " ", "/")) or name.endswith((".", " ", "/")):
+        return "it begins or ends with a dot, a blank or a slash"
+    for step in name.split("/"):
+        if step in ("", ".", "..") or _RESERVED.fullmatch(step):
+            return f"{step or '//'!r} is no name of a file on every system"
+    return ""
+
+
+def _escaped(character: str) -> str:
+    number = ord(character)
+    return f"\\x{number:02x}" if number < 256 else f"\\u{number:04x}" if number < 1 << 16 else f"\\U{number:08x}"

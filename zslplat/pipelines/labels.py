@@ -1,0 +1,165 @@
+"""Labels of rows and names of classes, as people give them: positions or names, in arrays, lists or tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.assembly import looks_transposed
+from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
+
+_INTEGERS = "iu"
+
+
+class Signatures:
+    """Signatures of classes as they were given.
+
+    ``values`` (m, a); ``classes`` (c,) what each class is called, positions where nothing was said, and ``named``
+    whether anything was; ``described`` (m,) the class of each row of ``values``, None where row j describes class j.
+    """
+
+    def __init__(self, values: np.ndarray, classes: np.ndarray, described: np.ndarray | None, *, named: bool) -> None:
+        self.values, self.classes, self.described, self.named = values, classes, described, named
+
+    def __len__(self) -> int:
+        return len(self.classes)
+
+    def of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
+        """Return the signatures of some classes, in ascending order of ids, and the class (within these) of each row.
+
+        None in place of the classes where there is one row for each.
+        """
+        if self.described is None:
+            return self.values[ids], None
+        rows = np.flatnonzero(np.isin(self.described, ids))
+        rows = rows[np.argsort(self.described[rows], kind="stable")]
+        compact = np.searchsorted(ids, self.described[rows])
+        return self.values[rows], compact if len(rows) > len(ids) else None
+
+
+def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> Signatures:
+    """Read signatures (m, a), an array or a DataFrame whose index names the class of each row.
+
+    ``classes`` (m,) names the class of each row in place of the index. A class that is named in several rows has
+    several signatures. Raises :class:`DataError` for what is no matrix of finite numbers.
+    """
+    if S is None:
+        raise UsageError(f"{what} is missing; give the signatures of the classes, one row per class")
+    index = getattr(S, "index", None)
+    values = _numbers(S, what)
+    if values.ndim != 2 or 0 in values.shape:
+        raise DataError(f"{what} has shape {values.shape}; expected (classes, attributes)")
+    if values.dtype not in (np.float32, np.float64):
+        values = values.astype(np.float64)
+    if not np.isfinite(values).all():
+        row = int(np.argmin(np.isfinite(values).all(axis=1)))
+        raise DataError(f"{what}: row {row} holds NaN or infinity")
+    named = classes is not None or _is_named(index)
+    given = classes if classes is not None else index if named else np.arange(len(values))
+    names = _entries(given)
+    if names.shape != (len(values),):
+        hint = looks_transposed(values.shape, len(names), "class") if names.ndim == 1 else ""
+        raise DataError(f"{what} has {len(values)} rows and classes names {names.size}; give a name for each row{hint}")
+    order, first, inverse = np.unique(names, return_index=True, return_inverse=True)
+    if len(order) == len(names):
+        return Signatures(values, names, None, named=named)
+    # Classes come in the order in which they are named first.
+    place = np.argsort(np.argsort(first))
+    return Signatures(values, names[np.sort(first)], place[inverse.reshape(-1)], named=named)
+
+
+def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
+    """Return which of the known classes each label (n,) is: labels are names, or positions among the classes.
+
+    Raises :class:`DataError` for a label that is neither.
+    """
+    labels = _entries(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.reshape(-1)
+    if labels.ndim != 1:
+        raise DataError(f"{what} has shape {labels.shape}; expected one label per row, (n,)")
+    integers = labels.dtype.kind in _INTEGERS
+    if not integers and not known.named:
+        raise DataError(
+            f"{what} holds {_shown(labels)}, and classes have no names; give a DataFrame of signatures whose index "
+            "names the classes, or classes=[...], or label rows by the number of their class"
+        )
+    if known.named and not (integers and known.classes.dtype.kind not in _INTEGERS):
+        return _positions(labels, known.classes, what)
+    if len(labels) and (labels.min() < 0 or labels.max() >= len(known)):
+        raise DataError(
+            f"{what} runs from {labels.min()} to {labels.max()}, but there are signatures of {len(known)} classes, "
+            "counted from 0"
+        )
+    return np.asarray(labels, dtype=np.int64)
+
+
+def _positions(labels: np.ndarray, names: np.ndarray, what: str) -> np.ndarray:
+    numbers = {name: number for number, name in enumerate(names.tolist())}
+    strange = [label for label in dict.fromkeys(labels.tolist()) if label not in numbers]
+    if strange:
+        raise UnknownNameError(f"class in {what}", str(strange[0]), [str(name) for name in numbers])
+    return np.array([numbers[label] for label in labels.tolist()], dtype=np.int64)
+
+
+def _entries(given: Any) -> np.ndarray:
+    """Return labels or names as an array of texts or integers."""
+    found = np.asarray(given)
+    if found.dtype == object:
+        return found.astype(np.str_)
+    if found.dtype.kind == "f" and (found == np.round(found)).all():
+        return found.astype(np.int64)
+    if found.dtype.kind not in "iuUSb":
+        raise DataError(f"labels are of type {found.dtype}; expected names, or numbers of classes")
+    return (
+        found.astype(np.str_) if found.dtype.kind == "S" else found.astype(np.int64) if found.dtype == bool else found
+    )
+
+
+def _is_named(index: Any) -> bool:
+    """Tell whether a DataFrame's index names its rows, rather than counting them."""
+    return index is not None and not callable(index) and not _counts(index)
+
+
+def _counts(index: Any) -> bool:
+    values = np.asarray(index)
+    return values.dtype.kind in _INTEGERS and bool(np.array_equal(values, np.arange(len(values))))
+
+
+def _numbers(given: Any, what: str) -> np.ndarray:
+    found = np.asarray(given)
+    if found.dtype == object:
+        try:
+            found = found.astype(np.float64)
+        except (TypeError, ValueError):
+            raise DataError(f"{what} holds {_shown(found)}; expected numbers") from None
+    if found.dtype.kind not in "biuf":
+        raise DataError(f"{what} is of type {found.dtype}; expected numbers")
+    return found
+
+
+def _shown(values: np.ndarray) -> str:
+    return quoted(values.reshape(-1)[0].item() if values.size else None)
+
+
+def read_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
+    """Return labels as numbers (n,) from 0 on with the classes (c,), ascending; or (n, c) of 1, 0 and -1 as they are.
+
+    Columns of a DataFrame of several labels name the classes. Raises :class:`DataError` for other shapes and values.
+    """
+    columns = getattr(y, "columns", None)
+    labels = _entries(y)
+    if labels.ndim == 2 and 1 in labels.shape:
+        labels = labels.reshape(-1)
+    if labels.ndim == 1:
+        classes, numbers = np.unique(labels, return_inverse=True)
+        return numbers.reshape(-1).astype(np.int64), classes
+    if labels.ndim != 2 or not np.isin(labels, (-1, 0, 1)).all():
+        raise DataError(
+            f"y has shape {labels.shape}; expected one label per row (n,), or several as a matrix (n, c) of 1 "
+            "(present), 0 (absent) and -1 (not counted)"
+        )
+    names = np.arange(labels.shape[1]) if columns is None else np.asarray([str(name) for name in columns])
+    return labels, names

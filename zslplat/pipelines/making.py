@@ -1,0 +1,69 @@
+"""From the spec of a method, or the method itself, to its pipeline."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from zslplat import registry
+from zslplat.errors import UsageError
+from zslplat.methods.base import Method
+from zslplat.pipelines.base import Pipeline
+from zslplat.pipelines.coding import CodingPipeline
+from zslplat.pipelines.exemplars import ExemplarPipeline
+from zslplat.pipelines.selection import SelectionPipeline
+from zslplat.pipelines.zero_shot import ZeroShotPipeline
+from zslplat.spec import Spec
+
+PIPELINES: dict[str, type[Pipeline]] = {
+    pipeline.kind: pipeline for pipeline in (ZeroShotPipeline, CodingPipeline, SelectionPipeline, ExemplarPipeline)
+}
+
+
+def make(
+    method: str | Spec | Method | type[Method],
+    *,
+    features: str | None = None,
+    signatures: str | None = None,
+    **parameters: Any,
+) -> Pipeline:
+    """Return a method with its preprocessing, as a scikit-learn estimator that is not fitted yet.
+
+    ``method`` is a spec as ``--method`` takes it (``"eszsl(alpha=.01, gamma=.01)"``), an estimator or its class;
+    ``parameters`` are further hyperparameters, ``features`` and ``signatures`` preprocessing steps in place of the
+    method's own (``"center,l2"``, ``"none"``). What comes back depends on the kind of the method: see
+    :class:`~zslplat.pipelines.zero_shot.ZeroShotPipeline`, :class:`~zslplat.pipelines.coding.CodingPipeline`,
+    :class:`~zslplat.pipelines.selection.SelectionPipeline` and :class:`~zslplat.pipelines.exemplars.ExemplarPipeline`.
+
+    Raises :class:`~zslplat.errors.UnknownNameError` for a method or hyperparameter that is not there, and
+    :class:`~zslplat.errors.UsageError` for illegal values.
+
+    >>> pipeline = make("eszsl(alpha=.01)", gamma=.1)
+    >>> pipeline.get_params()["method__gamma"]
+    0.1
+    >>> pipeline.preprocessing.told("features")
+    'split,l2'
+    """
+    built = method_of(method, parameters)
+    if built.kind not in PIPELINES:
+        raise UsageError(f"no pipeline for {built.kind} methods; there are some for {', '.join(PIPELINES)}")
+    pipeline = PIPELINES[built.kind](built, features=features, signatures=signatures)
+    pipeline.preprocessing  # noqa: B018 - raises for steps that are unknown
+    return pipeline
+
+
+def method_of(method: str | Spec | Method | type[Method], parameters: dict[str, Any]) -> Method:
+    """Return a method with further hyperparameters; raises :class:`UsageError` for one that is given twice."""
+    if isinstance(method, Method):
+        built = method
+        return type(built).build({**built.get_params(deep=False), **parameters}) if parameters else built
+    if isinstance(method, type) and issubclass(method, Method):
+        return method.build(parameters)
+    if not isinstance(method, str | Spec):
+        raise UsageError(f"method={method!r}: expected a spec such as 'eszsl(alpha=.01)', a method or its class")
+    spec = Spec.parse(method) if isinstance(method, str) else method
+    twice = sorted(set(parameters) & set(spec.parameters))
+    if twice:
+        raise UsageError(f"{twice[0]} is given twice, in {spec} and as {twice[0]}={parameters[twice[0]]!r}")
+    given = {name: str(value) if isinstance(value, Spec) else value for name, value in spec.parameters.items()}
+    found: Method = registry.component("methods", spec.name).build({**given, **parameters})
+    return found
