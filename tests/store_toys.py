@@ -25,7 +25,7 @@ class MadeStore:
     """Writes studies and single runs of task ``zsl`` into a store; every one is a second newer than the last."""
 
     def __init__(self, settings):
-        self.records, self.now = Records(settings), time.time() - 1e6
+        self.settings, self.records, self.now = settings, Records(settings), time.time() - 1e6
 
     def study(self, method, share, *, trials=3, name=None, dataset="made", seed=0, **more):
         """Record a study whose winner gets about this share of the test rows right; return its name."""
@@ -61,6 +61,17 @@ class MadeStore:
             self.records.add_evaluation(STUDY + name, key, "test", asked["data"], content)
         return name
 
+    def earlier_winner(self, name, share, *, repeats=1, **more):
+        """Record test evaluations of a trial that was a study's best before the study was extended."""
+        study = self.records.study(name)
+        asked, origin = study.values()["identity"], study.recall("origin", str)
+        winner = Spec.parse(asked["method"]).with_parameters({"alpha": 2.0})
+        for repeat in range(repeats):
+            key = f"trial-1/repeat-{repeat}"
+            run = run_identifier(origin, STUDY + name, key)
+            content = self._tested(winner, asked, share, repeat, run, more) | {"winner": 1}
+            self.records.add_evaluation(STUDY + name, key, "test", asked["data"], content)
+
     def run(self, method, share, *, dataset="made", seed=0, **more):
         """Record a single run on the test split; return its identifier."""
         asked = {
@@ -75,7 +86,11 @@ class MadeStore:
 
     def _about(self, asked, more):
         part_of = {"part_of": more["part_of"]} if "part_of" in more else {}
-        return {"experiment": more.get("experiment", "zsl: made"), "primary": {"name": "per_class_accuracy"}, **part_of}
+        return {
+            "experiment": more.get("experiment", "zsl: made"),
+            "primary": {"name": "per_class_accuracy", "maximise": True},
+            **part_of,
+        }
 
     def _record(self, value):
         metrics = {"per_class_accuracy": value, "per_sample_accuracy": value}
@@ -90,7 +105,7 @@ class MadeStore:
         of_class = np.clip(share + 0.1 * np.random.default_rng(5).normal(size=CLASSES), 0.02, 0.98)
         predicted = np.where(rng.random(len(y)) < of_class[y], y, (y + 1) % CLASSES)
         outcomes = RowOutcomes(
-            common_columns(np.arange(len(y)), y, predicted, np.ones(len(y)), None),
+            common_columns(np.arange(len(y)), y, predicted, np.ones(len(y)), more.get("group")),
             {"classes": [f"c{i}" for i in range(CLASSES)]},
         )
         digest = write_outcomes(self.records.evaluation_folder(run), outcomes)

@@ -9,6 +9,8 @@ import pytest
 
 from zslplat.config import read_config, write_config
 from zslplat.errors import StoreError, UsageError
+from zslplat.records.faults import shown_address
+from zslplat.records.journal import address_for_reading
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 
@@ -57,6 +59,21 @@ def test_another_tracking_server_is_not_local():
     assert not resolve_settings({"tracking_uri": "http://localhost:5000"}).tracking_is_local
 
 
+@pytest.mark.parametrize(
+    ("tracking", "storage"),
+    [
+        ("sqlite:////tmp/one.db", "sqlite:////tmp/one.db"),
+        ("postgresql://me:secret@host/one", "postgresql+psycopg://you@host/one"),
+    ],
+)
+def test_one_database_cannot_be_both_records_and_mlflow(tracking, storage):
+    with pytest.raises(UsageError, match=r"are one database.*give MLflow a database of its own") as caught:
+        resolve_settings({"tracking_uri": tracking, "storage_url": storage})
+    assert "secret" not in str(caught.value)
+    other = storage.replace("one", "two")
+    assert resolve_settings({"tracking_uri": tracking, "storage_url": other}).storage_url == other
+
+
 @pytest.mark.parametrize(("given", "expected"), [("0", 0.0), ("1.5", 1.5)])
 def test_the_bound_of_the_cache_may_be_nothing(monkeypatch, given, expected):
     monkeypatch.setenv("ZSLPLAT_CACHE_GIGABYTES", given)
@@ -70,6 +87,16 @@ def test_the_bound_of_the_cache_may_be_nothing(monkeypatch, given, expected):
 def test_a_senseless_bound_of_the_cache_is_refused(monkeypatch, given):
     monkeypatch.setenv("ZSLPLAT_CACHE_GIGABYTES", given)
     with pytest.raises(UsageError, match="cache_gigabytes"):
+        resolve_settings()
+
+
+def test_how_long_to_wait_for_servers_is_said_like_any_other_setting(monkeypatch):
+    Path("zslplat.toml").write_text("outage_seconds = 7.5")
+    assert resolve_settings().outage_seconds == 7.5
+    monkeypatch.setenv("ZSLPLAT_OUTAGE_SECONDS", "inf")
+    assert resolve_settings().outage_seconds == float("inf")
+    monkeypatch.setenv("ZSLPLAT_OUTAGE_SECONDS", "a while")
+    with pytest.raises(UsageError, match="outage_seconds='a while': expected a number of seconds"):
         resolve_settings()
 
 
@@ -141,3 +168,28 @@ def test_a_file_that_is_no_configuration_is_named(tmp_path, content, why):
     with pytest.raises(UsageError, match=why) as caught:
         read_config(path)
     assert str(path) in str(caught.value)
+
+
+@pytest.mark.parametrize("name", ["50%25 of %41", "a#b é 'q\" &x=1", "%zz%"])
+def test_a_store_may_be_called_anything_and_its_databases_lie_in_it(tmp_path, name):
+    from sqlalchemy import create_engine, text
+
+    settings = resolve_settings({"store": tmp_path / name})
+    settings.make_store()
+    assert settings.storage_is_local
+    assert settings.tracking_is_local
+    for url, file in ((settings.storage_url, "optuna.db"), (settings.tracking_uri, "mlflow.db")):
+        with create_engine(url).begin() as connection:
+            connection.execute(text("create table a (b integer)"))
+        assert (tmp_path / name / file).is_file()
+        with create_engine(address_for_reading(tmp_path / name / file)).connect() as connection:
+            assert connection.execute(text("select * from a")).all() == []
+
+
+@pytest.mark.parametrize("password", ["it's5ecret", 'say"5ecret', "5ecret word", "12/5ecret"])
+def test_a_password_of_any_signs_is_masked_where_its_address_is_known(password):
+    url = f"postgresql+psycopg://o'b:{password}@host/name"
+    settings = resolve_settings({"tracking_uri": url, "storage_url": url.replace("/name", "/other")})
+    for shown in (shown_address(settings.storage_url), settings.shown_tracking_uri, settings.masked(f"at {url}: no")):
+        assert "5ecret" not in shown
+        assert "host/" in shown

@@ -8,16 +8,17 @@ from __future__ import annotations
 
 import os
 import re
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+from zslplat.config import toml_content
 from zslplat.errors import StoreError, UsageError
 
-_KEYS = ("data_root", "store", "tracking_uri", "storage_url", "cache_gigabytes", "silence")
+_NUMBERS = ("cache_gigabytes", "model_gigabytes", "outage_seconds")
+_KEYS = ("data_root", "store", "tracking_uri", "storage_url", *_NUMBERS, "silence")
 _CODE = re.compile(r"[A-Z]+[0-9]+")
 
 _MASK = "***"
@@ -27,6 +28,7 @@ _USER = re.compile(
     r"(?P<scheme>[A-Za-z][\w+.-]*)://(?P<user>[^\s/:@?#'\"]*)"
     r"(?P<password>:[^\s/?#'\"]*|:(?!\d+[/?#])[^\s'\"]*?)?@"
 )
+_GIVEN = re.compile(r"^[\w.+-]+://[^:/@]*:(?P<password>[^@]+)@", re.MULTILINE)
 _SECRET_KEYS = r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*|pass|pwd|api[_-]?key|sig)"
 _QUERY = re.compile(rf"(?P<key>[?&;]{_SECRET_KEYS}=)[^\s&;#'\"()<>]+", re.IGNORECASE)
 # Shorter ones are words of any message; the address that they belong to is masked all the same.
@@ -45,6 +47,16 @@ def masked_url(text: str, *addresses: str) -> str:
     return _QUERY.sub(rf"\g<key>{_MASK}", _USER.sub(_without_password, text))
 
 
+def sqlite_url(path: Path) -> str:
+    """Return the URL by which SQLAlchemy opens a file of sqlite, whatever it is called."""
+    if "%" not in str(path):
+        return f"sqlite:///{path}"
+    import sqlalchemy as sa
+
+    # Its versions from 2.1 on decode what stands there, earlier ones do not.
+    return sa.engine.URL.create("sqlite", database=str(path)).render_as_string()
+
+
 def _without_password(match: re.Match[str]) -> str:
     scheme, user = match["scheme"], match["user"]
     if match["password"] is None:
@@ -55,6 +67,8 @@ def _without_password(match: re.Match[str]) -> str:
 def _secrets(address: str) -> set[str]:
     """Return the passwords and tokens of a URL, as written and decoded."""
     found = [match[0].partition("=")[2] for match in _QUERY.finditer(address)]
+    # As SQLAlchemy reads it: signs that end an address in a text may stand in one that is given by itself.
+    found += [match["password"] for match in _GIVEN.finditer(address)]
     for match in _USER.finditer(address):
         if match["password"] is not None:
             found.append(match["password"][1:])
@@ -70,6 +84,8 @@ class Settings:
     ``data_root`` folder of data sets or None; ``store`` folder for everything that is recorded (default
     ``./mlruns``); ``tracking_uri`` MLflow (default: sqlite file in the store); ``storage_url`` Optuna and records
     (SQLAlchemy URL; default: sqlite file in the store); ``cache_gigabytes`` bound of the cache (default 20);
+    ``model_gigabytes`` how large the saved model of a final evaluation may be (default 1; 0 keeps none);
+    ``outage_seconds`` how long a command waits for a server that has answered and went away (default 120);
     ``silenced`` the codes of checks whose findings are counted and not shown (``silence``, none by default).
     """
 
@@ -79,11 +95,18 @@ class Settings:
     storage_url: str
     cache_gigabytes: float
     silenced: tuple[str, ...] = ()
+    outage_seconds: float = 120.0
+    model_gigabytes: float = 1.0
 
     @property
     def cache(self) -> Path:
         """Folder of prepared problems, statistics and loaded data."""
         return self.store / "cache"
+
+    @property
+    def given(self) -> Path:
+        """Folder of data sets that were given as arrays; records name them by their content."""
+        return self.store / "data"
 
     @property
     def studies(self) -> Path:
@@ -98,12 +121,12 @@ class Settings:
     @property
     def shown_tracking_uri(self) -> str:
         """The address of MLflow as it may be printed, logged and recorded: without password."""
-        return masked_url(self.tracking_uri)
+        return masked_url(self.tracking_uri, self.tracking_uri)
 
     @property
     def storage_is_local(self) -> bool:
         """Whether studies and records are in the sqlite file in the store folder."""
-        return self.storage_url == f"sqlite:///{self.store / 'optuna.db'}"
+        return self.storage_url == sqlite_url(self.store / "optuna.db")
 
     def masked(self, text: str) -> str:
         """Return a text, such as a library's message, without the passwords of this store's addresses."""
@@ -112,7 +135,7 @@ class Settings:
     @property
     def tracking_is_local(self) -> bool:
         """Whether MLflow's store is the sqlite file in the store folder."""
-        return self.tracking_uri == f"sqlite:///{self.store / 'mlflow.db'}"
+        return self.tracking_uri == sqlite_url(self.store / "mlflow.db")
 
     def make_store(self) -> None:
         """Create the store's folders; raises :class:`StoreError` when the place cannot be written."""
@@ -139,25 +162,44 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
             return given[key]
         return os.environ.get(f"ZSLPLAT_{key.upper()}") or files.get(key)
 
-    gigabytes = pick("cache_gigabytes")
     store = Path(pick("store") or "mlruns").expanduser().absolute()
     if "?" in str(store):
         raise UsageError(f"the store {store} may not contain '?', which addresses of databases cannot hold")
     root = pick("data_root")
-    try:
-        limit = 20.0 if gigabytes is None else float(gigabytes)
-    except ValueError:
-        limit = -1.0
-    if not limit >= 0:
-        raise UsageError(f"cache_gigabytes={gigabytes!r}: expected a number of GiB, 0 or more")
+    tracking_uri = str(pick("tracking_uri") or sqlite_url(store / "mlflow.db"))
+    storage_url = str(pick("storage_url") or sqlite_url(store / "optuna.db"))
+    if _database_of(tracking_uri) == _database_of(storage_url):
+        raise UsageError(
+            f"--tracking-uri and --storage-url are one database, {masked_url(storage_url, storage_url)}; MLflow and "
+            "the records have tables of the same names: give MLflow a database of its own"
+        )
     return Settings(
         data_root=Path(root).expanduser().absolute() if root else None,
         store=store,
-        tracking_uri=str(pick("tracking_uri") or f"sqlite:///{store / 'mlflow.db'}"),
-        storage_url=str(pick("storage_url") or f"sqlite:///{store / 'optuna.db'}"),
-        cache_gigabytes=limit,
+        tracking_uri=tracking_uri,
+        storage_url=storage_url,
+        cache_gigabytes=_amount("cache_gigabytes", pick("cache_gigabytes"), 20.0, "GiB"),
         silenced=_codes(pick("silence")),
+        outage_seconds=_amount("outage_seconds", pick("outage_seconds"), 120.0, "seconds"),
+        model_gigabytes=_amount("model_gigabytes", pick("model_gigabytes"), 1.0, "GiB"),
     )
+
+
+def _database_of(address: str) -> tuple[str, str]:
+    """Return what tells one database from others by its address: without driver and user."""
+    scheme, _, rest = address.partition("://")
+    return scheme.partition("+")[0].replace("postgresql", "postgres"), rest.rpartition("@")[2]
+
+
+def _amount(name: str, given: Any, usual: float, unit: str) -> float:
+    """Return a number that is given, the usual one for None; raises :class:`UsageError` for a negative or none."""
+    try:
+        amount = usual if given is None else float(given)
+    except ValueError:
+        amount = -1.0
+    if not amount >= 0:
+        raise UsageError(f"{name}={given!r}: expected a number of {unit}, 0 or more")
+    return amount
 
 
 def _codes(given: str | Sequence[str] | None) -> tuple[str, ...]:
@@ -176,8 +218,8 @@ def _read_configs() -> dict[str, Any]:
         if not path.is_file():
             continue
         try:
-            content = tomllib.loads(path.read_text())
-        except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+            content = toml_content(path)
+        except (OSError, ValueError) as error:
             raise UsageError(f"config file {path} cannot be read: {error}") from error
         unknown = set(content) - set(_KEYS)
         if unknown:
@@ -185,9 +227,9 @@ def _read_configs() -> dict[str, Any]:
         for key, value in content.items():
             if key == "silence" and isinstance(value, list) and all(isinstance(code, str) for code in value):
                 continue
-            wanted = int | float if key == "cache_gigabytes" else str
+            wanted = int | float if key in _NUMBERS else str
             if not isinstance(value, wanted) or isinstance(value, bool):
-                what = "a number" if key == "cache_gigabytes" else "text in quotes"
+                what = "a number" if key in _NUMBERS else "text in quotes"
                 what += ", or a list of them" if key == "silence" else ""
                 raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")
         values.update(content)

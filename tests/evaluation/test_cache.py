@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from zslplat.errors import StoreError
-from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
+from zslplat.evaluation.cache import ArrayCache, place, read_arrays, write_arrays
 from zslplat.keys import key_of
 
 HOURS = 3600
@@ -113,10 +113,10 @@ def test_an_entry_that_is_damaged_while_it_is_in_use_makes_way_for_a_new_one(tmp
 
 def test_large_arrays_are_checked_by_pieces_that_reach_from_start_to_end(tmp_path):
     cache = ArrayCache(tmp_path, 1e9)
-    for number, place in enumerate((200, -1)):
+    for number, byte in enumerate((200, -1)):
         write_arrays(cache.path(f"k{number}"), {"x": np.zeros(500_000)}, {})
         assert cache.has(f"k{number}")
-        _flip(tmp_path / f"k{number}" / "0.npy", place)
+        _flip(tmp_path / f"k{number}" / "0.npy", byte)
         assert not cache.has(f"k{number}")
 
 
@@ -153,3 +153,17 @@ def test_what_any_process_has_just_used_is_not_evicted(tmp_path):
     read_arrays(tmp_path / "read")
     ArrayCache(tmp_path, 0).evict()
     assert [p.name for p in tmp_path.iterdir()] == ["read"]
+
+
+def test_an_entry_is_put_in_its_place_by_a_rename_and_not_piece_by_piece(tmp_path):
+    places = {}
+
+    def fill(writer):
+        writer.save("x", np.ones(1000))
+        places.update({"folder": writer.folder.stat().st_ino, "array": next(writer.folder.iterdir()).stat().st_ino})
+        return {}
+
+    place(tmp_path / "entry", fill)
+    # What a reader finds is what was whole before anybody could find it; a copy would grow under his eyes.
+    assert (tmp_path / "entry").stat().st_ino == places["folder"]
+    assert (tmp_path / "entry" / "0.npy").stat().st_ino == places["array"]

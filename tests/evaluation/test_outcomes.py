@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import hashlib
 import json
+import os
 from dataclasses import replace
 
 import numpy as np
@@ -14,7 +15,7 @@ from zero_shot_toys import toy
 from zslplat.errors import StoreError
 from zslplat.evaluation import outcomes as kept
 from zslplat.evaluation.jobs import EvaluateJob, evaluate, save_problem
-from zslplat.evaluation.outcomes import digest, read_outcomes, replicates, write_outcomes
+from zslplat.evaluation.outcomes import class_values, digest, read_outcomes, replicates, write_outcomes
 from zslplat.metrics.resampling import SCHEME, draws, rows_digest
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.row_outcomes import RowOutcomes, common_columns
@@ -199,3 +200,27 @@ def test_problems_keep_their_outcomes_apart_and_nothing_is_kept_unless_told(tmp_
     assert folds[0]["outcomes"] != folds[1]["outcomes"]
     evaluate(replace(told, outcomes=tmp_path / "none", replicates=0), tmp_path / "problems")
     assert not (tmp_path / "none").exists()
+
+
+def test_outcomes_are_read_again_only_where_their_files_have_changed(tmp_path, monkeypatch):
+    task, folder = ZeroShot(), tmp_path
+    write_outcomes(folder, rows())
+    first, classes = replicates(task, folder), class_values(task, folder)
+    read = []
+    monkeypatch.setattr(kept, "read_outcomes", lambda place: read.append(place) or read_outcomes(place))
+    for only in (None, list(first)[:1]):
+        found = replicates(task, folder, only=only)
+        assert list(found) == list(only or first)
+        assert all(np.array_equal(found[name], first[name], equal_nan=True) for name in found)
+        again = class_values(task, folder, only=only)
+        assert list(again.values) == [name for name in classes.values if only is None or name in only]
+    assert read == []
+    content = folder / "outcomes.npz"
+    os.utime(content, ns=(1, 1))  # a copy, say: the same outcomes at another time
+    assert np.array_equal(replicates(task, folder)["per_class_accuracy"], first["per_class_accuracy"])
+    assert read == [folder]
+    replicates(task, folder)
+    assert read == [folder]
+    content.write_bytes(content.read_bytes()[:-50])
+    with pytest.raises(StoreError):
+        replicates(task, folder, only=["per_class_accuracy"])

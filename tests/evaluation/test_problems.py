@@ -24,7 +24,7 @@ from zslplat.tasks.zsl import ZeroShot
 
 STEPS = Preprocessing(features=("standardise", "split", "l2"), signatures=("center", "l2"))
 ZERO_SHOT = [ZeroShot, GeneralizedZeroShot, Retrieval]
-ROWS = ("X", "X_pool", "gallery")
+ROWS = ("X", "X_pool", "X_unseen", "gallery")
 TASKS = [*ZERO_SHOT, FeatureSelection, ExemplarRetrieval]
 
 

@@ -3,10 +3,14 @@
 import contextlib
 import shutil
 
+import numpy as np
 import pytest
 import sqlalchemy as sa
 
-from zslplat.errors import StoreError
+from zslplat.data.about import About
+from zslplat.data.in_memory import ArraysSource, dataset_of, kept_in
+from zslplat.data.source import DataPlaces
+from zslplat.errors import MissingDataError, StoreError
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.locks import file_lock
@@ -145,3 +149,25 @@ def test_a_store_is_not_merged_into_itself_by_another_name(opened, tmp_path):
     same, place = opened("link")
     with pytest.raises(StoreError, match="are one store"):
         merge(ours, settings, same, place)
+
+
+def test_arrays_that_records_were_made_of_are_taken_over_once(opened, tmp_path):
+    (ours, here), (theirs, there) = opened("ours"), opened("theirs")
+    rng = np.random.default_rng(0)
+    S = rng.normal(size=(6, 3))
+    y = np.repeat(np.arange(6), 4)
+    arrays = {
+        "X": rng.normal(size=(24, 5)),
+        "y": y,
+        "S": S,
+        "train": np.flatnonzero(y < 4),
+        "test_unseen": np.flatnonzero(y > 3),
+    }
+    spec = kept_in(there.given, dataset_of("toy", arrays, {}, About()))
+    with pytest.raises(MissingDataError):
+        ArraysSource(**spec.parameters).load(DataPlaces(kept=here.given))
+    for _ in range(2):
+        merge(ours, here, theirs, there)
+        found = ArraysSource(**spec.parameters).load(DataPlaces(kept=here.given))
+        assert np.array_equal(np.asarray(found.X), arrays["X"].astype(found.X.dtype))
+    assert [path.name for path in here.given.iterdir()] == [path.name for path in there.given.iterdir()]

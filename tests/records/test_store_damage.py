@@ -1,34 +1,38 @@
 """Stores that cannot be written, or whose records are damaged or gone: what is left is read, what is lost is named."""
 
 import json
+import os
 import shutil
 import sqlite3
 from contextlib import closing
 
 import pytest
-from support import ESZSL, fill, one_line, rows
+from support import ESZSL, FILLED, RUN, one_line, rows
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
+from zslplat.records.faults import lasting_errors
 from zslplat.records.journal import may_not_be_written
 from zslplat.records.maintenance import problems_of, recorded_runs
 from zslplat.settings import resolve_settings
 
 
 @pytest.mark.parametrize("journal", ["DELETE", "WAL"])
-def test_a_store_that_may_not_be_written_is_read_and_left_as_it_is(call, tmp_path, monkeypatch, journal):
-    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+def test_a_store_that_may_not_be_written_is_read_and_left_as_it_is(call, arranged, tmp_path, monkeypatch, journal):
+    arranged(RUN)
     before, store = rows(call, tmp_path), tmp_path / "mlruns"
     with closing(sqlite3.connect(store / "optuna.db")) as connection:
         connection.execute(f"PRAGMA journal_mode={journal}")
 
     def files():
-        return {path: path.stat().st_mtime_ns for path in store.rglob("*")}
+        # The folder tells of files that came and went.
+        return {path: path.stat().st_mtime_ns for path in (store, *store.rglob("*"))}
 
     def refused(*arguments, **options):
         raise AssertionError("a lock is written")
 
-    monkeypatch.setattr("zslplat.records.database.may_not_be_written", lambda path: True)
+    for module in ("records.database", "tracking.local_file"):
+        monkeypatch.setattr(f"zslplat.{module}.may_not_be_written", lambda path: True)
     monkeypatch.setattr("zslplat.records.database.file_lock", refused)
     there = files()
     assert rows(call, tmp_path) == before
@@ -49,8 +53,8 @@ def test_a_database_is_not_to_be_written_where_it_or_its_folder_is_not(tmp_path,
         assert may_not_be_written(path)
 
 
-def test_outcomes_that_are_gone_altogether_are_said(call, tmp_path):
-    assert call("run", "-m", ESZSL, "--test", "-q").returncode == 0
+def test_outcomes_that_are_gone_altogether_are_said(call, arranged, tmp_path):
+    arranged(RUN)
     shutil.rmtree(tmp_path / "mlruns" / "evaluations")
     done = call("compare", "--json")
     assert json.loads(done.stdout)["rows"][0]["low"] is None
@@ -62,9 +66,9 @@ def damage(store, statement):
         assert connection.execute(statement).rowcount
 
 
-def test_one_damaged_record_is_named_and_costs_no_other(call, tmp_path):
+def test_one_damaged_record_is_named_and_costs_no_other(call, arranged, tmp_path):
     """Cut off, emptied or missing: the rest is shown, the check names it, and its command makes it anew if it can."""
-    fill(call, tmp_path)
+    arranged(*FILLED)
     store, sound = tmp_path / "mlruns", {row["study"]: row for row in rows(call, tmp_path)}
     (study,) = (name for name in sound if name.startswith("eszsl"))
     shutil.copytree(store, tmp_path / "kept")
@@ -120,3 +124,38 @@ def test_the_check_of_a_store_asks_for_its_studies_once(tmp_path, monkeypatch):
     assert len(recorded_runs(records)) == 30
     assert len(asked) < 5
     records.close()
+
+
+def test_a_damaged_evaluation_is_said_to_be_one_where_it_is_asked_for(tmp_path, new_store):
+    store = new_store(tmp_path)
+    records = Records(resolve_settings({"store": store}))
+    records.add_evaluation("run:1", "repeat-0", "test", "data", {"setting": {}})
+    run = records.run_of("run:1", "repeat-0")
+    assert records.find(run).record["setting"] == {}
+    damage(store, "update zslplat_evaluations set content = '{'")
+    with pytest.raises(StoreError, match="evaluation repeat-0 of run:1 is damaged; restore the records"):
+        records.find(run)
+    records.close()
+
+
+@pytest.mark.parametrize("ending", ["-wal", "-shm"])
+def test_a_file_of_the_journal_that_may_only_be_read_is_named(tmp_path, monkeypatch, ending):
+    database = tmp_path / "optuna.db"
+    left = tmp_path / f"optuna.db{ending}"
+    left.write_bytes(b"")
+    allowed = os.access
+    # Who may do everything is not kept from it by what a file allows.
+    monkeypatch.setattr(os, "access", lambda path, mode: str(path) != str(left) and allowed(path, mode))
+    named = rf"{left} may only be read: make writable"
+    with pytest.raises(StoreError, match=named), lasting_errors(f"sqlite:///{database}"):
+        raise RuntimeError("attempt to write a readonly database")
+
+
+def test_a_database_of_another_optuna_is_refused_also_after_others_were_opened(new_store, tmp_path):
+    for folder in ("a", "b"):
+        Records(resolve_settings({"store": new_store(tmp_path / folder)})).close()
+    store = new_store(tmp_path / "c")
+    with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
+        connection.execute("update alembic_version set version_num = 'v1.3.0.a'")
+    with pytest.raises(StoreError, match="no longer compatible"):
+        Records(resolve_settings({"store": store}))

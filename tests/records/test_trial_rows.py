@@ -1,6 +1,7 @@
 """A finished trial that is written table by table reads as one that Optuna wrote."""
 
 import math
+import time
 
 import pytest
 
@@ -54,8 +55,31 @@ def test_no_trial_is_recorded_twice_where_two_commands_share_a_database(records)
     record = {"number": 3, "started": 10.5, "ended": 12.25, "steps": {}, "parameters": {}, "state": "x", "value": 0.5}
     study.add(late, record, SPACE)
     with pytest.raises(StoreError, match="trial 3 of study 'shared' is recorded already"):
-        other.add(late, record, SPACE)
+        other.add(late, {**record, "ended": 12.5}, SPACE)
     assert [trial.number for trial in records.study("shared").study.get_trials()] == [0, 1, 2, 3]
+
+
+def test_a_trial_that_is_stored_already_as_it_is_is_stored_once(records, monkeypatch):
+    """A server may break off after it has stored a trial, and before it says so."""
+    written(records, "again")
+    record = {"number": 2, "started": 10.5, "ended": 12.25, "steps": {}, "text": "ä"}
+    records.study("again").add(TRIALS[2], record, SPACE)
+    monkeypatch.setattr(trial_rows, "_writable", lambda: False)
+    records.study("again").add(TRIALS[2], record, SPACE)
+    assert [trial.number for trial in records.study("again").study.get_trials()] == [0, 1, 2]
+
+
+@pytest.mark.parametrize("zone", ["UTC", "America/New_York", "Asia/Kolkata"])
+def test_times_are_read_as_they_were_in_every_time_zone(records, monkeypatch, zone):
+    monkeypatch.setenv("TZ", zone)
+    time.tzset()
+    try:
+        written(records, "times")
+        trial = records.study("times").study.get_trials()[0]
+        assert (trial.datetime_start.timestamp(), trial.datetime_complete.timestamp()) == (10.5, 12.25)
+    finally:
+        monkeypatch.delenv("TZ")
+        time.tzset()
 
 
 def test_optuna_writes_where_its_tables_ask_for_more(records, monkeypatch):

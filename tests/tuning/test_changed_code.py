@@ -4,10 +4,12 @@ import json
 import os
 import py_compile
 import zipfile
+from pathlib import Path
 
 import pytest
 from support import install_distribution, tags_of, trials_of
 
+from zslplat.evaluation import code as code_module
 from zslplat.evaluation import modules
 from zslplat.evaluation.code import CodeReader, parse_module
 from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
@@ -91,6 +93,23 @@ def test_comments_docstrings_layout_and_types_do_not_count():
     )
     assert same.digest == plain.digest
     assert parse_module("import numpy\n\ndef f(x):\n    return x + 2\n", "m").digest != plain.digest
+
+
+def test_a_file_is_parsed_once_in_a_process_however_many_stores_are_opened(tmp_path, monkeypatch):
+    (tmp_path / "sketch.py").write_text("x = 1\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    parsed = []
+    monkeypatch.setattr(
+        code_module, "parse_module", lambda text, *a, **k: (parsed.append(text), parse_module(text, *a, **k))[1]
+    )
+    stores = [tmp_path / f"store-{number}.json" for number in range(3)]
+    first, second = (CodeReader(store).digest(["sketch"]) for store in stores[:2])
+    assert first == second
+    assert parsed == ["x = 1\n"]
+    assert json.loads(stores[1].read_text())["files"] == json.loads(stores[0].read_text())["files"]
+    (tmp_path / "sketch.py").write_text("x = 22\n")
+    assert CodeReader(stores[2]).digest(["sketch"]) != first
+    assert parsed == ["x = 1\n", "x = 22\n"]
 
 
 def test_imports_are_followed_to_where_a_name_is_defined_and_no_further(tmp_path, monkeypatch):
@@ -213,3 +232,15 @@ def test_a_winner_is_of_earlier_code_although_nothing_was_computed_since():
     assert code_mark(Bench(), [*new, record(2, "old")], new[0], [record(3, "new")]) == MIXED
     unknown = [{"ended": 0, "parameters": {}}]
     assert code_mark(Bench(), unknown, unknown[0], unknown) == ""
+
+
+def test_on_a_full_disk_what_is_not_remembered_leaves_nothing(tmp_path, monkeypatch):
+    def full(self, text, *args, **kwargs):
+        self.touch()
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    reader = CodeReader(tmp_path / "code.json")
+    monkeypatch.setattr(reader, "_known", {})
+    assert reader.digest(["zslplat.multiples"])
+    assert list(tmp_path.iterdir()) == []

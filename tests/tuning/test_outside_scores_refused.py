@@ -56,6 +56,22 @@ def test_an_array_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, 
     assert not list((tmp_path / "mlruns" / "evaluations").glob("*"))
 
 
+def test_the_scores_of_one_seed_given_as_two_are_refused(call, settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    for name, seed in (("a", 1), ("b", 2)):
+        np.save(tmp_path / f"{name}.npy", np.random.default_rng(seed).standard_normal((60, 4)))
+    (tmp_path / "copy.npy").write_bytes((tmp_path / "a.npy").read_bytes())
+    given = ("score", "--name", "net", "--manifest", "split", "--scores")
+    said = r"copy\.npy: its scores are those of repeat 0, to the last digit"
+    one_line(call(*given, "a.npy", "--scores", "copy.npy"), 2, said)
+    assert not list((tmp_path / "mlruns" / "evaluations").glob("*"))
+    done = call(*given, "a.npy", "--scores", "b.npy", "--json")
+    assert done.returncode == 0, done.stderr
+    one_line(call(*given, "copy.npy", "--repeat", "2"), 2, said)
+    again = call(*given, "a.npy", "--scores", "b.npy", "--json")
+    assert again.returncode == 0, again.stderr
+
+
 def with_column(name):
     return lambda text: "\n".join(
         [f"{text[0]},{name}", *(f"{line},0.5" for line in text[1:])],

@@ -3,14 +3,10 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import shlex
 import shutil
-import signal
-import socket
 import subprocess
-import threading
 
 import pytest
 from support import evaluations_of, trials_of
@@ -128,70 +124,3 @@ def test_the_recorded_commit_is_that_of_the_sources_and_not_of_the_folder_one_st
     copy.mkdir(parents=True)
     (copy / "__init__.py").write_text("")
     assert git_state(copy) == {}
-
-
-# The UI.
-
-
-def test_ui_refuses_a_taken_port_before_it_prints_an_address(call):
-    with socket.socket() as taken:
-        taken.bind(("127.0.0.1", 0))
-        taken.listen()
-        port = taken.getsockname()[1]
-        done = call("ui", "--port", port)
-    assert done.returncode == 2
-    assert "http://" not in done.stdout + done.stderr
-    assert re.search(rf"error: .*127\.0\.0\.1:{port}: Address already in use; choose another --port", done.stderr)
-    done = call("ui", "--port", port, "--host", "no.such.host.invalid")
-    assert done.returncode == 2
-
-
-def ui_of(monkeypatch, folder, body):
-    """Have ``ui`` start a program of this body in place of MLflow's."""
-    (folder / "mlflow").mkdir()
-    (folder / "mlflow" / "__init__.py").write_text("")
-    (folder / "mlflow" / "__main__.py").write_text(body)
-    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")]))
-
-
-@pytest.mark.parametrize("code", [0, 3])
-def test_ui_fails_where_the_server_ends_by_itself_whatever_its_exit_code(call, monkeypatch, tmp_path, code):
-    ui_of(monkeypatch, tmp_path, f"import sys\nprint('cannot start', file=sys.stderr)\nsys.exit({code})\n")
-    done = call("ui", "--port", free_port())
-    assert done.returncode == 1
-    assert "http://" not in done.stdout
-    assert f"ended by itself before it answered, with exit code {code}" in done.stderr
-
-
-def test_ui_prints_its_address_once_the_server_answers(monkeypatch, call, tmp_path):
-    port = free_port()
-    body = (
-        "import http.server, sys, time\ntime.sleep(1)\n"
-        f"server = http.server.HTTPServer(('127.0.0.1', {port}), http.server.BaseHTTPRequestHandler)\n"
-        f"open({str(tmp_path / 'listening')!r}, 'w').close()\nserver.serve_forever()\n"
-    )
-    ui_of(monkeypatch, tmp_path, body)
-    seen = []
-
-    def press():
-        # An end that every process may be given, once the address is out.
-        while not (tmp_path / "listening").exists():
-            threading.Event().wait(0.05)
-        threading.Event().wait(1)
-        seen.append(True)
-        os.kill(os.getpid(), signal.SIGTERM)
-
-    before = {name: signal.getsignal(name) for name in (signal.SIGTERM, signal.SIGHUP)}
-    threading.Thread(target=press, daemon=True).start()
-    done = call("ui", "--port", port)
-    for name, handler in before.items():
-        signal.signal(name, handler)
-    assert seen
-    assert done.returncode == 0, done.stderr
-    assert f"MLflow UI on http://127.0.0.1:{port} for {tmp_path / 'mlruns'}" in done.stdout
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]

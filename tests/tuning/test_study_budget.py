@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 
 from support import evaluations_of, one_line, trials_of
 
@@ -34,3 +35,14 @@ def test_the_time_of_a_trial_does_not_stop_the_final_evaluation(call, tmp_path):
     done = call(*slow, "--trial-timeout", 3)
     assert done.returncode == 0, done.stderr
     assert list(evaluations_of(tmp_path / "mlruns")) == ["trial-0/repeat-0"]
+
+
+def test_a_clock_that_is_set_does_not_end_a_study(call, tmp_path, monkeypatch):
+    true = time.time
+    looks = iter(range(10**9))
+    # A day passes after the command has looked at the clock for the first time.
+    monkeypatch.setattr(time, "time", lambda: true() + (86400 if next(looks) else 0))
+    done = call("tune", "-m", "plain", "-d", "marked", "--trials", 2, "--timeout", 3600, "--workers", 1, "-q", "--json")
+    assert done.returncode == 0, done.stderr
+    assert json.loads(done.stdout)["complete"]
+    assert len(trials_of(tmp_path / "mlruns")) == 2

@@ -39,8 +39,8 @@ def test_leader_killed_at_ten_points(reference, leader, call, tmp_path):
     check_same(tmp_path / "mlruns", json.loads(done.stdout), reference)
 
 
-@pytest.mark.parametrize("victims", ["workers", "children"])
-def test_worker_or_child_killed(reference, leader, tmp_path, victims):
+@pytest.mark.parametrize("victims", ["guardians", "workers", "children"])
+def test_a_worker_its_child_or_its_guardian_killed(reference, leader, tmp_path, victims):
     running = leader(*REFERENCE, *TRIALS, "--workers", 2, TROUBLE_PAUSE="0.1")
     killed, end = set(), time.monotonic() + 200
     while running.process.is_alive() and len(killed) < 2 and time.monotonic() < end:

@@ -1,10 +1,12 @@
 """The process that holds the truth: it opens problems, drives methods that run in a process of their own, and scores.
 
-    leader ── nursery ── scorer ── method process
+    leader ── nursery ── guardian ── scorer ── method process
 
 One scorer per worker, one method process per scorer. Both have one BLAS thread, serve one job after another and are
-gone when their parent is gone. On Linux scorers are forked off a nursery (:mod:`zslplat.evaluation.nursery`), so that a
-second worker, or one that replaces a killed one, starts at once. The method process is forked off a scorer that has
+gone when their parent is gone. On Linux they are forked off a nursery (:mod:`zslplat.evaluation.nursery`), so that a
+second worker, or one that replaces a killed one, starts at once, and a guardian (:mod:`zslplat.evaluation.guardian`)
+ends with them whatever they have started. A scorer whose job leaves processes behind serves no other: its worker starts
+anew. The method process is forked off a scorer that has
 imported what jobs need and has not seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no
 second import and holds no label. When it ends, its scorer ends after it, and the worker starts both anew: forked now,
 it would hold what has been scored.
@@ -22,13 +24,28 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from zslplat.evaluation.processes import ask_for_death_signal, die_with_parent
+from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, die_with_parent, has_children
 from zslplat.evaluation.wanted import Place
 
 READY = "ready"
 # What jobs need of the platform. No module that asks which plugins there are as it is imported: they may change.
-NEEDED = tuple(
-    f"zslplat.evaluation.{name}" for name in ("child", "code", "components", "jobs", "stand_ins", "method_process")
+# The artifacts bring matplotlib with them, which is imported once there and not by every scorer that draws.
+NEEDED = (
+    "psutil",
+    *(
+        f"zslplat.evaluation.{name}"
+        for name in (
+            "child",
+            "guardian",
+            "code",
+            "components",
+            "jobs",
+            "stand_ins",
+            "telling",
+            "method_process",
+            "artifacts",
+        )
+    ),
 )
 
 
@@ -37,17 +54,16 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
 
     ``environment`` is the leader's as it is now; that of the nursery may be older.
     The first message says that both processes are ready, so that nobody counts their start as part of a job, and gives
-    the number of the method process and the bytes that it shares with this one.
+    their numbers and the bytes that the method process shares with this one. An answer is ``(kind, content, over)``:
+    after one that is ``over`` this scorer must not be used again. Before it there may be some of kind ``progress``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
-    if sys.platform == "linux":
-        from zslplat.evaluation import nursery
-
-        nursery.let_go()
     os.environ.clear()
     os.environ.update(environment)
-    _write_to(place.log)
+    if sys.platform != "linux":  # there its guardian writes the log
+        _write_to(place.log)
+    _show_last_words()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -58,15 +74,17 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
 
         methods = _start_methods(connection, place.log)
         die_with_parent()
-        connection.send((READY, {"methods": methods.process.pid, "shared": methods.shared_bytes}))
+        numbers = {"scorer": os.getpid(), "methods": methods.process.pid}
+        connection.send((READY, {**numbers, "shared": methods.shared_bytes}))
         while True:
             try:
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content = _serve(jobs, stand_ins, job, place, methods)
-            connection.send((kind, content))
-            if content.get("over"):
+            kind, content, over = _serve(jobs, stand_ins, job, place, methods)
+            over = over or _left_behind(stand_ins, methods)
+            connection.send((kind, content, over))
+            if over:
                 return
 
 
@@ -76,16 +94,18 @@ def _start_methods(connection: Connection, log: Path | None) -> Any:
     import psutil
 
     from zslplat.evaluation.memory import own_bytes
-    from zslplat.evaluation.stand_ins import MethodProcess
+    from zslplat.evaluation.telling import PROGRESS, TellingMethods
 
     forked = sys.platform == "linux"
     context: Any = multiprocessing.get_context("fork" if forked else "spawn")
     ours, theirs = context.Pipe()
     closed = (ours, connection) if forked else ()
-    process = context.Process(target=_run_methods, args=(theirs, log, closed), daemon=True)
+    # A daemon may start no process with multiprocessing; where there is a guardian, it does what that is for.
+    process = context.Process(target=_run_methods, args=(theirs, log, closed), daemon=not forked)
     process.start()
     theirs.close()
-    return MethodProcess(process, ours, own_bytes(psutil.Process()) if forked else 0)
+    shared = own_bytes(psutil.Process()) if forked else 0
+    return TellingMethods(process, ours, shared, lambda done: connection.send((PROGRESS, done, False)))
 
 
 def _run_methods(connection: Connection, log: Path | None, closed: tuple[Connection, ...]) -> None:
@@ -93,8 +113,13 @@ def _run_methods(connection: Connection, log: Path | None, closed: tuple[Connect
     die_with_parent(by_signal=True)
     for other in closed:
         other.close()
-    if not closed:
+    if closed:
+        # A signal to its own group is for it and what it starts; orphans of that are known to be there.
+        os.setsid()
+        adopt_orphans()
+    else:
         _write_to(log)
+        _show_last_words()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
@@ -104,9 +129,7 @@ def _run_methods(connection: Connection, log: Path | None, closed: tuple[Connect
 
 
 def _write_to(path: Path | None) -> None:
-    """Send what is printed, and the last words of a crash, to the log; into nothing where that cannot be written."""
-    import faulthandler
-
+    """Send what is printed to the log; into nothing where that cannot be written."""
     if path is not None:
         try:
             log = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o644)
@@ -115,23 +138,37 @@ def _write_to(path: Path | None) -> None:
         os.dup2(log, 1)
         os.dup2(log, 2)
         os.close(log)
+
+
+def _show_last_words() -> None:
+    """Let a crash print where it came about."""
+    import faulthandler
+
     with contextlib.suppress(OSError, ValueError, AttributeError):
         faulthandler.enable()
 
 
-def _serve(jobs: Any, stand_ins: Any, job: Any, place: Place, methods: Any) -> tuple[str, dict[str, Any]]:
+def _serve(jobs: Any, stand_ins: Any, job: Any, place: Place, methods: Any) -> tuple[str, dict[str, Any], bool]:
     from zslplat.evaluation.code import require_unchanged
     from zslplat.evaluation.method_process import failure
 
     try:
-        require_unchanged(job.sources, place.code)
+        require_unchanged(job.sources, place.code, place.cluster_worker)
+        methods.follow(len(getattr(job, "problems", ())))
         result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, place.cache, methods)
-        # What the job has let go is let go there now, and not held against it.
-        methods.clear()
-        return "done", result
+        return "done", result, False
     except stand_ins.Ended as error:
-        return "failed", {"reason": str(error), "killed": error.killed, "over": True}
+        return "failed", {"reason": str(error), "killed": error.killed}, True
     except stand_ins.Failed as error:
-        return "failed", {"reason": str(error), "fatal": error.fatal}
+        return "failed", {"reason": str(error), "fatal": error.fatal}, False
     except BaseException as error:
-        return "failed", failure(error)
+        return "failed", failure(error), False
+
+
+def _left_behind(stand_ins: Any, methods: Any) -> bool:
+    """Let go what the job has let go, not to hold it against the next; tell whether it left processes behind."""
+    try:
+        left = bool(methods.clear())
+    except stand_ins.Failed:
+        return True
+    return left or (sys.platform == "linux" and has_children(os.getpgrp()))

@@ -122,11 +122,14 @@ class CodeReader:
             stamp = [status.st_size, status.st_mtime_ns, status.st_ctime_ns]
             known = self._known.get(held.place)
             if known is None or known[:3] != stamp:
-                text = held.source()
-                if text is None:
-                    return _compiled(held)
-                found = parse_module(text, held.name, is_package=held.is_package)
-                known = [*stamp, found.digest, found.imports, found.bindings]
+                known = _parsed_here.get(held.place)
+                if known is None or known[:3] != stamp:
+                    text = held.source()
+                    if text is None:
+                        return _compiled(held)
+                    found = parse_module(text, held.name, is_package=held.is_package)
+                    known = [*stamp, found.digest, found.imports, found.bindings]
+                    _parsed_here[held.place] = known
                 self._known[held.place], self._changed = known, True
         except (OSError, SyntaxError, ValueError):
             return None
@@ -137,20 +140,25 @@ class CodeReader:
         if not self._changed or self.remembered is None:
             return
         self._changed = False
-        with suppress(OSError):
-            temporary = self.remembered.with_name(f"{self.remembered.name}.{os.getpid()}")
+        temporary = self.remembered.with_name(f"{self.remembered.name}.{os.getpid()}")
+        try:
             temporary.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
             os.replace(temporary, self.remembered)
+        except OSError:  # a full disk: what is not remembered is read again
+            with suppress(OSError):
+                temporary.unlink()
 
 
+# What this process has parsed, by file: a program that opens several stores reads its code once.
+_parsed_here: dict[str, list[Any]] = {}
 _unchanged: set[tuple[str, str]] = set()
 
 
-def require_unchanged(sources: Mapping[str, str], remembered: Path | None) -> None:
+def require_unchanged(sources: Mapping[str, str], remembered: Path | None, cluster_worker: str = "") -> None:
     """Raise :class:`StoreError` where modules are not what they were when the command began.
 
     ``sources`` maps names of modules, with blanks between, to the hash that they had (:meth:`CodeReader.digest`). A
-    process that starts later imports what is there then; it looks once.
+    process that starts later, or elsewhere (``cluster_worker``), imports what is there then; it looks once.
     """
     new = set(sources.items()) - _unchanged
     if not new:
@@ -158,6 +166,11 @@ def require_unchanged(sources: Mapping[str, str], remembered: Path | None) -> No
     reader = CodeReader(remembered)
     for modules, digest in new:
         if reader.digest(modules.split()) != digest:
+            if cluster_worker:
+                raise StoreError(
+                    f"worker {cluster_worker} of the cluster has other code of {modules}, or of what it imports, than "
+                    "this command; install the same version there, and start its workers anew"
+                )
             raise StoreError(
                 f"{modules}, or what it imports, was edited while this command ran, and a process that started since "
                 "has the new code; what was recorded before is kept; give the same command again"

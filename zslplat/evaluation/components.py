@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,10 +13,15 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.preprocessing import parse_steps
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UnknownNameError, UsageError, ZslplatError
-from zslplat.methods.base import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES, Method
+from zslplat.evaluation.declared import declared
+from zslplat.methods.knowledge import FROM_MEMORY, KNOWN, UNSEEN_SIGNATURES
 from zslplat.settings import Settings
 from zslplat.space import ANY, Space, check_value, parse_range
 from zslplat.spec import Spec
+
+if TYPE_CHECKING:
+    # A method brings scikit-learn with it, and whoever reads records calls none.
+    from zslplat.methods.base import Method
 
 NOTHING = "nothing"  # what an inductive method knows of the batch that it scores
 
@@ -33,14 +38,19 @@ def build_component(kind: str, spec: Spec) -> Any:
 
 def source_of(spec: Spec, settings: Settings) -> DataSource:
     """Return the source of a data set by its spec: a registered name, or a folder or file under the data root."""
-    return open_source(spec, DataPlaces(settings.data_root, settings.cache / "data"), registered_sources())
+    return open_source(spec, places_of(settings), registered_sources())
+
+
+def places_of(settings: Settings) -> DataPlaces:
+    """Return where data sets lie: the data root, the cache, and what was given as arrays."""
+    return DataPlaces(settings.data_root, settings.cache / "data", settings.given)
 
 
 def open_dataset(spec: Spec, settings: Settings) -> Dataset:
     """Load a data set by its spec; raises :class:`DataError` where that fails."""
     source = source_of(spec, settings)
     try:
-        return source.load(DataPlaces(settings.data_root, settings.cache / "data"))
+        return source.load(places_of(settings))
     except (ZslplatError, MemoryError):
         raise
     except Exception as error:
@@ -88,7 +98,7 @@ def knowledge(method: Spec, signatures: str | None = None) -> str:
 
 def is_from_memory(method: Spec) -> bool:
     """Return whether a method says of itself that it was written down without its source at hand."""
-    return FROM_MEMORY in registry.component("methods", method.name).tags
+    return FROM_MEMORY in declared("methods", method.name, "tags")
 
 
 def defaults_of(template: Method, space: Space) -> dict[str, Any]:

@@ -7,14 +7,15 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, ThreadPoolExecutor, wait
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from functools import partial
 from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.processes import ctrl_c_blocked
 from zslplat.evaluation.wanted import Place
-from zslplat.evaluation.worker import Answer, Limits, Worker, run_job, warm_up
+from zslplat.evaluation.worker import Answer, Limits, Worker, warm_up
 
 
 class DeadlineReached(Exception):
@@ -25,20 +26,22 @@ class Workers:
     """Runs jobs and gives their answers in the order of the jobs; a context manager.
 
     ``count`` local workers, each a thread with a scorer and a method process of its own, or ``cluster`` the address of
-    a Dask scheduler whose workers share the store's file system; ``place`` is where they work. The leader itself runs
-    no job and opens no answer but for recording it. Processes that are killed from outside are replaced, and their jobs
-    run again.
+    a Dask scheduler (:mod:`zslplat.evaluation.cluster`); ``place`` is where they work, and where the leader has its
+    cache. The leader itself runs no job and opens no answer but for recording it. Processes that are killed from
+    outside are replaced, and their jobs run again. ``say`` is told what a user waits for.
     """
 
-    def __init__(self, count: int, place: Place, cluster: str | None = None) -> None:
+    def __init__(
+        self, count: int, place: Place, cluster: str | None = None, say: Callable[[str], None] = lambda text: None
+    ) -> None:
         if count < 1:
             raise UsageError(f"--workers {count}: at least one worker is needed")
-        self.count, self.place, self.cluster = count, place, cluster
-        self._executor: Executor | None = None
+        self.count, self.place, self.cluster, self.say = count, place, cluster, say
+        self._threads: ThreadPoolExecutor | None = None
         self._own = threading.local()
         self._workers: list[Worker] = []
         self._stopped = threading.Event()
-        self._client: Any = None
+        self._cluster: Any = None
 
     def __enter__(self) -> Workers:
         return self
@@ -53,26 +56,25 @@ class Workers:
         on_answer: Callable[[int, Answer], None] | None = None,
         while_waiting: Callable[[], None] | None = None,
         deadline: float | None = None,
+        on_progress: Callable[[int, float], None] | None = None,
     ) -> list[Answer]:
         """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once at the start.
 
-        Raises :class:`DeadlineReached` at ``deadline`` (seconds since the epoch), after stopping what still runs, and
-        :class:`StoreError` where the platform failed and not the job.
+        ``on_progress(position, done)`` is told by threads of local workers how far a job is, from 0 to 1, now and then.
+
+        Raises :class:`DeadlineReached` at ``deadline`` (of the monotonic clock, which nobody sets), after stopping what
+        still runs, and :class:`StoreError` where the platform failed and not the job.
         """
-        pickled = [bytes(ForkingPickler.dumps(job)) for job in jobs]
         answers: dict[int, Answer] = {}
-        executor = self._start()
-        run_one = run_job if self.cluster else self._run_here
+        self._start()
         # Submitting starts workers.
         with ctrl_c_blocked():
-            futures: dict[Future[Answer], int] = {
-                executor.submit(run_one, job, limits, self.place): i for i, job in enumerate(pickled)
-            }
+            futures = {self._submit(job, limits, i, on_progress): i for i, job in enumerate(jobs)}
         if while_waiting is not None:
             while_waiting()
         pending = set(futures)
         while pending:
-            left = None if deadline is None else max(0.0, deadline - time.time())
+            left = None if deadline is None else max(0.0, deadline - time.monotonic())
             done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
             if not done:
                 self.stop()
@@ -94,35 +96,47 @@ class Workers:
 
     def stop(self) -> None:
         """End all workers and their processes at once."""
-        executor, self._executor = self._executor, None
+        threads, self._threads = self._threads, None
         # A thread that has just begun finds this, or is found in the list.
         self._stopped.set()
         for worker in self._workers:
             worker.stop()
-        if executor is not None:
+        if threads is not None:
             # A thread ends as soon as its process has.
-            executor.shutdown(wait=not self.cluster, cancel_futures=True)
+            threads.shutdown(wait=True, cancel_futures=True)
         atexit.unregister(self.stop)
-        if self._client is not None:
-            self._client.close()
-            self._client = None
+        if self._cluster is not None:
+            self._cluster.close()
+            self._cluster = None
 
-    def _start(self) -> Executor:
-        if self._executor is None:
-            if self.cluster:
-                self._executor = self._connect(self.cluster)
-            else:
-                from multiprocessing import resource_tracker
+    def _start(self) -> None:
+        if self._threads is not None or self._cluster is not None:
+            return
+        if self.cluster:
+            from zslplat.evaluation.cluster import Cluster
 
-                # It lets Ctrl-C through to whatever the thread that starts it starts next, so that is not a worker.
-                resource_tracker.ensure_running()
-                self._workers, self._stopped = [], threading.Event()
-                self._executor = ThreadPoolExecutor(
-                    self.count, thread_name_prefix="worker", initializer=self._begin_thread
-                )
-                # An answer that cannot be recorded ends the program, and the processes must not keep it.
-                atexit.register(self.stop)
-        return self._executor
+            # A terminal sends Ctrl-C to all threads; those of the connection must not be the ones to see it.
+            with ctrl_c_blocked():
+                self._cluster = Cluster(self.cluster, self.place, self.say)
+        else:
+            from multiprocessing import resource_tracker
+
+            # It lets Ctrl-C through to whatever the thread that starts it starts next, so that is not a worker.
+            resource_tracker.ensure_running()
+            self._workers, self._stopped = [], threading.Event()
+            self._threads = ThreadPoolExecutor(self.count, thread_name_prefix="worker", initializer=self._begin_thread)
+        # An answer that cannot be recorded ends the program, and the processes must not keep it.
+        atexit.register(self.stop)
+
+    def _submit(
+        self, job: Any, limits: Limits, position: int = 0, on_progress: Callable[[int, float], None] | None = None
+    ) -> Future[Answer]:
+        if self._cluster is not None:
+            submitted: Future[Answer] = self._cluster.submit(job, limits)
+            return submitted
+        assert self._threads is not None
+        tell = None if on_progress is None else partial(on_progress, position)
+        return self._threads.submit(self._run_here, bytes(ForkingPickler.dumps(job)), limits, tell)
 
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
@@ -133,18 +147,6 @@ class Workers:
         if stopped.is_set():
             self._own.worker.stop()
 
-    def _run_here(self, job: bytes, limits: Limits, place: Place) -> Answer:
-        answer: Answer = self._own.worker.run(job, limits)
+    def _run_here(self, job: bytes, limits: Limits, tell: Callable[[float], None] | None) -> Answer:
+        answer: Answer = self._own.worker.run(job, limits, tell)
         return answer
-
-    def _connect(self, address: str) -> Executor:
-        try:
-            from distributed import Client
-        except ImportError:
-            raise UsageError("--cluster needs Dask: pip install 'zslplat[dask]'") from None
-        try:
-            self._client = Client(address, timeout=10)
-        except OSError as error:
-            raise StoreError(f"no Dask scheduler answers at {address}: {error}") from error
-        executor: Executor = self._client.get_executor(pure=False)
-        return executor

@@ -19,7 +19,8 @@ import numpy as np
 
 from zslplat.errors import MethodError, StoreError
 from zslplat.evaluation.outcomes import replicates, resampled, write_outcomes
-from zslplat.evaluation.stand_ins import learned
+from zslplat.evaluation.stand_ins import learned, state_within
+from zslplat.evaluation.told import require_names
 from zslplat.evaluation.wanted import EvaluateJob
 from zslplat.evaluation.warned import collected
 from zslplat.figures import Curve, Figure
@@ -50,6 +51,7 @@ class Fold:
         self._trained: list[str] = []
         self._latest_scored: list[str] = []
         self._kept_scored: list[str] = []
+        self._exported: list[str] = []
         self._training = training
         self._latest: Outcome | None = None
         self._outputs: Arrays = {}
@@ -100,8 +102,8 @@ class Fold:
 
     @property
     def warned(self) -> list[str]:
-        """What preparing and learning warned of, and the scores that are kept."""
-        return [*self.prepared, *self._trained, *self._kept_scored]
+        """What preparing, learning and writing warned of, and the scores that are kept."""
+        return [*self.prepared, *self._trained, *self._kept_scored, *self._exported]
 
     def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
         """Make the record and the artifacts of what is kept; the method and its outputs are let go.
@@ -123,6 +125,8 @@ class Fold:
                 for name in outcome.metrics
                 if all(name in m for m in self.by_step)
             }
+        if job.model_bytes and job.outcomes is not None and self.method is not None:
+            self.record["model"] = self._keep_model(self._own(job.outcomes))
         if job.full:
             with collected():  # known from the first time
                 full = task.score(self.problem, self._kept_outputs, job.validation_choices, full=True)
@@ -178,6 +182,24 @@ class Fold:
             columns = {name: values.round(6).tolist() for name, values in found.items()}
             outcome.tables["replicates"] = Table({"replicate": list(range(1, count + 1)), **columns})
 
+    def _keep_model(self, folder: Path) -> dict[str, Any]:
+        """Write what the method learned, before anybody asks it for more; return what the record says of it."""
+        from zslplat.models.folder import MODEL
+        from zslplat.models.keeping import keep_model
+
+        job = self.job
+        with collected():
+            told = state_within(self.method, job.model_bytes)
+            try:
+                return keep_model(
+                    folder / MODEL, told, self.task, self.problem, self.method, job.validation_choices, job.about
+                )
+            except OSError as error:
+                raise StoreError(
+                    f"cannot write the model to {folder}: {error.strerror or error}; free space or permissions and "
+                    "give the same command again, or give --no-model"
+                ) from error
+
     def _own(self, folder: Path) -> Path:
         """Return the folder of this problem inside one that is given for the whole job."""
         return folder / self.problem.name if len(self.job.problems) > 1 else folder
@@ -190,7 +212,8 @@ class Fold:
             series = self._learned.series if self._learned.ended else self.method.diagnostics.series
             write_artifacts(folder, self._learned.matrices, series, outcome, share)
             if self.job.full and self.method is not None:
-                self.task.export(self.method, self.problem, folder)
+                with collected() as self._exported:
+                    self.task.export(self.method, self.problem, folder)
         except OSError as error:
             raise StoreError(
                 f"cannot write artifacts to {folder}: {error.strerror or error}; what was recorded is kept; "
@@ -235,6 +258,9 @@ class _Learned:
     def of(cls, found: tuple[Any, Any, Any], *, copy: bool) -> _Learned:
         """Take matrices, diagnostics and figures; ``copy``: the method goes on to learn in place."""
         matrices, diagnostics, figures = found
+        require_names("matrix", matrices)
+        require_names("diagnostic", [*diagnostics.numbers, *diagnostics.series])
+        require_names("figure", figures)
         if copy:
             matrices = {name: np.array(matrix) for name, matrix in matrices.items()}
         return cls(matrices, figures, dict(diagnostics.numbers), diagnostics.series, ended=not copy)

@@ -28,6 +28,7 @@ from zslplat.evaluation.stand_ins import InProcess, Methods
 from zslplat.evaluation.wanted import EvaluateJob as EvaluateJob
 from zslplat.evaluation.wanted import PrepareJob as PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
+from zslplat.records.processor import processor
 from zslplat.spec import Spec
 from zslplat.tasks.base import Outcome, Problem, Task
 
@@ -56,7 +57,8 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
 
 
 def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
-    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times).
+    """Run an :class:`EvaluateJob`; returns a JSON-able record (state, value, folds, carry, steps, warnings, times,
+    processor).
 
     ``steps`` is the mean curve over the folds where validation chooses the step of an iterative method: it maps the
     numbers of the steps to the mean of the primary metric. Value, metrics and carry are those at its best step.
@@ -97,6 +99,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
         "seconds": time.perf_counter() - wall,
         "cpu_seconds": time.process_time() - cpu + method_seconds,
         "peak_bytes": peak_bytes() + method_bytes,
+        "processor": processor(),
     }
     if state == "complete" and step_parameter:
         record["carry"]["best_step"] = float(max(fold.step for fold in done))

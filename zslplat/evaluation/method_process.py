@@ -27,6 +27,8 @@ from zslplat.data.array_store import mapped
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.channel import Channel, pack
 from zslplat.evaluation.memory import peak_bytes, reset_peak
+from zslplat.evaluation.processes import has_children
+from zslplat.evaluation.told import message_of, printable
 from zslplat.evaluation.warned import collected
 from zslplat.methods.base import Method
 from zslplat.methods.exemplars.base import Encoding
@@ -36,6 +38,9 @@ from zslplat.registry import component, known_as
 METHOD, ENCODING, TRAINING = "method", "encoding", "training"
 # What an answer may consist of, beside what Python has built in: arrays, and the plain data of these modules.
 ANSWERED = ("zslplat.figures", "zslplat.tables", "zslplat.methods.base", "zslplat.data.preprocessing")
+
+
+_MOST_SHOWN = 20_000  # characters of a traceback in the log
 
 
 def make_method(name: str, parameters: Mapping[str, Any], seed: int) -> Any:
@@ -54,16 +59,19 @@ def learned_by(method: Any, matrices: bool, figures: bool) -> tuple[Any, Any, An
 
 def failure(error: BaseException) -> dict[str, Any]:
     """Return what is told of an exception: ``reason``, and whether the platform failed and not the job (``fatal``)."""
+    text = message_of(error)
     if isinstance(error, StoreError):
         # Not the method's doing: recording it as a failed trial would make the trials depend on the disk.
-        return {"reason": str(error), "fatal": True}
+        return {"reason": text, "fatal": True}
     if isinstance(error, ZslplatError):
-        return {"reason": str(error)}
+        return {"reason": text}
     if isinstance(error, MemoryError):
-        return {"reason": f"out of memory: {error}"}
-    with contextlib.suppress(OSError, ValueError):
-        traceback.print_exception(error, file=sys.stderr)
-    return {"reason": f"{type(error).__name__}: {' '.join(str(error).split())}"}
+        return {"reason": f"out of memory: {text}"}
+    # An exception may do anything as it is shown, and be of any length.
+    with contextlib.suppress(Exception):
+        shown = "".join(traceback.format_exception(error))
+        print(shown if len(shown) < _MOST_SHOWN else f"{shown[:_MOST_SHOWN]}...", file=sys.stderr)
+    return {"reason": f"{printable(type(error).__name__, 100)}: {text}"}
 
 
 def serve(connection: Connection) -> None:
@@ -113,7 +121,7 @@ class _Served:
                 return pack((True, getattr(self, wish)(*arguments), warned), self._reduced)
             except AttributeError as error:
                 # A task may ask for what only some methods offer.
-                told = {"reason": str(error)} if wish == "value" else failure(error)
+                told = {"reason": message_of(error)} if wish == "value" else failure(error)
                 return pack((False, {**told, "attribute": wish == "value"}, warned))
             except BaseException as error:
                 return pack((False, failure(error), warned))
@@ -151,6 +159,11 @@ class _Served:
     def learned(self, target: Any, matrices: bool, figures: bool) -> tuple[Any, tuple[float, int]]:
         return learned_by(target, matrices, figures), self.usage()
 
+    def state_within(self, target: Any, most: int) -> dict[str, Any]:
+        from zslplat.models.state import state_within
+
+        return state_within(target, most)
+
     def length(self, target: Any) -> int:
         return len(target)
 
@@ -162,11 +175,12 @@ class _Served:
         except Exception as error:
             raise MethodError(
                 f"{known_as(type(target))} cannot be copied, so that each batch could be scored by a fresh copy of "
-                f"what it learned: {type(error).__name__}: {' '.join(str(error).split())}"
+                f"what it learned: {type(error).__name__}: {message_of(error)}"
             ) from error
 
-    def clear(self) -> None:
-        pass  # what was let go comes with every request
+    def clear(self) -> bool:
+        # What was let go comes with every request.
+        return sys.platform == "linux" and has_children()
 
     def usage(self) -> tuple[float, int]:
         return time.process_time() - self._cpu, peak_bytes()

@@ -9,14 +9,19 @@ from __future__ import annotations
 import contextlib
 import io
 import os
+import shutil
 import signal
-from collections.abc import Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from functools import cache
 from multiprocessing import forkserver, popen_forkserver, reduction, spawn, util
 from multiprocessing.context import set_spawning_popen
-from multiprocessing.process import BaseProcess
+from multiprocessing.process import BaseProcess, current_process
 from typing import Any
 
 _util: Any = util
+_MOST_ADDRESS = 104  # bytes of a socket's address on macOS, 108 on Linux
 
 
 class _Server(forkserver.ForkServer):
@@ -47,9 +52,12 @@ class _Started(popen_forkserver.Popen):
 
     def _launch(self, process_obj: Any) -> None:
         content = io.BytesIO()
+        # The program's main module is not for it: a script would begin anew.
+        told_of = spawn.get_preparation_data(process_obj.name)
+        prepared = {key: value for key, value in told_of.items() if not key.startswith("init_main")}
         set_spawning_popen(self)
         try:
-            reduction.dump(spawn.get_preparation_data(process_obj.name), content)
+            reduction.dump(prepared, content)
             reduction.dump(process_obj, content)
         finally:
             set_spawning_popen(None)
@@ -69,9 +77,26 @@ class _Started(popen_forkserver.Popen):
 
 
 class ForkedProcess(BaseProcess):
-    """A process that is forked off the nursery."""
+    """A process that is forked off the nursery; it is no daemon, even where the process that starts it is one.
+
+    The worker processes of a Dask nanny are. multiprocessing forbids such ones to start others, since it could not end
+    these with them; a process of the nursery ends with its parent by itself.
+    """
 
     _start_method = "forkserver"
+
+    def __init__(self, *, target: Any, args: tuple[Any, ...]) -> None:
+        super().__init__(target=target, args=args, daemon=False)
+
+    def start(self) -> None:
+        """Have the nursery fork it. Not for several threads at once."""
+        own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+        daemon = own.pop("daemon", None)
+        try:
+            super().start()
+        finally:
+            if daemon is not None:
+                own["daemon"] = daemon
 
     @staticmethod
     def _Popen(process_obj: Any) -> Any:  # the name is multiprocessing's
@@ -83,10 +108,52 @@ def begin(modules: Sequence[str]) -> None:
     global _server
     _server.set_forkserver_preload(list(modules))
     try:
-        _server.ensure_running()
+        with _short_address(), _plain_path():
+            _server.ensure_running()
     except ChildProcessError:  # it has ended, and somebody else took note of that
         _server = _Server()
         begin(modules)
+
+
+@contextlib.contextmanager
+def _short_address() -> Iterator[None]:
+    """Let the server's socket lie elsewhere where the folder of temporary files has too long a name for its address."""
+    own: dict[str, Any] = current_process()._config  # type: ignore[attr-defined]
+    usual = own.get("tempdir")
+    folder = usual or os.path.join(tempfile.gettempdir(), "pymp-12345678")
+    short = None
+    if len(os.fsencode(os.path.join(folder, "listener-12345678"))) >= _MOST_ADDRESS:
+        short = _short_folder(os.getpid())
+    if short is None:
+        yield
+        return
+    own["tempdir"] = short
+    try:
+        yield
+    finally:
+        own["tempdir"] = usual
+
+
+@contextlib.contextmanager
+def _plain_path() -> Iterator[None]:
+    """Leave out of the search path what Python ignores there, and multiprocessing cannot hand on: what is no text."""
+    before = sys.path
+    sys.path = [entry for entry in before if isinstance(entry, str)]
+    try:
+        yield
+    finally:
+        sys.path = before
+
+
+@cache
+def _short_folder(process: int) -> str | None:
+    """Make a folder for this process with a short name, gone when it ends; None where none can be made."""
+    for parent in ("/tmp", "/var/tmp", "/dev/shm"):
+        with contextlib.suppress(OSError):
+            found = tempfile.mkdtemp(prefix="pymp-", dir=parent)
+            util.Finalize(None, shutil.rmtree, (found,), {"ignore_errors": True}, exitpriority=-100)
+            return found
+    return None
 
 
 def give_up() -> None:

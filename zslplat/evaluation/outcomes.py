@@ -4,7 +4,8 @@ A folder holds ``outcomes.npz`` (the columns, no pickle), ``outcomes.json`` (the
 all rows), ``replicates.npz`` (bootstrap replicates, for intervals over these rows) and ``classes.npz`` (values per
 class, for intervals over new classes). The first two are the record. The others are a cache: their key names the
 outcomes by digest, the scheme and how many replicates there are, and where it does not fit, or the file is gone or
-damaged, they are made again, with the same values.
+damaged, they are made again, with the same values. They name size and time of the outcomes' files, too: while these are
+as they were, nobody reads the outcomes to see that they fit, which is most of the work where many are compared.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import os
 import tempfile
 import zipfile
 import zlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 from typing import IO, Any
 
@@ -82,35 +83,38 @@ def read_outcomes(folder: Path) -> RowOutcomes:
     return outcomes
 
 
-def replicates(task: Task, folder: Path, count: int = REPLICATES) -> dict[str, np.ndarray]:
+def replicates(
+    task: Task, folder: Path, count: int = REPLICATES, only: Collection[str] | None = None
+) -> dict[str, np.ndarray]:
     """Return {metric: (count,)} of the outcomes in a folder, read from the cache beside them where its key fits.
 
     Otherwise they are computed and kept, where the folder can be written. Empty for a task that resamples nothing.
+    ``only``: the metrics that are needed, which saves reading others.
     Raises :class:`StoreError` where the outcomes cannot be read.
     """
-    outcomes = read_outcomes(folder)
-    scheme = SCHEME if task.things(outcomes) is None else THINGS_SCHEME
-    key = f"{digest(outcomes)} {scheme} {count}"
-    kept = _kept(folder / _REPLICATES, key)
-    if kept is None:
-        kept = _metric_arrays(resampled(task, outcomes, count))
-        _keep(folder / _REPLICATES, key, kept)
-    return _by_metric(kept)
+
+    def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
+        scheme = SCHEME if task.things(outcomes) is None else THINGS_SCHEME
+        return f"{scheme} {count}", lambda: _metric_arrays(resampled(task, outcomes, count))
+
+    return _by_metric(_from_cache(folder, _REPLICATES, (f"{SCHEME} {count}", f"{THINGS_SCHEME} {count}"), make, only))
 
 
-def class_values(task: Task, folder: Path) -> ClassValues | None:
+def class_values(task: Task, folder: Path, only: Collection[str] | None = None) -> ClassValues | None:
     """Return the values per class of the outcomes in a folder, from the cache beside them where its key fits.
 
     Otherwise they are computed and kept, where the folder can be written. None for a task that draws no classes.
     Raises :class:`StoreError` where the outcomes cannot be read.
     """
-    outcomes = read_outcomes(folder)
-    key = f"{digest(outcomes)} {CLASS_SCHEME}"
-    kept = _kept(folder / _CLASSES, key)
-    if kept is None:
-        found = task.class_values(outcomes)
-        kept = {} if found is None else {_KINDS: found.kinds, **_metric_arrays(found.values)}
-        _keep(folder / _CLASSES, key, kept)
+
+    def make(outcomes: RowOutcomes) -> tuple[str, Callable[[], Mapping[str, np.ndarray]]]:
+        def values() -> Mapping[str, np.ndarray]:
+            found = task.class_values(outcomes)
+            return {} if found is None else {_KINDS: found.kinds, **_metric_arrays(found.values)}
+
+        return str(CLASS_SCHEME), values
+
+    kept = _from_cache(folder, _CLASSES, (str(CLASS_SCHEME),), make, only)
     return ClassValues(_by_metric(kept), kept[_KINDS]) if _KINDS in kept else None
 
 
@@ -130,18 +134,55 @@ def resampled(task: Task, outcomes: RowOutcomes, count: int = REPLICATES) -> dic
     return {name: np.concatenate([block[name] for block in blocks]) for name in blocks[0]}
 
 
-def _kept(path: Path, key: str) -> dict[str, np.ndarray] | None:
-    """Return the arrays of a cache file but its key; None where that is another one, or the file cannot be read."""
+def _from_cache(
+    folder: Path,
+    name: str,
+    schemes: Sequence[str],
+    make: Callable[[RowOutcomes], tuple[str, Callable[[], Mapping[str, np.ndarray]]]],
+    only: Collection[str] | None,
+) -> Mapping[str, np.ndarray]:
+    """Return the arrays of a cache file, made and kept where it does not fit the outcomes.
+
+    ``only``: the metrics that are needed; others may be there as well.
+
+    ``schemes``: the ways of making them that are understood; ``make`` returns the one that suits the outcomes, and the
+    function that makes the arrays. Raises :class:`StoreError` where outcomes that have to be read cannot be.
+    """
+    path, stamp = folder / name, _stamp(folder)
+    kept = _cached(path, stamp, only)
+    if kept is not None and stamp and kept[1] == stamp and kept[0].partition(" ")[2] in schemes:
+        return kept[2]
+    outcomes = read_outcomes(folder)
+    scheme, arrays = make(outcomes)
+    key = f"{digest(outcomes)} {scheme}"
+    found = kept[2] if kept is not None and kept[0] == key else arrays()
+    with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
+        _write_arrays(path, {_KEY: np.array(f"{key}\n{stamp}"), **found})
+    return found
+
+
+def _cached(path: Path, stamp: str, only: Collection[str] | None) -> tuple[str, str, dict[str, np.ndarray]] | None:
+    """Return key, stamp and arrays of a cache file; None where it cannot be read.
+
+    Where it has this stamp, arrays of other metrics than ``only`` are left where they are.
+    """
     try:
         with np.load(path, allow_pickle=False) as file:
-            return {name: file[name] for name in file.files if name != _KEY} if str(file[_KEY]) == key else None
+            key, _, seen = str(file[_KEY]).partition("\n")
+            wanted = [name for name in file.files if name != _KEY]
+            if only is not None and seen == stamp:
+                wanted = [name for name in wanted if name.removeprefix(_METRIC) in {*only, _KINDS}]
+            return key, seen, {name: file[name] for name in wanted}
     except _DAMAGED:
         return None
 
 
-def _keep(path: Path, key: str, arrays: Mapping[str, np.ndarray]) -> None:
-    with contextlib.suppress(OSError):  # nothing is lost: whoever asks next makes them again
-        _write_arrays(path, {_KEY: np.array(key), **arrays})
+def _stamp(folder: Path) -> str:
+    """Return what changes whenever anybody writes the outcomes' files; empty where they are not there."""
+    try:
+        return " ".join(f"{s.st_size}:{s.st_mtime_ns}" for s in ((folder / n).stat() for n in (_COLUMNS, _META)))
+    except OSError:
+        return ""
 
 
 def _metric_arrays(by_metric: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:

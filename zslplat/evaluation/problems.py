@@ -9,26 +9,29 @@ methods and workers of the machine, and the first to go where the cache is full,
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.array_store import EntryWriter, open_entry, remove_entry
-from zslplat.data.preprocessing import FrozenSteps, Preprocessing, apply_steps, preprocessed
+from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.preprocessing import FrozenSteps, Preprocessing, fit_steps, preprocessed
 from zslplat.data.rows import Part, Rows, Stored, View
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache import FOLD, place, read_arrays, write_arrays
 from zslplat.keys import key_of
 from zslplat.tasks.base import Problem, Task
 
-INPUTS, TRUTH, ROWS, VIEWS = "inputs", "truth", "rows", "views"
+INPUTS, TRUTH, ROWS, VIEWS, FROZEN = "inputs", "truth", "rows", "views", "frozen"
 
 
 def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Problem:
     """Fit the declared steps on a problem's training rows and have them applied to all its inputs."""
-    inputs = dict(problem.inputs)
+    inputs, frozen = dict(problem.inputs), dict[str, FrozenFeatures]()
     steps = {role: getattr(preprocessing, role, ()) for role in task.preprocessed}
     for role, wanted in steps.items():
         for group in task.preprocessing_groups(role):
@@ -38,13 +41,16 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
             given = [inputs[name] for name in names]
             if role == "features" and isinstance(given[0], Rows):
                 done: Sequence[Any] = preprocessed(given, preprocessing)
-            elif wanted:
-                done = apply_steps(wanted, *given, every=task.whole(role, inputs))
+                own = FrozenFeatures.of_rows(done[0])
             else:
-                continue
+                fitted = fit_steps(wanted, given[0], every=task.whole(role, inputs))
+                done = [fitted.apply(one) for one in given] if wanted else given
+                own = FrozenFeatures.of_array(given[0], fitted)
             inputs.update(zip(names, done, strict=True))
+            # Of several splits, the first is the one whose method is kept.
+            frozen.setdefault(role, own)
     inputs.update(task.kept_preprocessing(problem.inputs, {**steps, "views": preprocessing.views}))
-    return Problem(problem.name, inputs, problem.truth, problem.meta)
+    return Problem(problem.name, inputs, problem.truth, problem.meta, frozen)
 
 
 def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> None:
@@ -64,8 +70,10 @@ def save_problem(folder: Path, problem: Problem, warned: Sequence[str] = ()) -> 
         (part["view"], part["after"]) for part in next(iter(told.values()), {"parts": []})["parts"] if part["view"]
     ]
     own = {**problem.meta, VIEWS: views} if views else dict(problem.meta)
-    meta = {"name": problem.name, "meta": own, "warned": list(warned), "rows": told}
-    write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH, ROWS))
+    arrays |= {f"{FROZEN}/{role}/{name}": a for role, one in problem.frozen.items() for name, a in one.arrays().items()}
+    kept = {role: one.facts() for role, one in problem.frozen.items()}
+    meta = {"name": problem.name, "meta": own, "warned": list(warned), "rows": told, FROZEN: kept}
+    write_arrays(folder, arrays, meta, apart=(INPUTS, TRUTH, ROWS, FROZEN))
 
 
 def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
@@ -75,15 +83,27 @@ def load_problem(folder: Path, *, blocks: bool = False) -> Problem:
     which is made where it is not there. Raises :class:`StoreError` where what belongs to it is gone.
     """
     arrays, entry = read_arrays(folder)
-    parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}}
+    parts: dict[str, dict[str, Any]] = {INPUTS: {}, TRUTH: {}, ROWS: {}, FROZEN: {}}
     for name, array in arrays.items():
         part, _, own = name.partition("/")
         parts[part][own] = array
     inputs = parts[INPUTS]
     for name, told in entry.get("rows", {}).items():
-        rows = _rows(folder, name, told, parts[ROWS])
-        inputs[name] = rows if blocks else _fold(fold_folder(folder, name), rows)
-    return Problem(entry["name"], inputs, parts[TRUTH], entry["meta"])
+        if blocks:
+            inputs[name] = _rows(folder, name, told, parts[ROWS])
+        else:
+            # The rows themselves need not be there once the fold is: a worker elsewhere is sent the fold alone.
+            for part in told["parts"]:
+                with suppress(OSError):
+                    os.utime(_data_file(folder, part).parent)  # in use: see the bound of the cache
+            inputs[name] = _fold(fold_folder(folder, name), partial(_rows, folder, name, told, parts[ROWS]))
+    frozen = {
+        role: FrozenFeatures.thawed(
+            facts, {n.partition("/")[2]: a for n, a in parts[FROZEN].items() if n.partition("/")[0] == role}
+        )
+        for role, facts in entry.get(FROZEN, {}).items()
+    }
+    return Problem(entry["name"], inputs, parts[TRUTH], entry["meta"], frozen)
 
 
 def views_of(problem: Problem) -> tuple[View, ...]:
@@ -94,6 +114,14 @@ def views_of(problem: Problem) -> tuple[View, ...]:
 def folds_of(folder: Path) -> list[Path]:
     """Return the folders of the folds of a problem, whether or not they are there."""
     return [fold_folder(folder, name) for name in read_arrays(folder)[1].get("rows", {})]
+
+
+def entries_of_problem(folder: Path, *, blocks: bool) -> list[Path]:
+    """Return the folders of the entries that opening a problem reads beside its own: its folds, or the data set."""
+    if not blocks:
+        return folds_of(folder)
+    told = read_arrays(folder)[1].get("rows", {})
+    return sorted({_data_file(folder, part).parent for one in told.values() for part in one["parts"]})
 
 
 def data_of(folder: Path) -> set[str]:
@@ -135,7 +163,7 @@ def _described(rows: Rows, folder: Path, name: str, arrays: dict[str, np.ndarray
 def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> Rows:
     parts = []
     for number, part in enumerate(told["parts"]):
-        path = Path(os.path.normpath(folder.parent / part["file"]))
+        path = _data_file(folder, part)
         try:
             os.utime(path.parent)  # in use: see the bound of the cache
         except OSError as error:
@@ -151,7 +179,12 @@ def _rows(folder: Path, name: str, told: Mapping[str, Any], arrays: Mapping[str,
     return Rows(parts, arrays[f"{name}/index"], arrays[f"{name}/order"])
 
 
-def _fold(folder: Path, rows: Rows) -> np.ndarray:
+def _data_file(folder: Path, part: Mapping[str, Any]) -> Path:
+    """Return the file of the data set that holds the rows of a part of a problem."""
+    return Path(os.path.normpath(folder.parent / part["file"]))
+
+
+def _fold(folder: Path, find_rows: Callable[[], Rows]) -> np.ndarray:
     """Return the array of some rows, made now where it is not there."""
 
     def fill(writer: EntryWriter) -> Mapping[str, Any]:
@@ -164,5 +197,6 @@ def _fold(folder: Path, rows: Rows) -> np.ndarray:
                 return open_entry(folder)[0]["rows"]
             except (OSError, ValueError, EOFError):
                 remove_entry(folder)  # damaged, and in the way of its successor
+        rows = find_rows()
         place(folder, fill)
-    return np.asarray(rows)  # somebody removes it at once
+    return np.asarray(find_rows())  # somebody removes it at once

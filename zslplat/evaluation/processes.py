@@ -7,6 +7,7 @@ import os
 import signal
 import sys
 import threading
+import types
 from collections.abc import Iterator
 from multiprocessing.connection import wait
 
@@ -34,14 +35,32 @@ def die_with_parent(*, by_signal: bool = False) -> None:
     threading.Thread(target=watch, daemon=True, name="watch-parent").start()
 
 
-def ask_for_death_signal() -> None:
-    """Ask the kernel (Linux) to kill this process as soon as the thread that forked it has ended."""
+def ask_for_death_signal(number: int = signal.SIGKILL) -> None:
+    """Ask the kernel (Linux) for a signal to this process as soon as the thread that forked it has ended."""
+    _prctl(1, number)  # PR_SET_PDEATHSIG
+
+
+def adopt_orphans() -> None:
+    """Ask the kernel (Linux) to hand on to this process whatever loses its parent below it."""
+    _prctl(36, 1)  # PR_SET_CHILD_SUBREAPER
+
+
+def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
         import ctypes
 
-        set_death_signal = 1
         with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(set_death_signal, signal.SIGKILL, 0, 0, 0)
+            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+
+
+def has_children(group: int | None = None) -> bool:
+    """Tell whether this process has children, or orphans that it was handed; only those of a process group if given."""
+    try:
+        kind, number = (os.P_ALL, 0) if group is None else (os.P_PGID, group)
+        os.waitid(kind, number, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+    except ChildProcessError:
+        return False
+    return True
 
 
 @contextlib.contextmanager
@@ -70,6 +89,24 @@ def one_thread_variables() -> Iterator[None]:
                 os.environ.pop(name, None)
             else:
                 os.environ[name] = value
+
+
+_leaving_out = threading.Lock()
+
+
+@contextlib.contextmanager
+def main_left_out() -> Iterator[None]:
+    """Start processes by multiprocessing that do not run the program's main module again, as they do else.
+
+    Nothing that they need is in it, and a script, or the cells of a notebook, would begin anew in each of them.
+    """
+    with _leaving_out:
+        main = sys.modules["__main__"]
+        sys.modules["__main__"] = types.ModuleType("__main__")
+        try:
+            yield
+        finally:
+            sys.modules["__main__"] = main
 
 
 def ending(code: int | None) -> tuple[str, bool]:

@@ -20,12 +20,13 @@ import numpy as np
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
-from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.reporter import Reporter, Working
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.wanted import EvaluateJob, Place, PrepareJob
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of
+from zslplat.models.folder import MODEL, SHARED, exists, settle
 from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
@@ -39,7 +40,7 @@ ALL_BYTES = 2**40  # of matrices: no bound
 # What a record holds of the evaluation itself; the rest says who asked for it, and when.
 _EVALUATED = (
     *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
-    *("seconds", "cpu_seconds", "peak_bytes"),
+    *("seconds", "cpu_seconds", "peak_bytes", "processor"),
 )
 
 
@@ -48,7 +49,8 @@ class Request:
     """One evaluation that is asked for: its setting, and what beside its metrics is wanted.
 
     ``run``: identifier under which it will be recorded; ``artifacts``: folder for what it leaves; ``thresholds``: see
-    :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: tables, figures and maps as well.
+    :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: tables, figures and maps as well; ``model``: what was
+    learned is kept for predictions, where it is of the test split and no larger than the settings allow.
     """
 
     label: str
@@ -60,6 +62,7 @@ class Request:
     thresholds: Mapping[int, float] = field(default_factory=dict)
     describe: bool = False
     maps: bool = False
+    model: bool = False
 
 
 class Session:
@@ -104,8 +107,9 @@ class Session:
     def start_workers(self, most: int, log: Path) -> None:
         """Have workers ready, no more than ``most`` jobs need; what they print goes to ``log``."""
         log.parent.mkdir(parents=True, exist_ok=True)
-        place = Place(self.bench.cache.root, log, self.bench.remembered_code)
-        self._workers = Workers(max(1, min(self.most_workers, most)), place, self.cluster)
+        cache = self.bench.cache
+        place = Place(cache.root, log, self.bench.remembered_code, cache_bytes=cache.limit_bytes)
+        self._workers = Workers(max(1, min(self.most_workers, most)), place, self.cluster, self.reporter.note)
 
     def stop_workers(self) -> None:
         """End the workers and all that they do."""
@@ -130,7 +134,12 @@ class Session:
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
-            for answer in self._pool.run(missing, Limits(), while_waiting=while_waiting):
+            working = Working(self.reporter, len(missing))
+
+            def made(position: int, answer: Answer) -> None:
+                working(position, 1.0)
+
+            for answer in self._pool.run(missing, Limits(), made, while_waiting):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 bench.counts["statistics"] += 1
@@ -175,9 +184,22 @@ class Session:
             for place, answer in failed.items():
                 answered(place, answer)
             waiting = [waiting[place] for place in places]
-        jobs = [self._job(requests[position], problems) for position in waiting]
+        jobs = [self._job(requests[position], problems, limits) for position in waiting]
         if jobs or while_waiting is not None:
-            self._pool.run(jobs, limits, on_answer=answered, while_waiting=while_waiting, deadline=deadline)
+            working = Working(self.reporter)
+
+            def ended(place: int, answer: Answer) -> None:
+                working(place, 1.0)
+                answered(place, answer)
+
+            self._pool.run(
+                jobs,
+                limits,
+                on_answer=ended,
+                while_waiting=while_waiting,
+                deadline=deadline,
+                on_progress=working,
+            )
 
     def prepare_note(self) -> str:
         """Return in words what was prepared and what was found in the cache."""
@@ -227,7 +249,7 @@ class Session:
             raise RuntimeError("start_workers comes first")
         return self._workers
 
-    def _job(self, request: Request, problems: Problems) -> EvaluateJob:
+    def _job(self, request: Request, problems: Problems, limits: Limits) -> EvaluateJob:
         setting, test = request.setting, request.setting.split == TEST
         return EvaluateJob(
             label=request.label,
@@ -247,9 +269,19 @@ class Session:
             outcomes=self.records.evaluation_folder(request.run) if test and request.describe else None,
             maps=request.maps,
             test=test,
-            blocks=self.bench.method_class.takes_blocks,
+            blocks=self.bench.blocks,
             sources=self.bench.sources(request.parameters),
+            model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
+            about={"setting": setting.to_json()},
         )
+
+    def _keeps_model(self, request: Request) -> bool:
+        return request.model and request.setting.split == TEST and self.settings.model_gigabytes > 0
+
+    def _model_bytes(self, limits: Limits) -> int:
+        """Return how large a model may be: it is copied while the method still holds what it learned."""
+        most = int(self.settings.model_gigabytes * 2**30)
+        return most if limits.bytes is None else min(most, limits.bytes // 4)
 
     def _stamp(self, request: Request) -> dict[str, Any]:
         """Return what a record says of its evaluation, beside what came out."""
@@ -278,6 +310,8 @@ class Session:
         folder = self.records.evaluation_folder(other)
         if request.describe and not ((folder / "artifacts").exists() and self.has_outcomes(other, record)):
             return None
+        if self._keeps_model(request) and not has_model(folder, record):
+            return None
         return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
 
     def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
@@ -290,12 +324,20 @@ class Session:
         return True
 
     def adopt(self, record: Mapping[str, Any]) -> None:
-        """Give an evaluation that is taken from another's record the outcomes and artifacts of that one.
+        """Put the files of an evaluation where they belong, before it is recorded.
 
-        Raises :class:`StoreError` where they cannot be copied.
+        One that is taken from another's record gets the outcomes, artifacts and model of that one; large arrays of
+        models go to where models share them. Raises :class:`StoreError` where they cannot be copied or moved.
         """
+        folder = self.records.evaluation_folder(record["run"])
+        try:
+            settle(folder / MODEL, self.settings.store / SHARED)
+        except OSError as error:
+            raise StoreError(
+                f"cannot move the arrays of {folder / MODEL}: {error.strerror or error}; free space or permissions and "
+                "give the same command again, or give --no-model"
+            ) from error
         if "known_from" in record:
-            folder = self.records.evaluation_folder(record["run"])
             try:
                 shutil.copytree(self.records.evaluation_folder(record["known_from"]), folder, dirs_exist_ok=True)
             except (OSError, shutil.Error) as error:
@@ -322,6 +364,12 @@ class Session:
         for owner, _, record in self.records.evaluations_on(self.setting.data):
             if not owner.startswith(STUDY) or self.setting.method.name in str(record.get("setting", "")):
                 yield from _usable(record)
+
+
+def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
+    """Tell whether an evaluation has a model, or says why it has none."""
+    told = next((fold["model"] for fold in record.get("folds", []) if "model" in fold), None)
+    return told is not None and ("left_out" in told or exists(folder / MODEL))
 
 
 def _usable(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:

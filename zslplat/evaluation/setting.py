@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
+from zslplat.data.in_memory import NAME as GIVEN
 from zslplat.data.redrawn import NAME as REDRAWN
 from zslplat.keys import key_of
 from zslplat.space import Space
@@ -19,7 +20,7 @@ from zslplat.spec import Spec, format_value
 
 VALIDATION, TEST = "validation", "test"
 # How a search proposes; present where there is one.
-_SEARCH = ("batch_size", "sampler", "pruner", "step")
+_SEARCH = ("batch_size", "sampler", "pruner", "step", "warm_start")
 
 
 @dataclass(frozen=True)
@@ -53,6 +54,8 @@ class Setting:
         if self.dataset.name == REDRAWN:
             other = replace(self, dataset=Spec.parse(str(given.get("of", "digit-pairs"))))
             return f"{other.dataset_title} draw {given.get('draw', 1)}"
+        if self.dataset.name == GIVEN and "name" in given:
+            return str(given["name"])
         if "file" in given or Path(str(given.get("path", ""))).suffix in (".parquet", ".h5", ".hdf5", ".npz"):
             return Path(str(given.get("file", given.get("path")))).stem
         if "path" in given:

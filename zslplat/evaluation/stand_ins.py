@@ -117,9 +117,9 @@ class MethodProcess:
         """Let :meth:`usage` count from the next request on, which says so: a message of its own would cost time."""
         self._beginning = True
 
-    def clear(self) -> None:
-        """Let go there, now, what was let go here."""
-        self.ask("clear")
+    def clear(self) -> bool:
+        """Let go there, now, what was let go here; tell whether processes run that were started there."""
+        return bool(self.ask("clear"))
 
     def usage(self) -> tuple[float, int]:
         """Return seconds of processor time and the most bytes that were held there, without what both hold."""
@@ -349,6 +349,21 @@ def learned(method: Any, *, matrices: bool, figures: bool) -> Callable[[], tuple
         return answer
 
     return found
+
+
+def state_within(method: Any, most: int) -> dict[str, Any]:
+    """Return what a fitted method tells of itself for a model: :func:`zslplat.models.state.state_within`, there."""
+    if isinstance(method, MethodStandIn):
+        try:
+            found: dict[str, Any] = method._process.ask("state_within", method, most)
+        except Ended:
+            raise
+        except Failed as error:  # it is no array, and no JSON
+            return {"left_out": f"what it learned cannot be kept: {error}"}
+        return found
+    from zslplat.models.state import state_within as here
+
+    return here(method, most)
 
 
 @cache

@@ -6,6 +6,7 @@ them in its own :class:`Place`, wherever that is.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,12 +19,15 @@ from zslplat.space import Space
 class Place:
     """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
 
-    ``code`` is the file in which hashes of code are remembered.
+    ``code`` is the file in which hashes of code are remembered, ``cluster_worker`` the address of the worker of a
+    cluster whose place it is, ``cache_bytes`` the bound of the cache.
     """
 
     cache: Path
     log: Path | None = None
     code: Path | None = None
+    cluster_worker: str = ""
+    cache_bytes: float = math.inf
 
 
 @dataclass(frozen=True)
@@ -56,7 +60,8 @@ class EvaluateJob:
     from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
     the problems are of the test split, whose rows choose no step of an iterative method. ``blocks``: the method takes
     features in blocks. ``sources``: see
-    :func:`zslplat.evaluation.code.require_unchanged`.
+    :func:`zslplat.evaluation.code.require_unchanged`. ``model_bytes``: how large the model may be that is kept beside
+    the outcomes, 0 for none; ``about`` is kept with it.
     """
 
     label: str
@@ -76,3 +81,5 @@ class EvaluateJob:
     test: bool = False
     blocks: bool = False
     sources: Mapping[str, str] = field(default_factory=dict)
+    model_bytes: int = 0
+    about: Mapping[str, Any] = field(default_factory=dict)

@@ -13,10 +13,12 @@ from contextlib import contextmanager
 from typing import Any
 
 from zslplat.errors import OutcomeWarning
+from zslplat.evaluation.told import printable
 
 _CODE = re.compile(r"(?P<text>.*) \[(?P<code>[A-Z]+[0-9]+)\]")
 MOST_TEXTS = 20
 MOST_CHARACTERS = 300
+MOST_PRINTED = 2000  # before the code at the end of a text is looked for
 Entries = list[dict[str, Any]]
 
 
@@ -30,7 +32,7 @@ def collected() -> Iterator[list[str]]:
 
         def show(message: Any, category: type[Warning], *place: Any, **named: Any) -> None:
             if issubclass(category, OutcomeWarning):
-                text, code = divided(" ".join(str(message).split()))
+                text, code = divided(printable(str(message), MOST_PRINTED))
                 found.append(text[:MOST_CHARACTERS] + (f" [{code}]" if code else ""))
             else:
                 usual(message, category, *place, **named)

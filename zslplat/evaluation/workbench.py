@@ -14,6 +14,7 @@ from typing import Any
 from zslplat import registry
 from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.data.right_form import with_right_form
 from zslplat.evaluation.about import about
 from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
@@ -25,7 +26,8 @@ from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
 from zslplat.evaluation.wanted import PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, Entries, collected, entries_of
 from zslplat.keys import key_of
-from zslplat.methods.base import Method, require_kind
+from zslplat.methods.base import Method
+from zslplat.methods.kinds import require_kind
 from zslplat.settings import Settings
 from zslplat.space import Space
 from zslplat.spec import format_value
@@ -55,7 +57,7 @@ class Workbench:
         )
         self._source = source_of(setting.dataset, settings)
         on_stage(f"loading {setting.dataset}")
-        with collected() as self._loaded:
+        with collected() as self._loaded, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
         # Whether the method can do with these views, or without any, is known before anything is computed.
@@ -70,6 +72,11 @@ class Workbench:
     def random(self) -> bool:
         """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
         return self.template.is_random and "seed" not in self.setting.method.parameters
+
+    @property
+    def blocks(self) -> bool:
+        """Whether the method is given the features in blocks: it takes them, and has no use for arrays of that size."""
+        return self.method_class.takes_blocks and self.dataset.X.nbytes > self.method_class.arrays_up_to
 
     def code(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
         """Return the hashes of the code that evaluates these parameters, by role, and the versions of the libraries.
@@ -171,8 +178,7 @@ class Workbench:
         )
         sources = self.sources({**searched, **told})
         name, task = self.setting.method.name, str(self.setting.task)
-        blocks = self.method_class.takes_blocks
-        return PrepareJob(name, fixed, space, task, problem.name, key, sources, blocks)
+        return PrepareJob(name, fixed, space, task, problem.name, key, sources, self.blocks)
 
     def chance(self, problem: Path) -> float:
         """Return what guessing reaches on a problem."""
@@ -185,7 +191,7 @@ class Workbench:
     def _provide(self, problem: Path) -> None:
         """Protect what a problem needs from eviction, and make its folds for a method that wants arrays."""
         self.cache.used |= data_of(problem)
-        if self.method_class.takes_blocks:
+        if self.blocks:
             return
         if not all(self.cache.has(fold.name) for fold in folds_of(problem)):
             self.on_stage("copying the rows of the folds")

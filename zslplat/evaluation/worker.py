@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
-import atexit
 import contextlib
 import multiprocessing
 import os
+import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.evaluation.child import NEEDED, READY, child_main
-from zslplat.evaluation.memory import own_bytes
-from zslplat.evaluation.processes import ctrl_c_blocked, ending, one_thread_variables
+from zslplat.evaluation.guardian import guard
+from zslplat.evaluation.memory import MemoryWatch
+from zslplat.evaluation.processes import ctrl_c_blocked, ending, main_left_out, one_thread_variables
+from zslplat.evaluation.telling import PROGRESS
 from zslplat.evaluation.wanted import Place
 
 # How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
+# So long its guardian has to end all that a job has started.
+_END_SECONDS = 15.0
 _MOST_ATTEMPTS = 3
+# A nursery that was killed may take a while to end, on a machine that does much else, and be asked meanwhile.
+_START_PAUSES = (0.01, 0.05, 0.25, 1.0, 4.0)
 _PAUSE_SECONDS = 0.01
 # The environment is one for all threads, and so is the list of children that multiprocessing keeps.
 _starting = threading.Lock()
@@ -30,7 +37,7 @@ _starting = threading.Lock()
 class Limits:
     """What one job may take: seconds from its start, and bytes of its processes' own memory (mapped files not counted).
 
-    The bytes are those of the scorer and of the method process together; what both share counts once.
+    The bytes are those of the scorer, the method process and all that they have started; what they share counts once.
     """
 
     seconds: float | None = None
@@ -68,40 +75,43 @@ def _process_class() -> Any:
 
 
 class Child:
-    """A scorer with its method process, and the pipe to it."""
+    """A scorer with its method process and all that they start, and the pipe to it.
+
+    ``process`` is the scorer itself, or its guardian where it has one (Linux), which ends as it does.
+    """
 
     def __init__(self, place: Place) -> None:
         self.connection: Connection
         self.connection, theirs = multiprocessing.Pipe()
         self.ready = False
         self.place = place
-        self.methods: Any = None
-        self.shared_bytes = 0
+        self.memory: MemoryWatch | None = None
+        guarded = sys.platform == "linux"
         with theirs, _starting, one_thread_variables(), ctrl_c_blocked():
-            # No daemon: multiprocessing lets those start no process. It is killed before the leader waits for it.
-            self.process = _process_class()(target=child_main, args=(theirs, place, dict(os.environ)))
-            self.process.start()
+            # No daemon: it starts processes itself. It is killed before the leader waits for it.
+            target = guard if guarded else child_main
+            self.process = _process_class()(target=target, args=(theirs, place, dict(os.environ)))
+            with contextlib.nullcontext() if guarded else main_left_out():
+                self.process.start()
 
-    def run(self, job: bytes, limits: Limits) -> Answer:
+    def run(self, job: bytes, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
         """Send a pickled job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
 
+        ``on_progress`` is told how far the job is, from 0 to 1, now and then.
         The time that new processes take to start is nobody's, and comes before the clock.
         """
-        import psutil
-
         try:
-            watched = psutil.Process(self.process.pid)
             if not self.ready:
-                self._begin(psutil)
+                self._begin()
             self.connection.send_bytes(job)
-            answered = self._wait(watched, limits, psutil)
-            if answered is not None:
+            answered = self._wait(limits, on_progress)
+            if isinstance(answered, Answer):
                 return answered
-            kind, content = self.connection.recv()
-        except (EOFError, OSError, psutil.Error):
+            kind, content, over = answered
+        except (EOFError, OSError):
             return self._ended()
-        if content.get("over") or (limits.bytes is not None and self._held(watched, psutil) > limits.bytes / 2):
-            # Its method process is gone, or one job would be charged for what another one left behind.
+        if over or (limits.bytes is not None and self._held() > limits.bytes / 2):
+            # Its method process is gone, processes are left, or one job would be charged for what another left behind.
             self.kill()
         if kind == "done":
             return Answer(content)
@@ -113,54 +123,64 @@ class Child:
         return bool(self.process.is_alive())
 
     def kill(self) -> None:
-        """End the scorer and its method process now."""
+        """End the scorer, the method process and all that they have started, now."""
         self.signal_end()
-        self.process.join()
+        self.process.join(_END_SECONDS)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
         with contextlib.suppress(OSError):
             self.connection.close()
 
     def signal_end(self) -> None:
         """Tell the processes to end now, and do not wait for it."""
-        self.process.kill()
-        if self.methods is not None:
-            # Linux does so by itself. A method in compiled code would go on elsewhere.
-            with contextlib.suppress(Exception):
-                self.methods.kill()
+        if sys.platform == "linux":
+            self.process.terminate()  # its guardian ends all below it
+            with contextlib.suppress(OSError):
+                os.kill(self.process.pid, signal.SIGCONT)
+            return
+        import psutil
 
-    def _begin(self, psutil: Any) -> None:
+        # As far as it goes: what has lost its parent is not found. A method in compiled code would go on.
+        below: list[Any] = []
+        with contextlib.suppress(psutil.Error):
+            below = psutil.Process(self.process.pid).children(recursive=True)
+        self.process.kill()
+        for process in below:
+            with contextlib.suppress(psutil.Error):
+                process.kill()
+
+    def _begin(self) -> None:
         kind, content = self.connection.recv()
         self.ready = kind == READY
-        self.shared_bytes = content["shared"]
-        # Gone already where somebody kills it at once; the scorer will say so.
-        with contextlib.suppress(psutil.Error):
-            self.methods = psutil.Process(content["methods"])
+        self.memory = MemoryWatch(self.process.pid, content["scorer"], content["methods"], content["shared"])
 
-    def _wait(self, watched: Any, limits: Limits, psutil: Any) -> Answer | None:
-        """Wait until there is an answer to be read; one is made where the job goes beyond its limits."""
+    def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, bool]:
+        """Wait for the scorer's answer and return it; an answer is made where the job goes beyond its limits."""
         deadline = time.monotonic() + limits.seconds if limits.seconds else None
         while True:
             left = None if deadline is None else max(0.0, deadline - time.monotonic())
             # Without a bound of memory there is nothing to look at before the deadline.
             pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
             if self.connection.poll(pause):
-                return None
+                kind, content, over = self.connection.recv()
+                if kind != PROGRESS:
+                    return kind, content, over
+                if on_progress is not None:
+                    on_progress(content)
             if deadline is not None and time.monotonic() >= deadline:
                 self.kill()
                 return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
-            if limits.bytes is not None and (held := self._held(watched, psutil)) > limits.bytes:
+            if limits.bytes is not None and (held := self._held()) > limits.bytes:
                 self.kill()
                 return Answer(None, f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB")
 
-    def _held(self, watched: Any, psutil: Any) -> int:
-        """Return the bytes that scorer and method process hold for themselves."""
-        held = 0
-        with contextlib.suppress(psutil.Error):
-            held = own_bytes(watched)
-            held += max(0, own_bytes(self.methods) - self.shared_bytes) if self.methods is not None else 0
-        return held
+    def _held(self) -> int:
+        """Return the bytes that the processes hold for themselves."""
+        return self.memory.held() if self.memory is not None else 0
 
     def _ended(self) -> Answer:
-        self.process.join(5)
+        self.process.join(_END_SECONDS)
         code = self.process.exitcode
         self.kill()
         reason, killed = ending(code)
@@ -178,20 +198,20 @@ class Worker:
         self._child: Child | None = None
         self._stopped = self._starting = False
 
-    def run(self, job: bytes, limits: Limits) -> Answer:
-        """Run a pickled job, which the worker never reads.
+    def run(self, job: bytes, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
+        """Run a pickled job, which the worker never reads; ``on_progress`` is told how far it is, now and then.
 
         A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
         anybody's: the job runs again, with the same result, and fails when that happens three times.
         """
         answer = Answer(None, "stopped", killed=True)
         for _ in range(_MOST_ATTEMPTS):
-            if (self._child is None or not self._child.alive) and not self._start():
+            if (self._child is None or not self._child.alive) and not self._started():
                 answer = Answer(None, "its process was ended as it started", killed=True)
-                continue
+                break
             if self._stopped or self._child is None:
                 break
-            answer = self._child.run(job, limits)
+            answer = self._child.run(job, limits, on_progress)
             if not self._child.alive:
                 self._child = None
             if not answer.killed:
@@ -199,6 +219,16 @@ class Worker:
         if self._stopped:
             self.stop()
         return answer
+
+    def _started(self) -> bool:
+        """Start processes, several times where they are ended as they start; False where they always are."""
+        for pause in (*_START_PAUSES, None):
+            if self._start():
+                return True
+            if pause is None or self._stopped:
+                break
+            time.sleep(pause)
+        return False
 
     def _start(self) -> bool:
         """Start processes, unless stopped; False where they were ended as they started."""
@@ -224,18 +254,3 @@ class Worker:
         if child is not None:
             # Whoever reads from its pipe finds it closed.
             child.signal_end()
-
-
-_own = threading.local()
-
-
-def run_job(job: bytes, limits: Limits, place: Place) -> Answer:
-    """Run a pickled job in the worker of this thread, as the workers of a cluster do."""
-    if hasattr(_own, "worker") and _own.worker.place != place:
-        _own.worker.stop()
-        del _own.worker
-    if not hasattr(_own, "worker"):
-        _own.worker = Worker(place)
-        atexit.register(_own.worker.stop)
-    worker: Worker = _own.worker
-    return worker.run(job, limits)

@@ -11,10 +11,10 @@ import json
 import sys
 import time
 import uuid
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +24,11 @@ from zslplat.errors import StoreError, UnknownNameError
 from zslplat.keys import run_identifier
 from zslplat.records.faults import lasting_errors, shown_address
 from zslplat.records.journal import address_for_reading, may_not_be_written, settle, write_ahead
+from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
+from zslplat.records.outages import Outages, patient
+from zslplat.records.servers import alone_on_server, engine_options, leave_to_parent
+from zslplat.records.storage import form_of_tables, optuna_storage
 from zslplat.records.studies import STUDY, OpenStudy, difference
 from zslplat.settings import Settings
 
@@ -81,40 +85,52 @@ class Records:
     """
 
     def __init__(self, settings: Settings, warn: Callable[[str], None] = lambda text: None) -> None:
-        import optuna
-        from optuna.storages import RDBStorage
-
-        optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.warn, self.damaged = warn, set[tuple[str, str]]()
         url = settings.storage_url
         self.url, self.shown, self.folder = url, shown_address(url), settings.store
+        self.outages = Outages(url, settings, warn)
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
         self.read_only = self.path is not None and may_not_be_written(self.path)
-        if self.read_only and self.path is not None:
-            url = address_for_reading(self.path)
-        with lasting_errors(self.url), nullcontext() if self.read_only else file_lock(self._lock(settings)):
-            engine: dict[str, Any] = {"pool_pre_ping": True}
-            if url.startswith("sqlite"):
-                engine = {"connect_args": {"timeout": 30}}
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
-                self.storage = RDBStorage(url, engine_kwargs=engine)
-            self.engine = self.storage.engine
+        self._lock = None if self.read_only else self._lock_file(settings)
+        self.leads = Leads(url, self.outages)
+        self._open()
+        if self.schema > SCHEMA:
+            raise StoreError(
+                f"the store {self.shown} has schema {self._facts['schema']}, this program knows {SCHEMA}; "
+                "update zslplat, or choose another --store"
+            )
+
+    @patient
+    def _open(self) -> None:
+        """Connect, and make what is missing of the tables, while no other program does."""
+        url = address_for_reading(self.path) if self.read_only and self.path is not None else self.url
+        lock = file_lock(self._lock) if self._lock is not None else nullcontext()
+        with lasting_errors(self.url), lock, alone_on_server(self.url, "tables"):
+            self.engine = sa.create_engine(url, **engine_options(url))
+            leave_to_parent(self.engine)
+            form = form_of_tables(self.engine)
+            if form is None:
+                _ = self.storage  # which makes them
             _METADATA.create_all(self.engine)
             self._facts = self._read_facts()
+            if form != self._facts.get("optuna"):
+                _ = self.storage  # which refuses the form of another version
+                if not self.read_only:
+                    self._write_facts(optuna=form_of_tables(self.engine) or "")
             if "schema" not in self._facts:
                 # A store without these facts is new, or of the time before there were any.
                 self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(1 if self._has_content() else SCHEMA))
-            if self.schema > SCHEMA:
-                raise StoreError(
-                    f"the store {self.shown} has schema {self._facts['schema']}, this program knows {SCHEMA}; "
-                    "update zslplat, or choose another --store"
-                )
-            if self.path is not None and not self.read_only:
+            if self.path is not None and not self.read_only and self.schema <= SCHEMA:
                 write_ahead(self.engine, self.path, durable=True)
 
-    def _lock(self, settings: Settings) -> Path:
+    @cached_property
+    def storage(self) -> Any:
+        """Optuna's storage of the studies, for those who write them or open one."""
+        with lasting_errors(self.url):
+            return optuna_storage(self.engine)
+
+    def _lock_file(self, settings: Settings) -> Path:
         """Return the file that keeps two programs from making the tables of one database at once."""
         if self.path is not None and self.path.parent not in (settings.store, Path()) and self.path.parent.is_dir():
             return self.path.with_name(f"{self.path.name}.lock")
@@ -131,6 +147,7 @@ class Records:
         text = self._facts["schema"]
         return int(text) if text.isdecimal() else sys.maxsize
 
+    @patient
     def migrated(self) -> None:
         """Note that the store has today's form."""
         self._write_facts(schema=str(SCHEMA))
@@ -139,6 +156,7 @@ class Records:
         """Return the folder of an evaluation's outcomes and artifacts, whether or not there is one."""
         return self.folder / "evaluations" / run
 
+    @patient
     def open_study(self, name: str, identity: Mapping[str, Any], maximise: bool) -> OpenStudy:
         """Open or create a study; raises :class:`StoreError` when the name holds another configuration."""
         opened = self.new_study(name, maximise)
@@ -158,6 +176,7 @@ class Records:
                 study.set_user_attr("origin", self.identity)
         return opened
 
+    @patient
     def new_study(self, name: str, maximise: bool) -> OpenStudy:
         """Make a study that holds nothing yet, or open the one that is there."""
         import optuna
@@ -171,8 +190,9 @@ class Records:
                 # The stored study is never asked for a proposal.
                 sampler=optuna.samplers.RandomSampler(seed=0),
             )
-        return OpenStudy(study, self.url, self.engine)
+        return self._opened(study)
 
+    @patient
     def study(self, name: str) -> OpenStudy:
         """Return a recorded study; raises :class:`UnknownNameError` where there is none of this name."""
         import optuna
@@ -184,7 +204,10 @@ class Records:
                 )
             except KeyError:
                 raise UnknownNameError("study", name, self.study_names()) from None
-        return OpenStudy(study, self.url, self.engine)
+        return self._opened(study)
+
+    def _opened(self, study: Any) -> OpenStudy:
+        return OpenStudy(study, self.url, self.engine, self.outages, lambda: self.leads.confirm(study.study_name))
 
     def identities(self) -> dict[str, dict[str, Any]]:
         """Return {name of study: its setting in JSON form} of all studies of this program, oldest first."""
@@ -194,13 +217,17 @@ class Records:
         """Leave the database; it opens again by itself when it is used."""
         if self.path is not None and not self.read_only:
             settle(self.engine, self.path)
+        else:
+            self.engine.dispose()
 
+    @patient
     def study_names(self) -> list[str]:
         """Return the names of all studies in the database."""
         # Optuna would read all that each study keeps, too.
         with lasting_errors(self.url), self.engine.connect() as connection:
             return list(connection.execute(sa.text("select study_name from studies order by study_id")).scalars())
 
+    @patient
     def add_evaluation(self, owner: str, key: str, split: str, fingerprint: str, content: Mapping[str, Any]) -> None:
         """Record one evaluation; the same (owner, key) again is ignored, as it has the same content.
 
@@ -220,6 +247,7 @@ class Records:
             self.replace_evaluation(owner, key, content)
             self.damaged.discard((owner, key))
 
+    @patient
     def replace_evaluation(self, owner: str, key: str, content: Mapping[str, Any]) -> None:
         """Write a recorded evaluation in another form."""
         table = _EVALUATIONS
@@ -244,6 +272,7 @@ class Records:
         """Yield (owner, key, content) of all evaluations."""
         yield from self._evaluations(sa.true())
 
+    @patient
     def place_of(self, owner: str, key: str) -> tuple[str, str]:
         """Return the split of a recorded evaluation, and the fingerprint of its data."""
         table = _EVALUATIONS
@@ -252,6 +281,7 @@ class Records:
             row = connection.execute(query).one()
         return str(row.split), str(row.fingerprint)
 
+    @patient
     def owners(self) -> list[str]:
         """Return the owners of evaluations, each once, in the order of their first."""
         table = _EVALUATIONS
@@ -259,6 +289,7 @@ class Records:
         with lasting_errors(self.url), self.engine.connect() as connection:
             return [row.owner for row in connection.execute(query)]
 
+    @patient
     def test_evaluations(self, fingerprint: str) -> int:
         """Return how often the test split of this data was scored, over all studies, runs and sweeps of this store.
 
@@ -283,6 +314,7 @@ class Records:
         origins = {STUDY + name: str(origin) for name, origin in self._attributes("origin").items()}
         return lambda owner, key: run_identifier(origins.get(owner, ""), owner, key)
 
+    @patient
     def find(self, run: str) -> Found | None:
         """Return a recorded trial or evaluation by its identifier, or by a beginning of it that fits no other."""
         origins = self._attributes("origin")
@@ -302,10 +334,14 @@ class Records:
             return None
         found, owner, key, study = fitting[0]
         if "/" in key or not study:
-            return Found(found, owner, key, study, self.evaluations(owner)[key])
+            known = self.evaluations(owner)
+            if key in known:
+                return Found(found, owner, key, study, known[key])
+            raise StoreError(damaged(owner, key))
         record = self.study(study).finished()[int(key.removeprefix("trial-"))][1]
         return Found(found, owner, key, study, record)
 
+    @patient
     def _evaluations(self, condition: Any) -> list[tuple[str, str, dict[str, Any]]]:
         query = sa.select(_EVALUATIONS).where(condition).order_by(_EVALUATIONS.c.id)
         with lasting_errors(self.url), self.engine.connect() as connection:
@@ -325,6 +361,7 @@ class Records:
             self.warn(f"{damaged(row.owner, row.key)}; it is left out")
         return {}
 
+    @patient
     def _attributes(self, name: str) -> dict[str, Any]:
         """Return {name of study: value} of one attribute of all studies that have it."""
         query = sa.text(
@@ -339,19 +376,16 @@ class Records:
                 found[study] = json.loads(text)
         return found
 
+    @patient
     def _count_trials(self, study: str) -> int:
-        query = sa.text(
-            "select count(*) from trials t join studies s on s.study_id = t.study_id where s.study_name = :name"
-        )
+        query = sa.text("select count(*) from trials join studies using (study_id) where study_name = :name")
         with lasting_errors(self.url), self.engine.connect() as connection:
             return int(connection.execute(query, {"name": study}).scalar_one())
 
     def _has_content(self) -> bool:
         with self.engine.connect() as connection:
-            return any(
-                connection.execute(sa.text(f"select 1 from {table} limit 1")).first() is not None
-                for table in ("studies", _EVALUATIONS.name)
-            )
+            asked = [sa.text(f"select 1 from {table} limit 1") for table in ("studies", _EVALUATIONS.name)]
+            return any(connection.execute(one).first() is not None for one in asked)
 
     def _read_facts(self) -> dict[str, str]:
         with self.engine.connect() as connection:

@@ -11,7 +11,9 @@ from zslplat.settings import Settings
 def folder_name(study: str) -> str:
     """Return the name of a study's folder; different studies have different folders."""
     plain = "".join(c if c.isalnum() or c in "-_@" or (c == "." and i) else "_" for i, c in enumerate(study))
-    return plain if plain == study and len(study) < 100 else f"{plain[:100]}-{key_of(study)[:8]}"
+    # What file systems count is bytes.
+    short = plain.encode(errors="replace")[:100].decode(errors="ignore")
+    return plain if plain == study and len(plain.encode(errors="replace")) < 100 else f"{short}-{key_of(study)[:8]}"
 
 
 def study_folder(settings: Settings, study: str) -> Path:

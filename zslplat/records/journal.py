@@ -16,7 +16,7 @@ import weakref
 from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 
 import psutil
 import sqlalchemy as sa
@@ -53,11 +53,18 @@ def may_not_be_written(path: Path) -> bool:
 
 def address_for_reading(path: Path) -> str:
     """Return the URL by which SQLAlchemy reads a database of sqlite without writing anything beside it."""
+    name, _, options = uri_for_reading(path).partition("?")
+    query = {**dict(parse_qsl(options)), "uri": "true"}
+    return sa.engine.URL.create("sqlite", database=name, query=query).render_as_string()
+
+
+def uri_for_reading(path: Path) -> str:
+    """Return what sqlite itself takes for that."""
     with open(path, "rb") as file:
         journalled = file.read(20)[18:20] == b"\x02\x02"
     # A closed file with the write-ahead journal needs a file beside it to be read, unless nobody can write it.
     finished = journalled and not path.with_name(f"{path.name}-wal").exists()
-    return f"sqlite:///file:{quote(str(path))}?mode=ro{'&immutable=1' if finished else ''}&uri=true"
+    return f"file:{quote(str(path))}?mode=ro{'&immutable=1' if finished else ''}"
 
 
 def settle(engine: sa.Engine, path: Path) -> None:

@@ -3,40 +3,68 @@
 from __future__ import annotations
 
 import contextlib
+import errno
+import os
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import IO
 
 from zslplat.errors import InUseError, StoreError
+
+# What the system says of a lock that another process holds.
+_BUSY = (errno.EWOULDBLOCK, errno.EAGAIN, errno.EACCES)
 
 
 @contextlib.contextmanager
 def file_lock(path: Path, *, wait_seconds: float = 60, holder: str = "", shared: bool = False) -> Iterator[None]:
     """Hold an advisory lock on a file; raises :class:`InUseError` when another process keeps it for too long,
-    and :class:`StoreError` where the file cannot be written.
+    and :class:`StoreError` where the file cannot be written, or lies where nobody keeps locks.
 
     ``shared``: others may hold it as well, who ask for no more than that.
     """
     import fcntl
 
+    handle = _opened(path)
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        handle = open(path, "a+")  # noqa: SIM115
-    except OSError as error:
-        raise StoreError(
-            f"cannot write {path}: {error.strerror or error}; free space or permissions, or choose another --store"
-        ) from error
-    with handle:
         end = time.monotonic() + wait_seconds
         while True:
             try:
                 fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-                break
-            except OSError:
+            except OSError as error:
+                if error.errno not in _BUSY:
+                    raise StoreError(
+                        f"cannot lock {path}: {error.strerror or error}; its file system keeps no locks (Lustre does "
+                        "when it is mounted with the option flock); choose a --store on another one"
+                    ) from error
                 if time.monotonic() >= end:
                     raise InUseError(f"{holder or path} is in use by another process; wait for it or stop it") from None
                 time.sleep(0.05)
+            else:
+                if _is_there(handle, path):
+                    break
+                # Whoever had it has removed the file, and others may have locked a new one.
+                handle.close()
+                handle = _opened(path)
         try:
             yield
         finally:
             fcntl.flock(handle, fcntl.LOCK_UN)
+    finally:
+        handle.close()
+
+
+def _opened(path: Path) -> IO[str]:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        return open(path, "a+")
+    except OSError as error:
+        raise StoreError(
+            f"cannot write {path}: {error.strerror or error}; free space or permissions, or choose another --store"
+        ) from error
+
+
+def _is_there(handle: IO[str], path: Path) -> bool:
+    with contextlib.suppress(OSError):
+        return os.path.samestat(os.fstat(handle.fileno()), os.stat(path))
+    return False

@@ -10,10 +10,16 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import sqlalchemy as sa
+
+from zslplat.data.kept import take_over_kept
 from zslplat.errors import StoreError
+from zslplat.models.sharing import take_over, unnamed
 from zslplat.records.database import Records, damaged
+from zslplat.records.faults import lasting_errors
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
+from zslplat.records.overview import Overview
 from zslplat.records.studies import RETRIED, STUDY, OpenStudy
 from zslplat.settings import Settings
 
@@ -36,11 +42,10 @@ def recorded_runs(records: Records) -> dict[str, tuple[str, str]]:
 
 def problems_of(records: Records) -> Iterator[str]:
     """Yield a line for everything in the database that is not as it was written."""
-    names = records.study_names()
+    names, known = records.study_names(), Overview(records)
     for name in names:
         try:
-            values = records.study(name).values()
-            trials = [record for _, record in records.study(name).finished()]
+            values, trials = known.values(name), known.finished(name)
         except StoreError as error:
             yield str(error)
             continue
@@ -75,13 +80,16 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
     for folder in _folders(settings.store / "evaluations"):
         if folder.name not in known:
             found[folder] = "outcomes of an evaluation that is not recorded"
+        else:
+            found |= {path: "left by a command that was stopped as it wrote a model" for path in folder.glob(".new-*")}
+    found |= {path: "an array that no model needs" for path in unnamed(settings.store, found)}
     for folder in _folders(settings.studies):
         if (folder / "unshown").exists():
             continue  # MLflow does not show all of it yet
         if folder.name not in studies and folder.name not in owners:
             found[folder] = "left by a command that recorded nothing"
         else:
-            found |= {path: "log of workers that have ended" for path in folder.glob("workers.log") if _free(folder)}
+            found |= {path: "log of workers that have ended" for path in folder.glob("workers.log*") if _free(folder)}
     return found
 
 
@@ -115,6 +123,21 @@ def remove(path: Path) -> None:
         path.unlink(missing_ok=True)
 
 
+def delete_records(records: Records, study: str) -> int:
+    """Delete a study from the database, its evaluations first; return how many trials it had.
+
+    Stopped in between it is a study without evaluations, which can be deleted as well.
+    """
+    import optuna
+
+    with lasting_errors(records.url):
+        trials = len(records.study(study).study.get_trials(deepcopy=False))
+        with records.engine.begin() as connection:
+            connection.execute(sa.text("delete from zslplat_evaluations where owner = :own"), {"own": STUDY + study})
+        optuna.delete_study(study_name=study, storage=records.storage)
+    return trials
+
+
 def merge(records: Records, settings: Settings, other: Records, theirs: Settings) -> Merged:
     """Take over the studies and evaluations of another store that this one does not hold; nothing here is changed.
 
@@ -123,12 +146,11 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     done = Merged()
     if records.path and other.path and records.path.samefile(other.path):
         raise StoreError(f"{settings.store} and {theirs.store} are one store; give another one to take over")
+    take_over_kept(theirs.given, settings.given)  # what the records were made of comes first
     left = set()
     for name in other.identities():
         try:
-            with file_lock(
-                settings.studies / folder_name(name) / "leader.lock", wait_seconds=0, holder=f"study {name!r}"
-            ):
+            with records.leads.leading(name, settings.studies / folder_name(name) / "leader.lock"):
                 if _take_study(records, other, name):
                     done.studies.append(name)
                 _take_configuration(settings, theirs, name, again=name in done.studies)
@@ -143,6 +165,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
             shutil.copytree(other.evaluation_folder(run), records.evaluation_folder(run), dirs_exist_ok=True)
+        take_over(theirs.store, settings.store, run)
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         done.evaluations += 1

@@ -6,20 +6,37 @@ counts.
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import sqlalchemy as sa
 
+from zslplat.errors import StoreError
 from zslplat.records.database import Records
 from zslplat.records.faults import lasting_errors
-from zslplat.records.studies import RETRIED
+from zslplat.records.outages import patient
+from zslplat.records.studies import RETRIED, checked_trials
+from zslplat.records.trials import FinishedTrial
 
 _NOTED = sa.text(
     "select s.study_name, a.key, a.value_json from studies s join study_user_attributes a on a.study_id = s.study_id "
     "where a.key in :keys order by s.study_id"
 ).bindparams(sa.bindparam("keys", expanding=True))
+_ALL_NOTED = sa.text(
+    "select s.study_name, a.key, a.value_json from studies s join study_user_attributes a on a.study_id = s.study_id "
+    "order by s.study_id"
+)
+_TRIALS = sa.text(
+    "select t.number, t.state, a.value_json from studies s join trials t on t.study_id = s.study_id "
+    "left join trial_user_attributes a on a.trial_id = t.trial_id and a.key = 'record' "
+    "where s.study_name = :study order by t.trial_id"
+)
+_VALUES = sa.text(
+    "select s.study_name, t.number, v.value from studies s join trials t on t.study_id = s.study_id "
+    "join trial_values v on v.trial_id = t.trial_id"
+)
 _COUNTS = sa.text(
     "select s.study_name, count(*) from studies s join trials t on t.study_id = s.study_id group by s.study_name"
 )
@@ -30,13 +47,21 @@ _RECORDS = (
 
 
 class Overview:
-    """Values of all studies by their names, as text until they are asked for, and how many trials each has."""
+    """Values of all studies by their names, as text until they are asked for, and how many trials each has.
 
-    def __init__(self, records: Records, keys: Sequence[str]) -> None:
-        self.records = records
+    ``keys``: names of the values that will be asked for; all where it is None.
+    """
+
+    def __init__(self, records: Records, keys: Sequence[str] | None = None) -> None:
+        self.records, self.outages = records, records.outages
         self._noted: dict[str, dict[str, str]] = {}
-        with lasting_errors(records.url), records.engine.connect() as connection:
-            for study, key, text in connection.execute(_NOTED, {"keys": [*keys, RETRIED]}):
+        self._load(keys)
+
+    @patient
+    def _load(self, keys: Sequence[str] | None) -> None:
+        with lasting_errors(self.records.url), self.records.engine.connect() as connection:
+            noted = (_ALL_NOTED, {}) if keys is None else (_NOTED, {"keys": [*keys, RETRIED]})
+            for study, key, text in connection.execute(*noted):
                 self._noted.setdefault(study, {})[key] = text
             self._counts = {study: int(count) for study, count in connection.execute(_COUNTS)}
 
@@ -50,6 +75,35 @@ class Overview:
         with lasting_errors(self.records.url, f"study {study!r}"):
             return None if text is None else json.loads(text)
 
+    def values(self, study: str) -> dict[str, Any]:
+        """Return the JSON values of a study that were read; raises :class:`StoreError` for a damaged one."""
+        return {key: self.value(study, key) for key in self._noted.get(study, {})}
+
+    @patient
+    def finished(self, study: str) -> list[tuple[FinishedTrial, dict[str, Any]]]:
+        """Return the finished trials of a study with their records, in order.
+
+        Raises :class:`StoreError` like :meth:`zslplat.records.studies.OpenStudy.finished`.
+        """
+        with lasting_errors(self.records.url, f"study {study!r}"):
+            with self.records.engine.connect() as connection:
+                rows = connection.execute(_TRIALS, {"study": study}).all()
+            trials = [(number, state, None if text is None else json.loads(text)) for number, state, text in rows]
+        return checked_trials(study, trials, self.values(study))
+
+    @patient
+    def best(self) -> dict[str, float]:
+        """Return {study: value of its best trial} of the studies that came to an end."""
+        winners: dict[str, int] = {}
+        for study in self._noted:
+            with contextlib.suppress(StoreError, KeyError):
+                winners[study] = int((self.value(study, "finished") or {})["winner"])
+        with lasting_errors(self.records.url), self.records.engine.connect() as connection:
+            rows = connection.execute(_VALUES).all()
+        found = {study: float(value) for study, number, value in rows if winners.get(study) == number}
+        again = {study: self._retried(study).get(number) for study, number in winners.items() if study not in found}
+        return found | {study: float(record["value"]) for study, record in again.items() if record}
+
     def trial(self, study: str, number: int) -> dict[str, Any]:
         """Return the record of one trial; raises :class:`StoreError` where it cannot be read."""
         found = (self._read(study, "and t.number = :number", number) | self._retried(study)).get(number)
@@ -57,12 +111,16 @@ class Overview:
 
     def seconds(self, study: str) -> float:
         """Return how long the trials of a study took, one after the other; those without a time took none."""
+        noted = self.value(study, "finished") or {}
+        if noted.get("trials") == self.trials(study) and "seconds" in noted:
+            return float(noted["seconds"])  # else it was written before this was noted, or goes on
         found = self._read(study) | self._retried(study)
         return float(sum(record.get("seconds") or 0.0 for record in found.values()))
 
     def _retried(self, study: str) -> dict[int, dict[str, Any]]:
         return {int(number): record for number, record in (self.value(study, RETRIED) or {}).items()}
 
+    @patient
     def _read(self, study: str, condition: str = "", number: int = 0) -> dict[int, dict[str, Any]]:
         """Return the readable records of trials by number."""
         values = {"study": study, **({"number": number} if condition else {})}

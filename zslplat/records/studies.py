@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import sqlalchemy as sa
@@ -11,30 +11,37 @@ import sqlalchemy as sa
 from zslplat.errors import StoreError
 from zslplat.keys import run_identifier
 from zslplat.records.faults import lasting_errors
+from zslplat.records.outages import Outages, patient
 from zslplat.records.trial_rows import add_trial
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Space
 
 STUDY = "study:"
 RETRIED = "retried"
+_FINISHED = ("COMPLETE", "PRUNED", "FAIL")
 _DAMAGED = "cannot be read; restore the records from a copy of the store, or choose another --study"
 
 
 class OpenStudy:
-    """The finished trials of one study, and the JSON values that it keeps."""
+    """The finished trials of one study, and the JSON values that it keeps.
 
-    def __init__(self, study: Any, url: str, engine: sa.Engine) -> None:
-        self.study, self.url, self.engine = study, url, engine
+    ``confirm`` is called before a trial is stored, and raises where another command leads the study by now.
+    """
+
+    def __init__(self, study: Any, url: str, engine: sa.Engine, outages: Outages, confirm: Callable[[], None]) -> None:
+        self.study, self.url, self.engine, self.outages, self.confirm = study, url, engine, outages, confirm
         self.name: str = study.study_name
         self.owner = STUDY + self.name
         self._origin = ""
 
+    @patient
     def values(self) -> dict[str, Any]:
         """Return all JSON values of the study; ``identity`` is its setting."""
         with lasting_errors(self.url, f"study {self.name!r}"):
             return dict(self.study.user_attrs)
 
     @property
+    @patient
     def maximise(self) -> bool:
         """Whether larger values are better."""
         with lasting_errors(self.url):
@@ -52,55 +59,50 @@ class OpenStudy:
 
     def recall(self, name: str, make: Callable[[], Any]) -> Any:
         """Return a JSON value of the study, made and stored at the first call."""
-        with lasting_errors(self.url):
-            known = self.study.user_attrs.get(name)
+        known = self._value(name)
         if known is None:
             known = make()
             self.note(name, known)
         return known
 
+    @patient
+    def _value(self, name: str) -> Any:
+        with lasting_errors(self.url):
+            return self.study.user_attrs.get(name)
+
+    @patient
     def knows(self, *names: str) -> bool:
         """Tell whether values of all these names are stored."""
         with lasting_errors(self.url):
             return set(names) <= set(self.study.user_attrs)
 
+    @patient
     def note(self, name: str, value: Any) -> None:
         """Store a JSON value of the study, in place of an earlier one."""
         with lasting_errors(self.url):
             if self.study.user_attrs.get(name) != value:
                 self.study.set_user_attr(name, value)
 
+    @patient
     def finished(self) -> list[tuple[FinishedTrial, dict[str, Any]]]:
         """Return the finished trials with their records, in order.
 
         Raises :class:`StoreError` where one is damaged, or trials are missing of a study that has ended.
         """
-        from optuna.trial import TrialState
-
-        names = {TrialState.COMPLETE: "complete", TrialState.PRUNED: "pruned", TrialState.FAIL: "failed"}
         with lasting_errors(self.url, f"study {self.name!r}"):
-            trials = self.study.get_trials(deepcopy=False)
+            trials = [
+                (t.number, t.state.name, t.user_attrs.get("record")) for t in self.study.get_trials(deepcopy=False)
+            ]
             values = self.study.user_attrs
-        retried, ended = values.get(RETRIED, {}), values.get("finished", {})
-        result = []
-        for position, trial in enumerate(trials):
-            if trial.number != position or trial.state not in names:
-                raise StoreError(
-                    f"study {self.name!r} holds trial {trial.number} in state {trial.state.name}; it was "
-                    "written by another program; choose another --study"
-                )
-            if "record" not in trial.user_attrs:
-                raise StoreError(f"trial {position} of study {self.name!r} holds no record; choose another --study")
-            try:
-                record = retried.get(str(position)) or json.loads(trial.user_attrs["record"])
-                result.append((finished_trial(record), record))
-            except (ValueError, TypeError, KeyError, AttributeError) as error:
-                raise StoreError(f"trial {position} of study {self.name!r} {_DAMAGED}") from error
-        winner = ended.get("winner", -1)
-        if winner >= len(result):
-            raise StoreError(f"trial {winner} of study {self.name!r}, which was its best, {_DAMAGED}")
-        return result
+        return checked_trials(self.name, trials, values)
 
+    @patient
+    def optuna_trials(self) -> list[Any]:
+        """Return the finished trials as Optuna has them, with the ranges that were searched."""
+        with lasting_errors(self.url, f"study {self.name!r}"):
+            return list(self.study.get_trials(deepcopy=False))
+
+    @patient
     def extend(self, longer: OpenStudy) -> int:
         """Add the trials that a copy of this study has beyond these; return how many."""
         with lasting_errors(self.url):
@@ -110,16 +112,49 @@ class OpenStudy:
                 self.study.add_trial(trial)
         return len(more)
 
+    @patient
     def retry(self, record: Mapping[str, Any]) -> None:
         """Store what a failed trial gave when it was tried again; its first record stays where it is."""
         with lasting_errors(self.url):
+            self.confirm()
             known = self.study.user_attrs.get(RETRIED, {})
             self.study.set_user_attr(RETRIED, {**known, str(record["number"]): dict(record)})
 
+    @patient
     def add(self, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
-        """Store a finished trial in one transaction."""
+        """Store a finished trial in one transaction; the same record again is stored once."""
         with lasting_errors(self.url):
+            self.confirm()
             add_trial(self.engine, self.study, trial, record, space)
+
+
+def checked_trials(
+    study: str, trials: Iterable[tuple[int, str, Any]], values: Mapping[str, Any]
+) -> list[tuple[FinishedTrial, dict[str, Any]]]:
+    """Return finished trials with their records, in order.
+
+    ``trials``: number, state in Optuna's words and record as text of each, ``values``: the JSON values of the study.
+    Raises :class:`StoreError` like :meth:`OpenStudy.finished`.
+    """
+    retried, ended = values.get(RETRIED) or {}, values.get("finished") or {}
+    result = []
+    for position, (number, state, text) in enumerate(trials):
+        if number != position or state not in _FINISHED:
+            raise StoreError(
+                f"study {study!r} holds trial {number} in state {state}; it was "
+                "written by another program; choose another --study"
+            )
+        if text is None:
+            raise StoreError(f"trial {position} of study {study!r} holds no record; choose another --study")
+        try:
+            record = retried.get(str(position)) or json.loads(text)
+            result.append((finished_trial(record), record))
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise StoreError(f"trial {position} of study {study!r} {_DAMAGED}") from error
+    winner = ended.get("winner", -1)
+    if winner >= len(result):
+        raise StoreError(f"trial {winner} of study {study!r}, which was its best, {_DAMAGED}")
+    return result
 
 
 def finished_trial(record: Mapping[str, Any]) -> FinishedTrial:

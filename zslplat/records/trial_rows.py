@@ -29,7 +29,7 @@ _WRITTEN = {
 
 
 def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mapping[str, Any], space: Space) -> None:
-    """Store a finished trial with its record in one transaction.
+    """Store a finished trial with its record in one transaction; the same record again is stored once.
 
     Its number is the next one of the study; raises :class:`StoreError` where another command has recorded that.
     """
@@ -50,7 +50,9 @@ def add_trial(engine: sa.Engine, study: Any, trial: FinishedTrial, record: Mappi
         intermediate_values=dict(trial.steps),
     )
     if not _writable():
-        study.add_trial(frozen)
+        known = study.get_trials(deepcopy=False)[trial.number : trial.number + 1]
+        if [other.user_attrs.get("record") for other in known] != [frozen.user_attrs["record"]]:
+            study.add_trial(frozen)
         return
     frozen._validate()
     _write(engine, study._study_id, frozen, study.study_name)
@@ -65,18 +67,16 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
         # Whoever else adds a trial to the study waits here, so that numbers follow each other.
         locked = sa.select(studies.c.study_id).where(studies.c.study_id == study_id).with_for_update()
         connection.execute(locked).one()
-        row = {
-            "study_id": study_id,
-            "state": trial.state,
-            "datetime_start": trial.datetime_start,
-            "datetime_complete": trial.datetime_complete,
-        }
-        made = connection.execute(sa.insert(trials).values(row)).inserted_primary_key
+        made = connection.execute(sa.insert(trials).values(_row(study_id, trial))).inserted_primary_key
         assert made is not None  # one row has one key
         trial_id = made[0]
         before = sa.select(sa.func.count()).where(trials.c.study_id == study_id, trials.c.trial_id < trial_id)
         number = connection.execute(before).scalar_one()
         if number != trial.number:
+            if _is_there(connection, study_id, trial):
+                # The server broke off after it was stored, and before it said so.
+                connection.rollback()
+                return
             # Stores in several folders may share one database, and the lock of a study lies in the folder.
             raise StoreError(
                 f"trial {trial.number} of study {name!r} is recorded already, by another command that works on the "
@@ -107,6 +107,32 @@ def _write(engine: sa.Engine, study_id: int, trial: Any, name: str) -> None:
             if wanted:
                 table = getattr(models, model).__table__
                 connection.execute(sa.insert(table), [{**row, "trial_id": trial_id} for row in wanted])
+
+
+def _row(study_id: int, trial: Any) -> dict[str, Any]:
+    """Return the row of a trial itself, with times as the installed Optuna stores them (since 5.0 in UTC)."""
+    from optuna.storages._rdb import models
+
+    model = models.TrialModel(study_id=study_id, state=trial.state)
+    model.datetime_start, model.datetime_complete = trial.datetime_start, trial.datetime_complete
+    properties = sa.inspect(models.TrialModel)
+    names = ("study_id", "state", "datetime_start", "datetime_complete")
+    columns = [models.TrialModel.__table__.c[name] for name in names]
+    return {column.name: getattr(model, properties.get_property_by_column(column).key) for column in columns}
+
+
+def _is_there(connection: sa.Connection, study_id: int, trial: Any) -> bool:
+    """Tell whether a trial is stored already, with the very same record, times included."""
+    from optuna.storages._rdb import models
+
+    trials, notes = models.TrialModel.__table__.c, models.TrialUserAttributeModel.__table__.c
+    query = sa.select(notes.value_json).where(
+        notes.trial_id == trials.trial_id,
+        notes.key == "record",
+        trials.study_id == study_id,
+        trials.number == trial.number,
+    )
+    return connection.execute(query).scalar() == json.dumps(trial.user_attrs["record"])
 
 
 @cache

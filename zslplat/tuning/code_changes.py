@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.workbench import Workbench
+
+if TYPE_CHECKING:
+    from zslplat.evaluation.workbench import Workbench
 
 MIXED, EARLIER = "mixed", "winner of earlier code"
 # What a mark says of a study's numbers.

@@ -4,23 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zslplat.evaluation.setting import Setting
 from zslplat.keys import key_of
-from zslplat.methods.base import Method
 from zslplat.tuning.options import TRIALS, StudyOptions, fitting
 from zslplat.tuning.proposals import grid_trials, nothing_to_search
+
+if TYPE_CHECKING:  # it loads scikit-learn, which reports and tables do without
+    from zslplat.methods.base import Method
 
 STEP_RULE = "best of the mean over folds"
 
 
-def searching(setting: Setting, options: StudyOptions, method: type[Method]) -> Setting:
-    """Return a setting, its data known, with how the options search."""
-    search = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
+def searching(
+    setting: Setting, options: StudyOptions, method: type[Method], warm_start: Mapping[str, Any] | None = None
+) -> Setting:
+    """Return a setting, its data known, with how the options search; ``warm_start``: where it begins."""
+    search: dict[str, Any] = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
     if method.step_parameter:
         # Trials whose step was chosen by another rule are not comparable with these.
         search["step"] = STEP_RULE
+    if warm_start:
+        search["warm_start"] = dict(warm_start)
     return replace(setting, search=search)
 
 
@@ -44,5 +50,5 @@ def number_of_trials(setting: Setting, options: StudyOptions, fixed: Mapping[str
     if nothing_to_search(setting.space, fixed):
         return 1
     if options.sampler == "grid":
-        return grid_trials(setting.space, fixed, options.trials)
+        return grid_trials(setting.space, fixed, options.trials, agreed=options.large_grid)
     return options.trials or TRIALS

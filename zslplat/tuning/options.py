@@ -6,10 +6,10 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from zslplat.errors import UsageError
+from zslplat.errors import UsageError, quoted
+from zslplat.names import MOST_BYTES, unfit
 
 TRIALS = 20
-_MOST_NAME = 200
 _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 
 
@@ -17,17 +17,24 @@ _UNFIT_IN_NAMES = re.compile(r"[^\w.@ +=:,()/-]")
 class StudyOptions:
     """How a study is carried out.
 
-    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed). Free to change
-    between calls: ``trials`` (total; none: 20, or all points of a grid), ``workers``, ``cluster``, ``timeout`` seconds
+    Part of its identity: ``batch_size``, ``sampler``, ``pruner`` (and the experiment with its seed), and the values of
+    ``warm_start``, a study whose best trials are tried first (:mod:`zslplat.tuning.warm_start`). Free to change between
+    calls: ``trials`` (total; none: 20, or all points of a grid, if these are not too many or ``large_grid`` agrees to
+    any number), ``patience`` (trials without a better one after which the search ends, at the end of a batch, so that
+    it ends at the same one whoever carries it out), ``workers``, ``cluster``, ``timeout`` seconds
     for the whole search, ``trial_timeout`` seconds per trial (neither holds for the final evaluation),
     ``memory_bytes`` per trial, ``repeats`` of the final evaluation, ``artifact_bytes`` for the matrices of all trials
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
-    again. ``part_of``: what it is carried out for, ``suite``, ``data``, ``row`` and ``split`` (see
-    :meth:`~zslplat.evaluation.workbench.Workbench.about`), noted when a study begins.
+    again; ``keep_models`` of the final evaluations, for predictions. ``part_of``: what it is carried out for,
+    ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.workbench.Workbench.about`), noted when a
+    study begins.
     """
 
     name: str | None = None
     trials: int | None = None
+    patience: int | None = None
+    large_grid: bool = False
+    warm_start: str | None = None
     batch_size: int = 4
     sampler: str = "tpe"
     pruner: str = "median"
@@ -41,18 +48,23 @@ class StudyOptions:
     accept_changed_code: bool = False
     retry_failed: bool = False
     part_of: Mapping[str, str] = field(default_factory=dict)
+    keep_models: bool = True
 
     def __post_init__(self) -> None:
-        for name in ("trials", "batch_size", "workers", "repeats"):
+        for name in ("trials", "patience", "batch_size", "workers", "repeats"):
             value = getattr(self, name)
             if value is not None and value < 1:
                 raise UsageError(f"{name}={value}: expected at least 1")
+        if self.sampler == "grid" and (self.warm_start or self.patience):
+            given = "--warm-start" if self.warm_start else "--patience"
+            raise UsageError(f"{given} means nothing to a grid, which tries all its points; take another --sampler")
         if self.name is not None and (not self.name.strip() or _UNFIT_IN_NAMES.search(self.name)):
-            raise UsageError(f"--study {self.name!r}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
-        if self.name is not None and len(self.name) > _MOST_NAME:
-            raise UsageError(f"--study: a name of {len(self.name)} characters; at most {_MOST_NAME} are possible")
+            raise UsageError(f"--study {quoted(self.name)}: use letters, digits, spaces and . _ - @ + = : , ( ) /")
+        if self.name is not None and (why := unfit(self.name)):
+            raise UsageError(f"--study {quoted(self.name)} cannot be the name of a study: {why}")
 
 
 def fitting(text: str) -> str:
     """Return the text as a beginning of a study's name."""
-    return _UNFIT_IN_NAMES.sub("_", text)[: _MOST_NAME - 9]
+    plain = _UNFIT_IN_NAMES.sub("_", text).encode()[: MOST_BYTES - 9]
+    return plain.decode(errors="ignore")

@@ -150,6 +150,8 @@ class _Entry:
                 )
             if test is not None:
                 self._take_findings(known[VALIDATION])
+        if test is not None:
+            self._refuse_the_same_seed(test, known)
         for place in range(len(test.scores) if test else 0):
             assert test is not None
             repeat = self.asked.repeat + place
@@ -175,6 +177,22 @@ class _Entry:
             result.notes.append("these scores are recorded already; they were not evaluated again")
         result.test_evaluations = self.records.test_evaluations(self.setting.data)
         return result
+
+    def _refuse_the_same_seed(self, test: Given, known: Mapping[str, Mapping[str, Any]]) -> None:
+        """Raise :class:`UsageError` where the scores of two repeats are the same: they are of one seed.
+
+        Their spread would be 0, and say of a random method that it is none.
+        """
+        seen = {
+            str(record["code"]["method"]): int(record["repeat"]) for key, record in known.items() if key != VALIDATION
+        }
+        for place, digest in enumerate(test.digests):
+            repeat = self.asked.repeat + place
+            if seen.setdefault(digest, repeat) != repeat:
+                raise UsageError(
+                    f"{test.files[place].where}: its scores are those of repeat {seen[digest]}, to the last digit, and "
+                    f"were given as those of another seed, repeat {repeat}; give the scores of each seed once"
+                )
 
     @property
     def folder(self) -> Path:

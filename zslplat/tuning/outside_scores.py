@@ -10,11 +10,12 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.score_files import ScoreFile, read_classes, read_rows, read_scores
-from zslplat.errors import UsageError, near_names
+from zslplat.errors import UsageError, near_names, quoted
 from zslplat.evaluation.aligned_scores import Batch, aligned, digest_of
 from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.exported_split import Manifest
-from zslplat.methods.base import KNOWN
+from zslplat.methods.knowledge import KNOWN
+from zslplat.names import unfit
 from zslplat.tasks.base import Problem, Task
 
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
@@ -107,9 +108,11 @@ def declared(asked: OutsideScores) -> str:
     """Check name, repeat and declared knowledge; return the latter in words, as of methods."""
     if not _NAME.fullmatch(asked.name):
         raise UsageError(
-            f"--name {asked.name!r}: expected a letter, then letters, digits, '_', '-' and '.'; that is what "
+            f"--name {quoted(asked.name)}: expected a letter, then letters, digits, '_', '-' and '.'; that is what "
             "comparisons call the scores"
         )
+    if why := unfit(asked.name):
+        raise UsageError(f"--name {quoted(asked.name)} cannot be used: {why}")
     if not asked.scores and not asked.validation:
         raise UsageError("no scores; give --scores FILE, or --split validation with files of the folds")
     if asked.repeat and asked.validation:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
 from typing import Any
 
 import numpy as np
@@ -16,8 +17,8 @@ import numpy as np
 from zslplat.errors import UsageError
 from zslplat.records.trials import FinishedTrial, optuna_distributions, optuna_parameters
 from zslplat.space import ANY, Choice, Integer, Range, Real, Space, is_active
+from zslplat.tuning.samplers import adapted, quasi_random
 
-SAMPLERS = ("tpe", "random", "grid")
 GRID_POINTS = 7
 # A grid of more points is searched only where that number of trials is asked for.
 MOST_GRID_POINTS = 1000
@@ -34,11 +35,13 @@ def propose_batch(
     earlier: Sequence[FinishedTrial],
     sampler: str,
     maximise: bool,
+    first: Sequence[Mapping[str, Any]] = (),
 ) -> list[dict[str, Any]]:
     """Return the parameters of the trials of one batch.
 
     ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults, each as far as it lies
-    inside its range, so that tuning never ends below them. Conditions are judged on the proposed values and ``fixed``.
+    inside its range, so that tuning never ends below them; the trials after it try ``first``, one after the other, what
+    these leave open being proposed. Conditions are judged on the proposed values and ``fixed``.
     """
     if sampler == "grid":
         points = grid(space, fixed)
@@ -58,10 +61,30 @@ def propose_batch(
             given: dict[str, Any] = {}
             if number == 0:
                 given = {k: v for k, v in defaults.items() if k in space and space[k].contains(v)}
+            elif number <= len(first):
+                given = dict(first[number - 1])
+            elsewhere: dict[str, Any] = {}
+            if sampler == "qmc":
+                elsewhere = quasi_random(seed, number, space)
+            elif sampler == "cmaes":
+                elsewhere = adapted(seed, number, batch_size, space, earlier, maximise)
+            given = {**elsewhere, **given}
+            if given or number == 0:
                 study.enqueue_trial(optuna_parameters(given, space))
-            trial = study.ask()
-            proposals.append(_suggest(trial, space, fixed, given))
+            with _one_thread(sampler):
+                trial = study.ask()
+                proposals.append(_suggest(trial, space, fixed, given))
     return proposals
+
+
+def _one_thread(sampler: str) -> Any:
+    """Return a context in which a sampler that multiplies matrices does so alike on every machine."""
+    if sampler != "gp":
+        return nullcontext()
+    import torch  # noqa: F401  # so that its threads are known, too
+    from threadpoolctl import threadpool_limits
+
+    return threadpool_limits(1)
 
 
 def grid(space: Space, fixed: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -102,19 +125,20 @@ def grid_size(space: Space, fixed: Mapping[str, Any]) -> int:
     return sum(counts.values())
 
 
-def grid_trials(space: Space, fixed: Mapping[str, Any], asked: int | None) -> int:
+def grid_trials(space: Space, fixed: Mapping[str, Any], asked: int | None, *, agreed: bool = False) -> int:
     """Return the number of trials of a grid search: all its points.
 
-    Raises :class:`UsageError` where ``asked`` trials are fewer than the points, and where nobody asked for a number and
-    the points are more than :data:`MOST_GRID_POINTS`.
+    Raises :class:`UsageError` where ``asked`` trials are fewer than the points, and where nobody asked for a number or
+    ``agreed`` to any, and the points are more than :data:`MOST_GRID_POINTS`.
     """
     size = grid_size(space, fixed)
-    if size <= (MOST_GRID_POINTS if asked is None else asked):
+    if size <= (MOST_GRID_POINTS if asked is None else asked) or (asked is None and agreed):
         return size
     values = ", ".join(f"{name} {len(grid_values(space[name], GRID_POINTS))}" for name in ordered(space))
     limit = f"a grid of more than {MOST_GRID_POINTS} must be asked for" if asked is None else f"--trials is {asked}"
+    consent = "--yes" if asked is None else f"--trials {size}"
     raise UsageError(
-        f"the grid has {size} points (values: {values}), and {limit}; give --trials {size} for all of them, list fewer "
+        f"the grid has {size} points (values: {values}), and {limit}; give {consent} for all of them, list fewer "
         "values (--space name=a|b|c), fix parameters (--set name=value), or take --sampler tpe or random"
     )
 
@@ -168,11 +192,20 @@ def ordered(space: Space) -> list[str]:
 
 
 def _sampler(name: str, seed: int, number: int, space: Space) -> Any:
-    from optuna.samplers import RandomSampler, TPESampler
+    from optuna.samplers import GPSampler, RandomSampler, TPESampler
 
     own_seed = int(np.random.SeedSequence([seed, number]).generate_state(1)[0])
-    if name == "random":
+    if name in ("random", "qmc", "cmaes"):  # the last two leave some of the values to it, or none
         return RandomSampler(seed=own_seed)
+    if name == "gp":
+        return GPSampler(
+            seed=own_seed,
+            independent_sampler=RandomSampler(seed=own_seed),
+            n_startup_trials=10,
+            deterministic_objective=False,
+            constraints_func=None,
+            warn_independent_sampling=False,
+        )
     conditional = any(dimension.when for dimension in space.values())
     # Every argument is given, so that a new default of the library changes no study.
     return TPESampler(

@@ -45,7 +45,9 @@ class Rebuilt:
 def rebuild(
     settings: Settings, records: Records, reporter: Reporter, *, matrices: str = FINAL, workers: int = 2
 ) -> Rebuilt:
-    """Show everything that is recorded, with tables and figures as they were; what is shown already stays.
+    """Show everything that is recorded, with tables and figures as they were.
+
+    What is shown already stays as it is; what an earlier version showed is brought into today's form.
 
     Learned matrices are no part of the records. ``matrices``: evaluate again, to have them anew, the ``final`` and
     single runs that had any, ``all`` evaluations, trials included, or ``none``. A study on which another process works
@@ -71,7 +73,7 @@ def rebuild(
                 continue
             reporter.stage(f"study {name}")
             mark_unshown(folder, STUDY + name)
-            shown = show_study(settings, records, name, reporter.warn, announced=False)
+            shown = show_study(settings, records, name, reporter.warn, announced=False, renewed=True)
             done.studies += not shown.projection.away
             _mark(shown.projection, folder)
             for key, record in records.evaluations(STUDY + name).items():
@@ -86,7 +88,7 @@ def rebuild(
             continue
         folder = settings.studies / owner.replace(":", "-")
         mark_unshown(folder, owner)
-        projection = show_run(settings, records, owner, reporter.warn, announced=False)
+        projection = show_run(settings, records, owner, reporter.warn, announced=False, renewed=True)
         if projection is None:
             mark_shown(folder)
             continue

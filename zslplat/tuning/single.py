@@ -69,6 +69,7 @@ def run_setting(
     kind: str = "run",
     cluster: str | None = None,
     part_of: Mapping[str, str] | None = None,
+    keep_model: bool = True,
 ) -> RunResult:
     """Evaluate the method's fixed parameters; ``validation_choices`` is what an earlier validation handed to the refit.
 
@@ -76,7 +77,8 @@ def run_setting(
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
     it is not the setting's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
     ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. ``part_of``: as
-    :class:`~zslplat.tuning.options.StudyOptions` has it. Raises like
+    :class:`~zslplat.tuning.options.StudyOptions` has it. ``keep_model``: of a test evaluation, for predictions; one of
+    kind ``rerun`` keeps none. Raises like
     :func:`zslplat.tuning.study.run_study`.
     """
     reporter = reporter or SilentReporter()
@@ -88,6 +90,7 @@ def run_setting(
     recall = recall and export_to is None
     with Session(setting, settings, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
         single = _Single(session, TEST if test else VALIDATION, kind, export_to, part_of)
+        single.keep_model = keep_model and kind == "run"
         seed = setting.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
         return single.show()
@@ -124,6 +127,7 @@ class _Single:
         self.result = RunResult(split, [], [], session.bench.task.primary.name, 0.0, [], 0)
         self.not_exported: Exception | None = None
         self.recorded = False
+        self.keep_model = False
 
     def evaluate(self, seed: int, repeats: int, validation_choices: Mapping[str, Any], limits: Limits) -> None:
         """Carry out what is not recorded already, and record each repeat."""
@@ -139,6 +143,7 @@ class _Single:
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     describe=True,
                     maps=True,
+                    model=self.keep_model,
                 )
             )
         answers: dict[int, Answer] = {}

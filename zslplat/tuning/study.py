@@ -12,13 +12,12 @@ from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.executor import DeadlineReached
-from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.setting import VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
-from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking.shown import ShownStudy
 from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records
@@ -28,9 +27,11 @@ from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space, nothing_to_search, propose_batch
 from zslplat.tuning.pruning import pruning_thresholds
 from zslplat.tuning.results import StudyResult
+from zslplat.tuning.samplers import require_fitting, require_sampler
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
 from zslplat.tuning.verdicts import remember_validation, study_findings
+from zslplat.tuning.warm_start import first_values, warm_start_of
 
 
 def run_study(
@@ -42,6 +43,7 @@ def run_study(
     :class:`Interrupted` on Ctrl-C; every finished trial is kept and the same call continues.
     """
     reporter = reporter or SilentReporter()
+    require_sampler(options.sampler)
     check_space(setting.space, setting.method.parameters)
     settings.make_store()
     records = open_records(settings, reporter.warn)
@@ -56,9 +58,12 @@ class Study:
     def __init__(self, session: Session, options: StudyOptions) -> None:
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
+        # Its own time is what --timeout is about, not the wall clock, which may be set meanwhile.
+        self.deadline = time.monotonic() + options.timeout if options.timeout else None
         bench, given = session.bench, session.setting
         self.fixed = unsearched(given, bench.template)
-        self.setting = searching(given, options, bench.method_class)
+        require_fitting(options.sampler, given.space)
+        self.setting = self._searching(given)
         self.wanted = number_of_trials(given, options, self.fixed)
         if nothing_to_search(given.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
@@ -68,11 +73,22 @@ class Study:
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.shown: ShownStudy | None = None
+        self.out_of_patience = False
+
+    def _searching(self, given: Setting) -> Setting:
+        """Return the setting with how it is searched, and with where the search begins."""
+        search, options = self.session.bench.method_class, self.options
+        plain = searching(given, options, search)
+        if options.warm_start is None:
+            return plain
+        records, note = self.session.records, self.reporter.note
+        begins = warm_start_of(records, options.warm_start, given.space, plain.to_json(), note)
+        return searching(given, options, search, begins)
 
     def run(self) -> StudyResult:
         """Carry out the study."""
         session, options, records = self.session, self.options, self.session.records
-        with file_lock(self.folder / "leader.lock", wait_seconds=3, holder=f"study {self.name!r}"):
+        with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
             self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
             self._describe()
             mark_unshown(self.folder, self.study.owner)
@@ -84,14 +100,19 @@ class Study:
                 self._open_view()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
-                test = evaluate_winner(session, self.study, self.log, self.folder, options.repeats, self.limits)
+                test = evaluate_winner(
+                    session,
+                    self.study,
+                    self.log,
+                    self.folder,
+                    options.repeats,
+                    self.limits,
+                    keep_models=options.keep_models,
+                )
                 session.stop_workers()
                 finished = self._finished(test, complete=complete)
                 assert self.shown is not None
-                for record in test:
-                    self.shown.test(record, self.log.records[finished["winner"]])
-                self.shown.finish(self.log.records, test)
-                if not self.shown.projection.away:
+                if self.shown.complete(self.log.records, test, finished["winner"]):
                     mark_shown(self.folder)
         if not self.shown.projection.away:
             catch_up(session.settings, records, self.reporter.warn)
@@ -110,22 +131,35 @@ class Study:
         False when the time ran out before.
         """
         again = self.log.retried(self.options.retry_failed, self.limits)
-        if len(self.log.records) >= self.wanted and not again:
+        if self._over() and not again:
             return True
         problems = self.session.prepared(VALIDATION, self.setting.space, while_waiting=self._open_view)
         remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
         self.reporter.note(self.session.prepare_note())
         self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
+        if isinstance(self.reporter, ProgressReporter):
+            self.reporter.working(len(self.log.records), self.wanted)
         try:
             if again:
                 self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
-            while len(self.log.records) < self.wanted:
+            while not self._over():
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
             self.log.require_winner(self.options.timeout)
             return False
         return True
+
+    def _over(self) -> bool:
+        """Tell whether all trials are recorded, or so many batches have brought nothing better that it is enough."""
+        patience, size = self.options.patience, self.options.batch_size
+        done = len(self.log.records)
+        if patience and done < self.wanted and done % size == 0 and done - 1 - self.log.best_number() >= patience:
+            if not self.out_of_patience:
+                self.out_of_patience = True
+                self.reporter.note(f"no better trial among the last {patience}: stopped after {done} trials")
+            return True
+        return done >= self.wanted
 
     def _next_batch(self) -> tuple[list[int], list[dict[str, Any]]]:
         """Return the numbers of the next trials, to the end of their batch, and what they try."""
@@ -141,14 +175,15 @@ class Study:
             earlier=self.log.trials[: batch * size],
             sampler=self.options.sampler,
             maximise=self.maximise,
+            first=first_values(self.setting.search),
         )
         numbers = list(range(done, min((batch + 1) * size, self.wanted)))
         return numbers, [proposals[number % size] for number in numbers]
 
     def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
         """Evaluate trials and record each as soon as those before it are recorded."""
-        options, deadline = self.options, self.started + self.options.timeout if self.options.timeout else None
-        if deadline is not None and time.time() >= deadline:
+        options, deadline = self.options, self.deadline
+        if deadline is not None and time.monotonic() >= deadline:
             raise DeadlineReached
         requests = []
         for number, parameters in zip(numbers, proposals, strict=True):
@@ -174,7 +209,7 @@ class Study:
             session = self.session
             self.shown = ShownStudy(session.settings, session.records, self.study, self.folder, self.reporter.warn)
             self.shown.begin()
-        self.shown.trials(self.log.records)
+        self.shown.go_on(self.log.records)
 
     @contextmanager
     def _stoppable(self) -> Iterator[None]:
@@ -205,6 +240,9 @@ class Study:
         finished = {
             "winner": winner,
             "complete": complete,
+            # Whoever compares many studies need not read their trials for this.
+            "trials": len(log.records),
+            "seconds": float(sum(record.get("seconds") or 0.0 for record in log.records)),
             "looks": session.records.test_evaluations(session.setting.data),
             "counts": {**session.bench.counts, "known": session.known},
             "findings": [finding.to_json() for finding in findings],
@@ -213,6 +251,8 @@ class Study:
             "code": code_mark(session.bench, log.records, log.records[winner], test),
         }
         before = self.study.values().get("finished", {})
+        if self.out_of_patience:
+            finished["patience"] = self.options.patience
         if before and not session.computed + session.known:
             finished["counts"] = before["counts"]  # nothing was prepared for a command that found nothing to do
         if any(before.get(name) != value for name, value in finished.items() if name != "ended"):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -24,6 +24,8 @@ from zslplat.spec import format_value
 
 # The method that serves as control for each kind of task.
 CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
+# Metrics whose standard error over the rows is that of a mean over classes, or close to it.
+ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 # Another way to read the facts of data is another number, under which they are read anew.
 _DATA_FACTS = 1
 
@@ -75,10 +77,11 @@ def trial_facts(records: Sequence[Mapping[str, Any]], metric: str) -> tuple[Tria
     )
 
 
-def outcome_facts(folder: Path) -> dict[str, Any]:
+def outcome_facts(folder: Path, metric: str) -> dict[str, Any]:
     """Return how often each class was predicted and true in the outcomes of a test evaluation, and the test error.
 
-    Empty where there are none, or they are not of one class per row.
+    The error is that of accuracies; of other metrics it is not known. Empty where there are none, or they are not of
+    one class per row.
     """
     if not (folder / "outcomes.json").exists():
         return {}
@@ -97,21 +100,28 @@ def outcome_facts(folder: Path) -> dict[str, Any]:
         return {
             "true": {str(name): int(count) for name, count in zip(names, sizes, strict=True)},
             "predicted": {str(name): int(count) for name, count in zip(names, given, strict=True)},
-            "test_error": error,
+            "test_error": error if metric in ACCURACIES else None,
         }
     return {}
 
 
-def controls_of(records: Records, identity: Mapping[str, Any], kind: str, preprocessing: str) -> tuple[Control, ...]:
+def controls_of(
+    records: Records,
+    identity: Mapping[str, Any],
+    kind: str,
+    preprocessing: str,
+    lead: Callable[[Sequence[Mapping[str, Any]]], tuple[float, float] | None],
+) -> tuple[Control, ...]:
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
-    ``identity``: the setting of the study in JSON form, ``kind`` that of its task. Empty where nothing is recorded,
-    or the study's method is the control itself.
+    ``identity``: the setting of the study in JSON form, ``kind`` that of its task; ``lead`` gives the interval of the
+    study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the control
+    itself.
     """
     name = CONTROLS.get(kind)
     if name is None or _bare(identity["method"]) == name:
         return ()
-    found: list[tuple[float, Control]] = []
+    found: list[tuple[float, Control, Sequence[Mapping[str, Any]]]] = []
     for study_name, other in records.identities().items():
         same = all(other.get(key) == identity.get(key) for key in ("dataset", "task", "data", "seed"))
         if not same or _bare(other.get("method", "")) != name:
@@ -124,7 +134,7 @@ def controls_of(records: Records, identity: Mapping[str, Any], kind: str, prepro
                 continue
             metric, winner = about["primary"]["name"], finished["winner"]
             tested = [
-                entry["metrics"][metric]
+                entry
                 for entry in records.evaluations(study.owner).values()
                 if entry.get("winner") == winner and metric in entry["metrics"]
             ]
@@ -132,11 +142,12 @@ def controls_of(records: Records, identity: Mapping[str, Any], kind: str, prepro
             if tested and validation is not None:
                 sign = 1.0 if about["primary"]["maximise"] else -1.0
                 alike = about.get("preprocessing") == preprocessing
-                control = Control(study_name, str(other["method"]), float(np.mean(tested)), alike)
-                found.append((sign * validation, control))
+                mean = float(np.mean([entry["metrics"][metric] for entry in tested]))
+                found.append((sign * validation, Control(study_name, str(other["method"]), mean, alike), tested))
     if not found:
         return ()
-    return (max(found, key=lambda pair: (pair[0], pair[1].study))[1],)
+    _, best, scored = max(found, key=lambda one: (one[0], one[1].study))
+    return (dataclasses.replace(best, lead=lead(scored)),)
 
 
 def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:

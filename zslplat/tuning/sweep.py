@@ -274,14 +274,21 @@ class _Sweep:
         table, figure = self.folder / "sweep.csv", self.folder / "sweep.png"
         columns = {f"{split} {primary}": list(curve) for split, curve in curves.items()}
         write_table(Table({self.parameter: self.values, **columns}), table)
-        numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in self.values)
-        positions = self.values if numeric else list(range(len(self.values)))
-        lines = {}
-        for split, curve in curves.items():
-            points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
-            label = f"{split} (analysis only)" if split == TEST else split
-            lines[label] = ([x for x, _ in points], [v for _, v in points])
-        label = self.parameter if numeric else f"{self.parameter}: {', '.join(map(format_value, self.values))}"
-        logx = not isinstance(self.dimension, Choice) and self.dimension.log
-        render(Curve(lines, label, primary, f"{primary} against {self.parameter}", logx=logx), figure)
+        log = not isinstance(self.dimension, Choice) and self.dimension.log
+        render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
         return figure, table
+
+
+def sweep_figure(
+    parameter: str, values: Sequence[Any], curves: Mapping[str, Sequence[float | None]], primary: str, *, log: bool
+) -> Curve:
+    """Return the curves of a sweep by split over the values, which are numbered where they are no numbers."""
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in values)
+    positions = values if numeric else list(range(len(values)))
+    lines = {}
+    for split, curve in curves.items():
+        points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
+        label = f"{split} (analysis only)" if split == TEST else split
+        lines[label] = ([x for x, _ in points], [v for _, v in points])
+    label = parameter if numeric else f"{parameter}: {', '.join(map(format_value, values))}"
+    return Curve(lines, label, primary, f"{primary} against {parameter}", logx=log)

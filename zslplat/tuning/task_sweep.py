@@ -180,7 +180,7 @@ def _finish(
     folder.mkdir(parents=True, exist_ok=True)
     result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
     write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
-    render(_figure(result), result.figure)
+    render(task_sweep_figure(result), result.figure)
     records = open_records(settings, reporter.warn)
     run = result.run_id = run_identifier("", owner, SUMMARY)
     artifacts = records.evaluation_folder(run) / "artifacts"
@@ -212,7 +212,8 @@ def _sides(result: TaskSweepResult) -> dict[str, Curves]:
     return {VALIDATION: result.validation, TEST: result.test}
 
 
-def _figure(result: TaskSweepResult) -> Curve:
+def task_sweep_figure(result: TaskSweepResult) -> Curve:
+    """Return the curves of a sweep over the values: of one method validation and test, of several the tests."""
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in result.values)
     positions = result.values if numeric else list(range(len(result.values)))
     lines: dict[str, tuple[list[float], list[float]]] = {}

@@ -19,7 +19,14 @@ from zslplat.tuning.verdicts import remember_test
 
 
 def evaluate_winner(
-    session: Session, study: OpenStudy, log: TrialLog, folder: Path, repeats: int, limits: Limits
+    session: Session,
+    study: OpenStudy,
+    log: TrialLog,
+    folder: Path,
+    repeats: int,
+    limits: Limits,
+    *,
+    keep_models: bool = True,
 ) -> list[dict[str, Any]]:
     """Return the records of the winner's test evaluations, those that are missing made now.
 
@@ -51,6 +58,7 @@ def evaluate_winner(
                     parameters=trial["parameters"],
                     artifacts=records.evaluation_folder(runs[r]) / "artifacts",
                     describe=True,
+                    model=keep_models,
                 )
             )
 

@@ -81,6 +81,10 @@ class TrialLog:
         """Whether any trial is complete."""
         return any(trial.state == "complete" for trial in self.trials)
 
+    def best_number(self) -> int:
+        """Return the number of the best trial, the first of equals; -1 where none is complete."""
+        return self.winner() if self.has_winner else -1
+
     def winner(self) -> int:
         """Return the number of the best trial, the first of equals; raises :class:`ZslplatError` where all failed."""
         complete = [t for t in self.trials if t.state == "complete" and t.value is not None]

@@ -14,6 +14,7 @@ from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
 from zslplat.records.studies import OpenStudy
 from zslplat.tasks.base import Task
+from zslplat.tuning.control_lead import lead_ends
 from zslplat.tuning.study_facts import (
     combinations_of,
     controls_of,
@@ -85,9 +86,15 @@ def study_findings(
         test=Reached("test", primary.name, tuple(scored), (test_chance,) * len(scored), primary.maximise),
         tested=tuple(entry["metrics"] for entry in test),
         steps=_steps(bench, record),
-        controls=controls_of(session.records, setting.to_json(), bench.task.kind, about["preprocessing"]),
+        controls=controls_of(
+            session.records,
+            setting.to_json(),
+            bench.task.kind,
+            about["preprocessing"],
+            lambda control: lead_ends(session.records, bench.task, test, control, primary.name),
+        ),
         warned=tuple(_warned(study, records, winner, test)),
-        **outcome_facts(session.records.evaluation_folder(test[0]["run"])),
+        **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
     data = known_data_facts(bench.dataset, session.settings.cache)
     return [*run_checks("study", facts), *run_checks("data", data)]
@@ -124,7 +131,7 @@ def evaluation_findings(
         test=reached if tested else None,
         tested=(content["metrics"],) if tested else (),
         warned=(*said(content["warnings"]), *warned),
-        **(outcome_facts(folder) if folder is not None else {}),
+        **(outcome_facts(folder, primary.name) if folder is not None else {}),
     )
     return run_checks("study", facts)
 

@@ -1,0 +1,58 @@
+"""Data that have changed under their name are other data: for problems, settings, studies and their names."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from array_toys import toy
+
+from zslplat.errors import StoreError
+from zslplat.evaluation.problems import load_problem
+from zslplat.evaluation.setting import VALIDATION, Setting
+from zslplat.evaluation.workbench import Workbench
+from zslplat.methods.zero_shot.eszsl import ESZSL
+from zslplat.records.database import Records
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+from zslplat.tuning.identity import searching, study_name
+from zslplat.tuning.options import StudyOptions
+
+
+def setting_of(path):
+    return Setting(Spec("eszsl"), Spec("npz", {"file": str(path)}), Spec("zsl", {"folds": 2}))
+
+
+def test_problems_of_changed_data_are_made_anew(tmp_path):
+    settings, path, found = resolve_settings({"store": str(tmp_path / "mlruns")}), tmp_path / "data.npz", []
+    settings.make_store()
+    arrays = toy()
+    for scale in (1.0, 1.0, 3.0):
+        np.savez(path, **{**arrays, "X": arrays["X"] * np.linspace(1, scale, arrays["X"].shape[1])})
+        bench = Workbench(setting_of(path), settings)
+        problems = [*bench.problems(VALIDATION), bench.test_problem()]
+        assert bench.counts["problems"] == (0 if found and scale == 1.0 else len(problems))
+        found.append(problems)
+    first, again, changed = found
+    assert first == again
+    assert not set(first) & set(changed)
+    for old, new in zip(first, changed, strict=True):
+        X, other = (np.asarray(load_problem(folder).inputs["X"]) for folder in (old, new))
+        assert X.shape == other.shape
+        assert not np.allclose(X, other)
+
+
+@pytest.mark.parametrize("changed", [{"data": "b" * 64}, {"seed": 1}, {"features": "l2"}])
+def test_what_is_asked_of_other_data_is_another_question_and_another_study(tmp_path, changed):
+    options = StudyOptions()
+    setting = searching(replace(setting_of("data.npz"), data="a" * 64), options, ESZSL)
+    other = replace(setting, **changed)
+    assert other.to_json() != setting.to_json()
+    assert other.question != setting.question
+    assert study_name(other, options) != study_name(setting, options)
+    settings = resolve_settings({"store": str(tmp_path / "mlruns")})
+    settings.make_store()
+    records = Records(settings)
+    records.open_study("mine", setting.to_json(), maximise=True)
+    with pytest.raises(StoreError, match=next(iter(changed))):
+        records.open_study("mine", other.to_json(), maximise=True)
+    records.close()

@@ -1,0 +1,191 @@
+"""A cluster gives what local workers give, whatever its workers and its scheduler go through."""
+
+import json
+import os
+import re
+import threading
+import time
+
+import psutil
+import pytest
+from cluster_toys import DaskCluster, free_port
+from support import REFERENCE, evaluations_of, one_line, records_of, trials_of
+
+from zslplat.evaluation import cluster_worker
+from zslplat.evaluation.cluster import Cluster
+
+pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
+pytestmark = pytest.mark.services
+TOLD = tuple(argument for argument in REFERENCE if argument != "--json")  # which is silent
+
+
+@pytest.fixture
+def new_cluster(tmp_path_factory, program_environment):
+    made = []
+
+    def make():
+        made.append(DaskCluster(tmp_path_factory.mktemp("cluster"), program_environment))
+        made[-1].start_scheduler()
+        return made[-1]
+
+    yield make
+    for cluster in made:
+        cluster.stop()
+
+
+@pytest.fixture(scope="module")
+def two_workers(tmp_path_factory, program_environment):
+    """Two workers in separate folders: a nanny's, with two threads, and one by itself."""
+    cluster = DaskCluster(tmp_path_factory.mktemp("cluster"), program_environment)
+    cluster.start_scheduler()
+    cluster.start_worker("nannied", "--nthreads", 2)
+    cluster.start_worker("alone", "--no-nanny")
+    cluster.wait_for_workers(2)
+    yield cluster
+    cluster.stop()
+
+
+def files_of(store):
+    """Return the files that evaluations left in a store, and the contents of matrices; folders are named by run."""
+    files = [path for kind in ("evaluations", "artifacts") for path in (store / kind).rglob("*.*")]
+    names = ["/".join(path.relative_to(store).parts[2:]) for path in files]
+    matrices = [path.read_bytes() for path in files if path.suffix == ".npy"]
+    return sorted(names), sorted(matrices)
+
+
+def equal_to(reference, store):
+    """Check that a store holds the trials and test evaluations of the reference, artifacts included."""
+    assert trials_of(store) == trials_of(reference[0])
+    assert evaluations_of(store) == evaluations_of(reference[0])
+    (names, matrices), expected = files_of(store), files_of(reference[0])
+    assert names == expected[0]
+    assert matrices == expected[1]
+    assert len(matrices) > 12
+
+
+def test_workers_in_separate_folders_give_the_trials_of_local_ones(two_workers, reference, call, tmp_path, monkeypatch):
+    asked = []
+    ask = Cluster._call
+
+    def counted(self, client, worker, function, *arguments):
+        found = ask(self, client, worker, function, *arguments)
+        if function is cluster_worker.offer and found:
+            asked.append((worker, arguments[0]))
+        return found
+
+    monkeypatch.setattr(Cluster, "_call", counted)
+    done = call(*REFERENCE, "--trials", 12, "--cluster", two_workers.address)
+    assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+    # Each input went to each worker once, and is what the leader has.
+    assert len(asked) == len(set(asked))
+    assert len({worker for worker, _ in asked}) == 2
+    for name in two_workers.workers:
+        held = two_workers.held(name)
+        assert len(held) > 5
+        assert all((tmp_path / "mlruns" / "cache" / entry).is_dir() for entry in held)
+    assert {record["processor"].partition(" ")[0] for record in records_of(tmp_path / "mlruns")} == {os.uname().machine}
+    # What was learned comes home, too.
+    assert models_of(tmp_path / "mlruns") == models_of(reference[0]) != []
+    # Nothing of what jobs made is left with the workers.
+    for path in two_workers.folder.rglob("made"):
+        assert not list(path.iterdir())
+
+
+def models_of(store):
+    # Runs are named by the store that they are in: their order says nothing.
+    return sorted(json.loads(path.read_text())["digest"] for path in store.glob("evaluations/*/model/model.json"))
+
+
+def test_a_worker_that_is_killed_costs_the_trials_it_ran(two_workers, reference, leader, tmp_path):
+    started = leader(*REFERENCE, "--trials", "12", "--cluster", two_workers.address, TROUBLE_PAUSE="0.2")
+    end = time.monotonic() + 120
+    while not two_workers.evaluating("nannied"):
+        assert time.monotonic() < end
+        time.sleep(0.05)
+    started_by = two_workers.evaluating("nannied")
+    two_workers.serving("nannied").kill()
+    done = started.wait(250)
+    assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+    _, left = psutil.wait_procs(started_by, timeout=30)
+    assert not left
+
+
+def test_a_leader_that_is_killed_leaves_no_trial_running(two_workers, leader):
+    started = leader(
+        "tune", "--method", "plain(pause=600)", "--dataset", "marked", "--cluster", two_workers.address, "--trials", "4"
+    )
+    names = list(two_workers.workers)
+    before = {p.pid for name in names for p in two_workers.evaluating(name)}
+    started.wait_for("tuning plain")
+    started.kill()
+    running = [p for name in names for p in two_workers.evaluating(name) if p.pid not in before]
+    end = time.monotonic() + 250
+    while busy := [p for p in running if p.is_running() and p.status() != psutil.STATUS_ZOMBIE and _scores(p)]:
+        assert time.monotonic() < end, busy
+        time.sleep(0.1)
+
+
+def _scores(process):
+    """Tell whether a process is one in which trials are evaluated, or the nursery of these, which stays."""
+    try:
+        return "forkserver" in " ".join(process.parent().cmdline())
+    except (psutil.Error, AttributeError):
+        return False
+
+
+def test_a_scheduler_that_is_killed_and_started_again_costs_the_running_trials(
+    new_cluster, reference, leader, tmp_path
+):
+    cluster = new_cluster()
+    cluster.start_worker("first")
+    cluster.start_worker("second")
+    started = leader(*TOLD, "--trials", "12", "--cluster", cluster.address)
+    started.wait_for("trial 2 ")
+    cluster.kill_scheduler()
+    started.wait_for("waiting for the Dask scheduler")
+    cluster.start_scheduler()
+    # Workers end with their scheduler; others join.
+    cluster.start_worker("third")
+    done = started.wait(250)
+    assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+
+
+def test_a_command_waits_for_workers_and_takes_those_that_join(new_cluster, reference, leader, tmp_path):
+    cluster = new_cluster()
+    started = leader(*TOLD, "--trials", "12", "--cluster", cluster.address)
+    started.wait_for("waiting for workers: none has joined")
+    cluster.start_worker("late")
+    started.wait_for("trial 1 ")
+    cluster.start_worker("later")
+    done = started.wait(250)
+    assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+
+
+def test_a_worker_with_other_libraries_is_an_error_that_names_them(two_workers, call, monkeypatch):
+    ours = cluster_worker.software()
+    monkeypatch.setattr(cluster_worker, "software", lambda: {**ours, "numpy": "1.0"})
+    done = call(*REFERENCE, "--trials", 2, "--cluster", two_workers.address)
+    one_line(done, 1, rf"worker tcp://\S+ of the cluster has numpy {re.escape(ours['numpy'])}, not 1.0")
+
+
+def test_a_scheduler_that_is_not_there_is_an_error_that_says_so(call):
+    done = call(*REFERENCE, "--trials", 2, "--cluster", f"tcp://127.0.0.1:{free_port()}")
+    one_line(done, 1, r"no Dask scheduler answers at tcp://127\.0\.0\.1")
+
+
+def test_a_cluster_inside_a_program_gives_the_same(reference, call, tmp_path):
+    from distributed import LocalCluster
+
+    with LocalCluster(n_workers=1, threads_per_worker=4, processes=False, dashboard_address=None) as cluster:
+        done = call(*REFERENCE, "--trials", 12, "--cluster", cluster.scheduler_address)
+    assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+    # With its worker go the processes, and the thread that watches them.
+    end = time.monotonic() + 30
+    while any(thread.name == "watch-tasks" for thread in threading.enumerate()):
+        assert time.monotonic() < end
+        time.sleep(0.05)

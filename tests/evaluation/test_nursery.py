@@ -1,0 +1,47 @@
+"""The nursery of workers begins wherever a program runs, whatever its folders are called and its paths hold."""
+
+import os
+import sys
+import tempfile
+from multiprocessing.process import current_process
+from pathlib import Path
+
+import pytest
+
+from zslplat.evaluation import nursery
+
+
+@pytest.fixture
+def begun(monkeypatch):
+    """Begin another nursery, and return it."""
+    monkeypatch.setattr(nursery, "_server", nursery._Server())
+    servers = []
+
+    def begin():
+        nursery.begin(("json",))
+        servers.append(nursery._server)
+        return nursery._server
+
+    yield begin
+    for server in servers:
+        os.close(server._forkserver_alive_fd)  # its end
+        assert os.waitpid(server._forkserver_pid, 0)[1] == 0
+        Path(server._forkserver_address).unlink()
+
+
+def test_it_begins_where_the_folder_of_temporary_files_has_a_long_name(begun, tmp_path, monkeypatch):
+    long = tmp_path / ("x" * 60) / ("y" * 60)
+    long.mkdir(parents=True)
+    monkeypatch.setattr(tempfile, "tempdir", str(long))
+    monkeypatch.setitem(current_process()._config, "tempdir", None)
+    assert len(begun()._forkserver_address) < nursery._MOST_ADDRESS
+    # What else the program puts into temporary folders goes where it was told to.
+    assert current_process()._config["tempdir"] is None
+
+
+def test_it_begins_where_the_search_path_holds_what_is_no_text(begun, monkeypatch):
+    path = [*sys.path, Path("elsewhere")]
+    monkeypatch.setattr(sys, "path", path)
+    begun()
+    assert sys.path is path
+    assert path[-1] == Path("elsewhere")

@@ -1,0 +1,45 @@
+"""The lead over a control has the interval that a comparison shows of the same difference."""
+
+import numpy as np
+import pytest
+from store_toys import MadeStore
+
+from zslplat.comparison.selection import compared
+from zslplat.evaluation.components import build_component
+from zslplat.records.studies import STUDY
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+from zslplat.tuning.control_lead import lead_ends
+from zslplat.tuning.study_facts import controls_of
+
+METRIC = "per_class_accuracy"
+
+
+@pytest.fixture
+def settings(new_store):
+    return resolve_settings({"store": new_store()})
+
+
+def test_the_interval_is_that_of_the_comparison(settings):
+    made = MadeStore(settings)
+    own = made.study("eszsl", 0.8, repeats=3)
+    made.study("ridge-prototypes", 0.75, repeats=2, validation=0.2, name="worse")
+    control = made.study("ridge-prototypes(alpha=2)", 0.7, repeats=2, trials=1)
+    other = made.study("ridge-prototypes", 0.9, rows="other rows", name="elsewhere", validation=0.1)
+    records, task = made.records, build_component("tasks", Spec.parse("zsl"))
+
+    def tested(study):
+        return list(records.evaluations(STUDY + study).values())
+
+    row = next(r for r in compared(settings, ["made"], against=control, warn=pytest.fail).rows if r["study"] == own)
+    found = lead_ends(records, task, tested(own), tested(control), METRIC)
+    assert found == (row["difference_low"], row["difference_high"])
+    assert lead_ends(records, task, tested(own), tested(other), METRIC) is None
+    asked = []
+    (chosen,) = controls_of(
+        records, records.identities()[own], "zero-shot", "", lambda found: asked.append(found) or (0.1, 0.2)
+    )
+    assert chosen.lead == (0.1, 0.2)
+    (records_of,) = asked
+    assert chosen.test == pytest.approx(np.mean([record["metrics"][METRIC] for record in records_of]))
+    assert records_of == tested(chosen.study)

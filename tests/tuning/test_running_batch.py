@@ -1,0 +1,66 @@
+"""A batch is proposed, and pruned, from the batches before it alone, wherever a study was stopped.
+
+The first ten trials of the sampler are random, and depend on nothing: these studies are longer.
+"""
+
+from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
+
+from zslplat.records.trials import FinishedTrial
+from zslplat.space import Real
+from zslplat.tuning import study as module
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.proposals import propose_batch
+from zslplat.tuning.study import Study
+
+SPACE = {"a": Real(0, 1), "b": Real(1e-3, 1e3, log=True)}
+BATCH = 4
+
+
+def stopped_after(count, monkeypatch):
+    """Return a study of which so many trials are recorded; each is better than all before it."""
+    study = object.__new__(Study)
+    study.options = StudyOptions(batch_size=BATCH, trials=40, pruner="median")
+    study.setting = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
+    study.fixed, study.maximise, study.wanted, study.started = {}, True, 40, 0.0
+    study.session = SimpleNamespace(bench=SimpleNamespace(template=None))
+    monkeypatch.setattr(module, "defaults_of", lambda template, space: {})
+    trials = []
+    while len(trials) < count:
+        for parameters in proposed(trials)[: count - len(trials)]:
+            number = len(trials)
+            trials.append(FinishedTrial(number, "complete", parameters, float(number), {1: float(number)}))
+    study.log = SimpleNamespace(trials=trials, records=[{"parameters": t.parameters} for t in trials])
+    return study
+
+
+def proposed(earlier):
+    same = {"seed": 0, "batch_size": BATCH, "space": SPACE, "fixed": {}, "defaults": {}, "sampler": "tpe"}
+    return propose_batch(**same, batch=len(earlier) // BATCH, earlier=earlier, maximise=True)
+
+
+@pytest.mark.parametrize("left", [1, 2, 3])
+def test_the_rest_of_a_batch_is_what_it_would_have_been(monkeypatch, left):
+    study = stopped_after(24 - left, monkeypatch)
+    numbers, proposals = study._next_batch()
+    assert numbers == list(range(24 - left, 24))
+    assert proposals == proposed(study.log.trials[:20])[BATCH - left :]
+    # Those who saw the trials of their own batch would propose others.
+    assert proposals != proposed(study.log.trials)[BATCH - left :]
+
+
+def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
+    study, asked = stopped_after(22, monkeypatch), []
+    study.study = SimpleNamespace(run=str)
+    monkeypatch.setattr(module, "Request", lambda **request: request)
+    study.folder = Path("studies")
+    study.log.in_order = lambda *given: SimpleNamespace(put=None)
+    study.session.evaluate = lambda requests, *given, **more: asked.extend(requests)
+    study.limits, study.deadline = None, None
+    numbers, proposals = study._next_batch()
+    study._evaluate(numbers, proposals, [])
+    expected = module.pruning_thresholds("median", study.log.trials[:20], maximise=True)
+    assert expected != module.pruning_thresholds("median", study.log.trials, maximise=True)
+    assert [request["thresholds"] for request in asked] == [expected] * 2

@@ -1,0 +1,192 @@
+"""Every sampler by name: a pure function of seed, number and earlier complete batches; first values; patience."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from types import SimpleNamespace
+
+import pytest
+
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.reporter import SilentReporter
+from zslplat.records.trials import FinishedTrial
+from zslplat.space import Choice, Integer, Real
+from zslplat.tuning import samplers
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.proposals import grid_trials, propose_batch
+from zslplat.tuning.samplers import SAMPLERS, place_of, quasi_random, require_fitting, require_sampler, value_at
+from zslplat.tuning.study import Study
+
+SPACE = {
+    "lam": Real(1e-3, 1e3, log=True),
+    "gamma": Real(0.0, 2.0),
+    "k": Integer(1, 9),
+    "kernel": Choice(("gaussian", "linear")),
+    "sigma": Real(0.1, 10, log=True, when={"kernel": ("gaussian",)}),
+}
+DEFAULTS = {"lam": 1.0, "gamma": 0.5, "k": 3, "kernel": "linear", "sigma": 1.0}
+NEEDED = [
+    pytest.param(
+        name,
+        marks=pytest.mark.skipif(
+            bool(package) and importlib.util.find_spec(package) is None, reason=f"{package} is not installed"
+        ),
+    )
+    for name, package in SAMPLERS.items()
+]
+FREE = [name for name in NEEDED if name.values[0] != "grid"]
+
+
+def value_of(parameters):
+    return -((math.log10(parameters["lam"]) - 2) ** 2) - (parameters["gamma"] - 1.5) ** 2 - abs(parameters["k"] - 7) / 9
+
+
+def propose(sampler, batch, earlier, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
+    return propose_batch(
+        seed=seed,
+        batch=batch,
+        batch_size=size,
+        space=space,
+        fixed={},
+        defaults=DEFAULTS,
+        earlier=earlier,
+        sampler=sampler,
+        maximise=maximise,
+        first=first,
+    )
+
+
+def play(sampler, batches, *, size=4, sign=1.0, **options):
+    """Play a study in batches; every seventh trial fails."""
+    trials = []
+    for batch in range(batches):
+        for parameters in propose(sampler, batch, trials[: batch * size], size=size, **options):
+            failed = len(trials) % 7 == 6
+            value = None if failed else sign * value_of(parameters)
+            trials.append(FinishedTrial(len(trials), "failed" if failed else "complete", parameters, value))
+    return trials
+
+
+@pytest.mark.parametrize("sampler", NEEDED)
+def test_proposals_follow_from_the_seed_and_earlier_batches_alone(sampler):
+    trials = play(sampler, 6)
+    assert len(trials) == 24
+    for batch in (1, 3, 5):  # as after a kill: another process knows the records and nothing else
+        again = propose(sampler, batch, trials[: batch * 4])
+        assert again == [trial.parameters for trial in trials[batch * 4 :][:4]]
+    if sampler != "grid":
+        assert play(sampler, 2, seed=1)[1:] != trials[1:8]
+
+
+@pytest.mark.parametrize("sampler", FREE)
+def test_all_proposals_lie_in_the_space_under_its_conditions_and_differ(sampler):
+    trials = play(sampler, 6)
+    for trial in trials:
+        assert all(SPACE[name].contains(value) for name, value in trial.parameters.items())
+        assert ("sigma" in trial.parameters) == (trial.parameters["kernel"] == "gaussian")
+    assert len({str(trial.parameters) for trial in trials}) == 24
+    assert trials[0].parameters == {name: value for name, value in DEFAULTS.items() if name != "sigma"}
+
+
+@pytest.mark.parametrize("sampler", FREE)
+def test_first_values_are_tried_after_the_default_and_the_rest_is_proposed(sampler):
+    first = [{"lam": 7.0, "gamma": 1.25}, {"k": 9, "kernel": "gaussian", "sigma": 0.125}]
+    trials = play(sampler, 2, first=first)
+    assert trials[0].parameters["lam"] == DEFAULTS["lam"]
+    for number, values in enumerate(first, start=1):
+        assert values.items() <= trials[number].parameters.items()
+    assert {"lam", "gamma", "k", "kernel"} <= set(trials[2].parameters)
+    assert play(sampler, 2)[1].parameters != trials[1].parameters
+
+
+@pytest.mark.parametrize("sampler", [name for name in FREE if name.values[0] in ("tpe", "cmaes", "gp")])
+@pytest.mark.parametrize("maximise", [True, False])
+def test_samplers_that_learn_find_better_values_than_the_quasi_random_ones(sampler, maximise):
+    batches = 8 if sampler == "gp" else 16
+    late = {}
+    for name in (sampler, "qmc"):
+        trials = play(name, batches, maximise=maximise, sign=1.0 if maximise else -1.0)
+        late[name] = sum(value_of(trial.parameters) for trial in trials[-12:]) / 12
+    assert late[sampler] > late["qmc"] + 1.0
+
+
+def test_quasi_random_points_fill_every_axis_evenly():
+    space = {"a": Real(0, 1), "b": Choice((1, 2, 3, 4)), "c": Integer(1, 4), "d": Real(1, 16, log=True)}
+    points = [quasi_random(3, number, space) for number in range(64)]
+    for name in space:
+        quarters = [min(int(place(space, name, point) * 4), 3) for point in points]
+        assert [quarters.count(quarter) for quarter in range(4)] == [16, 16, 16, 16], name
+
+
+def place(space, name, point):
+    dimension, value = space[name], point[name]
+    return dimension.values.index(value) / 4 if isinstance(dimension, Choice) else place_of(dimension, value)
+
+
+@pytest.mark.parametrize(
+    "dimension",
+    [Real(-2, 5), Real(1e-3, 1e3, log=True), Integer(1, 9), Integer(1, 64, log=True), Real(0.1, 10, unit="*median")],
+)
+def test_a_place_in_a_range_and_its_value_are_one_another_s(dimension):
+    for where in (0.0, 0.03, 0.4, 0.77, 1.0):
+        value = value_at(dimension, where)
+        assert dimension.contains(value)
+        assert (
+            value_at(dimension, place_of(dimension, value)) == pytest.approx(value)
+            if not isinstance(value, str)
+            else dimension.contains(value_at(dimension, place_of(dimension, value)))
+        )
+
+
+def test_a_sampler_whose_package_is_missing_names_what_to_install(monkeypatch):
+    monkeypatch.setattr(samplers, "find_spec", lambda name: None)
+    for name, package in (("gp", "torch"), ("cmaes", "cmaes")):
+        with pytest.raises(UsageError, match=rf"needs the package {package}.*pip install 'zslplat\[{name}\]'"):
+            require_sampler(name)
+    for name in ("tpe", "random", "grid", "qmc"):
+        require_sampler(name)
+    with pytest.raises(UnknownNameError, match="did you mean"):
+        require_sampler("cma-es")
+
+
+def test_spaces_without_two_ranges_of_numbers_are_not_for_cmaes():
+    with pytest.raises(UsageError, match="two or more ranges of numbers, and lam is searched"):
+        require_fitting("cmaes", {"lam": Real(0, 1), "kernel": Choice(("a", "b"))})
+    require_fitting("cmaes", SPACE)
+    require_fitting("tpe", {})
+
+
+def test_a_grid_of_any_size_is_searched_where_one_agrees():
+    space = {f"p{number}": Real(0, 1) for number in range(4)}
+    assert grid_trials(space, {}, None, agreed=True) == 2401
+    with pytest.raises(UsageError, match=r"2401 points .*give --yes for all"):
+        grid_trials(space, {}, None)
+    with pytest.raises(UsageError, match="--trials is 5"):
+        grid_trials(space, {}, 5, agreed=True)
+
+
+@pytest.mark.parametrize("given", [{"warm_start": "other"}, {"patience": 3}])
+def test_a_grid_neither_starts_elsewhere_nor_loses_patience(given):
+    with pytest.raises(UsageError, match="means nothing to a grid"):
+        StudyOptions(sampler="grid", **given)
+
+
+def over(values, patience, size=4, wanted=40):
+    """Tell whether a study with these values of its trials is over; None is a failed one."""
+    study = Study.__new__(Study)
+    study.options = StudyOptions(patience=patience, batch_size=size)
+    study.wanted, study.out_of_patience, study.reporter = wanted, False, SilentReporter()
+    best = max((v for v in values if v is not None), default=None)
+    study.log = SimpleNamespace(records=values, best_number=lambda: -1 if best is None else values.index(best))
+    return study._over()
+
+
+def test_patience_ends_a_search_at_the_end_of_a_batch_only():
+    values = [0.1, 0.9, 0.2, 0.3, 0.9, 0.4, 0.5, 0.6]
+    assert over(values, 6)  # the same value again is nothing better
+    assert not over(values, 7)
+    assert not over([*values, 0.1], 6)  # amid a batch nobody can tell whether the rest is better
+    assert not over(values, None)
+    assert over([None] * 8, 8)
+    assert over(values, None, wanted=8)

@@ -1,0 +1,119 @@
+"""A database on a server may be away for a while: what was asked of it is asked again, for a bounded time.
+
+This is the one place that waits for a database. Whatever speaks to it is a method that may be repeated as a whole
+(``patient``): reading changes nothing, and what is written is written once, because it is looked for before or has a
+key. Pauses double from a fifth of a second to five, so that a server that comes back is found soon and is not
+besieged. When the time is over the command ends with one message; what was recorded is kept.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from functools import wraps
+from typing import Concatenate, ParamSpec, Protocol, TypeVar
+
+import sqlalchemy as sa
+
+from zslplat.errors import OutageError, StoreError
+from zslplat.settings import Settings
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
+
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.2, 5.0
+# Connections that break, servers that stop, crash or start (classes 08 and 57), have no connection left, or gave way to
+# another's transaction.
+_STATES = ("08", "57P01", "57P02", "57P03", "53300", "40001", "40P01")
+# What a server says that exists and does not take connections yet, or no more of them.
+_BUSY = (
+    *("starting up", "shutting down", "recovery mode", "not yet accepting connections"),
+    *("too many clients", "too many connections", "remaining connection slots"),
+)
+
+
+class LostError(StoreError):
+    """A server does not answer, or has broken off; the same may be asked again."""
+
+
+class Outages:
+    """Waits for the server of one database, up to ``seconds``; ``warn`` is told when that begins and ends.
+
+    Where the server never answered in this process, its address may be wrong, and nothing is waited for.
+    """
+
+    _answered: set[str] = set()  # addresses; a command may open its store many times
+
+    def __init__(self, url: str, settings: Settings, warn: Callable[[str], None]) -> None:
+        self.url, self.seconds, self.warn = url, settings.outage_seconds, warn
+
+    def survive(self, action: Callable[[], Answer]) -> Answer:
+        """Return what an action returns that may be repeated.
+
+        Raises :class:`OutageError` where the server stays away, and whatever else the action raises.
+        """
+        began: float | None = None
+        pause = _FIRST_PAUSE
+        while True:
+            try:
+                found = action()
+            except LostError as error:
+                if self.url not in self._answered and not any(word in str(error) for word in _BUSY):
+                    raise OutageError(str(error)) from error
+                now = time.monotonic()
+                if began is None:
+                    began = now
+                    if self.seconds > 0:
+                        self.warn(f"{error}; trying again for up to {self.seconds:g} s")
+                left = began + self.seconds - now
+                if left <= 0:
+                    raise OutageError(
+                        f"{error}, and did not for {now - began:.0f} s; what was recorded is kept; give the same "
+                        "command again when it does"
+                    ) from error
+                time.sleep(min(pause, left))
+                pause = min(2 * pause, _LONGEST_PAUSE)
+            else:
+                self._answered.add(self.url)
+                if began is not None:
+                    self.warn(f"the database answers again, after {time.monotonic() - began:.1f} s")
+                return found
+
+
+class Waiting(Protocol):
+    """What speaks to a database."""
+
+    @property
+    def outages(self) -> Outages:
+        """Who waits for its server."""
+
+
+Speaker = TypeVar("Speaker", bound=Waiting)
+
+
+def patient(
+    method: Callable[Concatenate[Speaker, Given], Answer],
+) -> Callable[Concatenate[Speaker, Given], Answer]:
+    """Have a method, which may be repeated as a whole, wait for a server that is away."""
+
+    @wraps(method)
+    def repeated(speaker: Speaker, /, *args: Given.args, **kwargs: Given.kwargs) -> Answer:
+        return speaker.outages.survive(lambda: method(speaker, *args, **kwargs))
+
+    return repeated
+
+
+def is_outage(error: BaseException, url: str) -> bool:
+    """Tell whether an error says that the server is away, and nothing of what was asked."""
+    if url.startswith("sqlite"):
+        return False
+    cause: BaseException | None = error
+    while cause is not None:
+        if isinstance(cause, sa.exc.PendingRollbackError):
+            return True
+        if isinstance(cause, sa.exc.DBAPIError):
+            state = getattr(cause.orig, "sqlstate", None) or getattr(cause.orig, "pgcode", None)
+            broken = isinstance(cause, sa.exc.OperationalError | sa.exc.InterfaceError) and state is None
+            return bool(cause.connection_invalidated or broken or str(state).startswith(_STATES))
+        cause = cause.__cause__
+    return False

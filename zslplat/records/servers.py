@@ -1,0 +1,94 @@
+"""Databases on a server: how connections to them are made, and locks that all who use one database share.
+
+The store's files have locks of their own, which say nothing to a command that has the same database with another store
+folder, perhaps on another machine. PostgreSQL has locks by number ("advisory"), which end with the connection.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import weakref
+from collections.abc import Iterator
+from functools import cache
+from typing import Any
+
+import sqlalchemy as sa
+
+_LIBPQ = ("psycopg", "psycopg2", "psycopg2cffi")
+_ENGINES: weakref.WeakSet[sa.Engine] = weakref.WeakSet()
+# A host that vanished without a word is found out within a minute, instead of hours. (libpq's names.)
+_CONNECTION = {
+    "connect_timeout": 10,
+    "keepalives": 1,
+    "keepalives_idle": 20,
+    "keepalives_interval": 10,
+    "keepalives_count": 3,
+    "tcp_user_timeout": 50000,
+    "fallback_application_name": "zslplat",
+}
+
+
+def engine_options(url: str) -> dict[str, Any]:
+    """Return the arguments with which SQLAlchemy makes the engine of a database; what the URL says itself stays."""
+    parsed = sa.engine.make_url(url)
+    if parsed.get_backend_name() == "sqlite":
+        return {"connect_args": {"timeout": 30}}
+    # A connection that broke while nobody used it is replaced without an error. One command needs few of them.
+    options: dict[str, Any] = {"pool_pre_ping": True, "pool_size": 2}
+    if parsed.get_backend_name() == "postgresql" and parsed.get_dialect().driver in _LIBPQ:
+        own = {name: value for name, value in _CONNECTION.items() if name not in parsed.query}
+        options["connect_args"] = own
+    return options
+
+
+def leave_to_parent(engine: sa.Engine) -> None:
+    """Keep forked children from the connections of an engine: what two processes send on one would mix."""
+    _forget_in_children()
+    _ENGINES.add(engine)
+
+
+@cache
+def _forget_in_children() -> None:
+    def forget() -> None:
+        for engine in _ENGINES:
+            engine.dispose(close=False)
+
+    os.register_at_fork(after_in_child=forget)
+
+
+def tables_of(url: str) -> set[str]:
+    """Return the names of a database's tables; makes nothing."""
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **connecting(url))
+    return set(sa.inspect(engine).get_table_names())
+
+
+@contextlib.contextmanager
+def alone_on_server(url: str, name: str) -> Iterator[None]:
+    """Keep all others who ask for this name out, as long as it takes; on PostgreSQL only.
+
+    Two programs that make the same tables at once fail: ``create table if not exists`` is no protection.
+    """
+    if not has_locks(url):
+        yield
+        return
+    engine = sa.create_engine(url, poolclass=sa.pool.NullPool, **connecting(url))
+    with engine.connect() as connection, connection.begin():
+        connection.execute(sa.text("select pg_advisory_xact_lock(:key)"), {"key": number_of(name)})
+        yield
+
+
+def has_locks(url: str) -> bool:
+    """Tell whether a database has locks by number."""
+    return sa.engine.make_url(url).get_backend_name() == "postgresql"
+
+
+def connecting(url: str) -> dict[str, Any]:
+    """Return the arguments of an engine that keeps no connections."""
+    return {name: value for name, value in engine_options(url).items() if name == "connect_args"}
+
+
+def number_of(name: str) -> int:
+    """Return the number of 64 bits by which PostgreSQL knows the lock of this name."""
+    return int.from_bytes(hashlib.sha256(f"zslplat:{name}".encode()).digest()[:8], signed=True)

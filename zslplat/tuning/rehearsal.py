@@ -1,0 +1,193 @@
+"""What a study would do, and what it would take: one trial is timed, at the defaults, and nothing is recorded.
+
+The timing works in a store that is thrown away; where the study's own store is there, only its cache is used, so that
+what is prepared now is found when the study is carried out. Other hyperparameters may cost more or less, and a busy
+machine is slower: the figures are rough.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.problems import load_problem
+from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.setting import VALIDATION, Setting, describe_range
+from zslplat.evaluation.worker import Answer, Limits
+from zslplat.records.database import Records
+from zslplat.settings import Settings, sqlite_url
+from zslplat.tracking.stores import existing_records
+from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.proposals import check_space
+from zslplat.tuning.samplers import require_fitting, require_sampler
+from zslplat.tuning.warm_start import first_values, warm_start_of
+
+# A trial that takes longer is stopped: the figures are then the least that it takes.
+LONGEST_SECONDS = 60.0
+# Of a study beside its evaluations: processes, pictures, what MLflow shows.
+_BESIDE_SECONDS = 3.0
+# Outcomes, tables and pictures of a test evaluation, twice; and what is kept of a trial.
+_TEST_BYTES, _TRIAL_BYTES = 2 * 2**20, 16 * 2**10
+
+
+@dataclass(frozen=True)
+class Rehearsal:
+    """What a study would do; times in seconds, memory and disk in bytes.
+
+    ``recorded`` of ``trials`` are there already, ``searched`` maps what is searched to its range, ``first`` the values
+    of a warm start. ``trial_seconds`` is None where the trial failed, for ``reason``; ``at_least``: it was stopped.
+    """
+
+    study: str
+    method: str
+    dataset: str
+    data: str
+    task: str
+    primary: str
+    folds: list[str]
+    preprocessing: dict[str, str]
+    searched: dict[str, str]
+    defaults: dict[str, Any]
+    search: dict[str, Any]
+    trials: int
+    recorded: int
+    tests: int
+    workers: int
+    prepare_seconds: float = 0.0
+    trial_seconds: float | None = None
+    at_least: bool = False
+    reason: str = ""
+    seconds: float | None = None
+    memory_bytes: int = 0
+    disk_bytes: int = 0
+    cache_bytes: int = 0
+    first: list[dict[str, Any]] = field(default_factory=list)
+
+
+def rehearse(setting: Setting, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
+    """Return what a study would do and take; raises like :func:`zslplat.tuning.study.run_study` for a wrong request."""
+    require_sampler(options.sampler)
+    check_space(setting.space, setting.method.parameters)
+    require_fitting(options.sampler, setting.space)
+    with tempfile.TemporaryDirectory(prefix="zslplat-dry-run-") as folder:
+        store = Path(folder)
+        url = sqlite_url(store / "optuna.db")
+        away = replace(settings, store=store, storage_url=url, tracking_uri=sqlite_url(store / "mlflow.db"))
+        away.make_store()
+        # Preparing large data twice would take as long as the study's own preparation.
+        working = settings if settings.cache.is_dir() else away
+        with Session(setting, working, Records(away), reporter, workers=1, recall=False) as session:
+            session.start_workers(1, store / "workers.log")
+            return _rehearsed(session, options, settings, reporter)
+
+
+def _rehearsed(session: Session, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
+    bench, setting = session.bench, session.setting
+    fixed = unsearched(setting, bench.template)
+    wanted = number_of_trials(setting, options, fixed)
+    searched, recorded = _recorded(setting, options, session, settings, reporter)
+    start = time.perf_counter()
+    problems = session.prepared(VALIDATION, setting.space)
+    prepare_seconds = time.perf_counter() - start
+    defaults = defaults_of(bench.template, setting.space)
+    reporter.stage(f"timing a trial of {setting.method.name} at its defaults")
+    limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
+    answers: list[Answer] = []
+    request = Request("timing", "timing", setting.evaluation(defaults, VALIDATION, setting.seed), defaults)
+    session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
+    result = answers[0].result
+    stopped = result is None and "deadline" in answers[0].reason
+    seconds = limit if stopped else None if result is None else float(result["seconds"])
+    tests = options.repeats if bench.random else 1
+    missing = max(0, wanted - recorded)
+    folds = [load_problem(problem, blocks=True) for problem, _ in problems]
+    primary = bench.task.primary
+    used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
+    return Rehearsal(
+        study=study_name(searched, options),
+        method=str(setting.method),
+        dataset=str(setting.dataset),
+        data=f"{len(bench.dataset.X)} rows x {' x '.join(map(str, bench.dataset.X.shape[1:]))}, "
+        f"{len(bench.dataset.class_names)} classes",
+        task=str(setting.task),
+        primary=f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}",
+        folds=[problem.name for problem in folds],
+        preprocessing={role: bench.preprocessing.told(role) or "none" for role in ("features", "signatures")},
+        searched={name: describe_range(setting.space[name]) for name in sorted(setting.space)},
+        defaults=defaults,
+        search={
+            "sampler": options.sampler,
+            "batch_size": options.batch_size,
+            "pruner": options.pruner if bench.method_class.step_parameter else "none",
+            "seed": setting.seed,
+            "patience": options.patience,
+        },
+        trials=wanted,
+        recorded=min(recorded, wanted),
+        tests=tests,
+        workers=options.workers,
+        prepare_seconds=prepare_seconds,
+        trial_seconds=seconds,
+        at_least=stopped,
+        reason="" if result is not None or stopped else answers[0].reason,
+        seconds=None if seconds is None else _whole(seconds, missing, tests, len(folds), options),
+        memory_bytes=0 if result is None else int(result["peak_bytes"]) * min(options.workers, max(missing, tests)),
+        disk_bytes=tests * _TEST_BYTES + missing * _TRIAL_BYTES + (options.artifact_bytes if missing else 0),
+        cache_bytes=sum(_bytes_of(path) for path in used),
+        first=first_values(searched.search),
+    )
+
+
+def _whole(trial: float, missing: int, tests: int, folds: int, options: StudyOptions) -> float:
+    """Return the seconds of what is left of a study, whose preparation is behind it."""
+    at_once = max(1, min(options.workers, options.batch_size, missing))
+    # The test is one fit on somewhat more rows than a fold has.
+    test = 1.5 * trial / max(folds, 1)
+    return _BESIDE_SECONDS + trial * missing / at_once + test * tests / min(options.workers, tests)
+
+
+def _recorded(
+    setting: Setting, options: StudyOptions, session: Session, settings: Settings, reporter: Reporter
+) -> tuple[Setting, int]:
+    """Return the setting with how it is searched, and how many trials are recorded of it."""
+    method = session.bench.method_class
+    plain = searching(setting, options, method)
+    try:
+        records = existing_records(settings, reporter.warn)
+    except StoreError:
+        if options.warm_start:
+            raise
+        return plain, 0
+    try:
+        begins: Mapping[str, Any] | None = None
+        if options.warm_start:
+            begins = warm_start_of(records, options.warm_start, setting.space, plain.to_json(), reporter.note)
+        searched = searching(setting, options, method, begins)
+        with suppress(ZslplatError):  # there is none yet, or it is damaged, which the study itself will say
+            return searched, len(records.study(study_name(searched, options)).finished())
+        return searched, 0
+    finally:
+        records.close()
+
+
+def _bytes_of(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def space_lines(space: Mapping[str, str], defaults: Mapping[str, Any]) -> list[str]:
+    """Return what is searched, a line each, with the value that trial 0 tries."""
+    from zslplat.spec import format_value
+
+    return [
+        f"{name}: {text}" + (f" (trial 0: {format_value(defaults[name])})" if name in defaults else "")
+        for name, text in space.items()
+    ]

@@ -1,0 +1,143 @@
+"""How trials are proposed, by name: what each way needs, and those that know a trial by its number or generation.
+
+All are pure functions of the seed, the number of the trial and the results of earlier complete batches. A sampler that
+keeps a state of its own from trial to trial cannot be used as it is, since a study is proposed anew in every process:
+its state is made again from what is recorded.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from importlib.util import find_spec
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.records.trials import FinishedTrial
+from zslplat.space import Choice, Integer, Range, Space
+
+# What is said of each, and the package that it needs beside Optuna.
+SAMPLERS = {
+    "tpe": "",
+    "random": "",
+    "grid": "",
+    "qmc": "",
+    "gp": "torch",
+    "cmaes": "cmaes",
+}
+# Of the unit interval on which every range lies: a sixth, as Optuna's own.
+_FIRST_STEP = 1 / 6
+
+
+def require_sampler(name: str) -> None:
+    """Raise :class:`UnknownNameError` for a sampler that is none, :class:`UsageError` where its package is missing."""
+    if name not in SAMPLERS:
+        raise UnknownNameError("sampler", name, SAMPLERS)
+    package = SAMPLERS[name]
+    if package and find_spec(package) is None:
+        raise UsageError(
+            f"the sampler {name} needs the package {package}, which is not installed; pip install 'zslplat[{name}]' "
+            "brings it, tpe needs nothing more"
+        )
+
+
+def require_fitting(name: str, space: Space) -> None:
+    """Raise :class:`UsageError` for a space in which a sampler cannot search."""
+    if name == "cmaes" and len(_numeric(space)) < 2:
+        raise UsageError(
+            f"the sampler cmaes needs two or more ranges of numbers, and {', '.join(_numeric(space)) or 'none'} is "
+            "searched; take tpe, random or qmc"
+        )
+
+
+def quasi_random(seed: int, number: int, space: Space) -> dict[str, Any]:
+    """Return point ``number`` of a scrambled Sobol sequence in a space, conditions not looked at.
+
+    Each range takes one axis. Source: Joe and Kuo (SIAM J. Sci. Comput. 2008), scrambled after Matousek (1998), as
+    scipy computes it.
+    """
+    from scipy.stats.qmc import Sobol
+
+    names = sorted(space)
+    points = Sobol(len(names), scramble=True, rng=np.random.default_rng([seed, 4099]))
+    if number:
+        points.fast_forward(number)
+    return {name: value_at(space[name], float(u)) for name, u in zip(names, points.random(1)[0], strict=True)}
+
+
+def adapted(
+    seed: int, number: int, batch_size: int, space: Space, earlier: Sequence[FinishedTrial], maximise: bool
+) -> dict[str, Any]:
+    """Return what CMA-ES tries as trial ``number``: its ranges of numbers, choices left out.
+
+    A generation is made of whole batches, so that all of it can be proposed before any of it is told. The state of
+    CMA-ES is made again by telling it the generations that are complete, as they were tried. A trial without a value
+    counts as the worst of its generation; a generation without any value is not told. Source: Hansen, The CMA Evolution
+    Strategy: A Tutorial (2016).
+    """
+    from cmaes import CMA
+
+    names = _numeric(space)
+    least = 4 + int(3 * math.log(len(names)))  # the usual size of a population
+    size = batch_size * -(-least // batch_size)
+    generation, place = divmod(number, size)
+    strategy = CMA(
+        mean=np.full(len(names), 0.5),
+        sigma=_FIRST_STEP,
+        bounds=np.tile([0.0, 1.0], (len(names), 1)),
+        population_size=size,
+        # Telling draws nothing, so that each generation may have a seed of its own.
+        seed=int(np.random.SeedSequence([seed, 8191, generation]).generate_state(1)[0]),
+    )
+    sign = -1.0 if maximise else 1.0
+    for begin in range(0, generation * size, size):
+        tried = earlier[begin : begin + size]
+        values = [None if t.value is None or t.state != "complete" else sign * t.value for t in tried]
+        known = [value for value in values if value is not None]
+        if known:
+            told = [max(known) if value is None else value for value in values]
+            places = [_places(trial.parameters, names, space) for trial in tried]
+            strategy.tell(list(zip(places, told, strict=True)))
+    for _ in range(place):
+        strategy.ask()
+    return {name: value_at(space[name], float(u)) for name, u in zip(names, strategy.ask(), strict=True)}
+
+
+def value_at(dimension: Range, place: float) -> Any:
+    """Return the value of a range at a place from 0 to 1: choices and integers have equal shares of it."""
+    if isinstance(dimension, Choice):
+        return dimension.values[min(int(place * len(dimension.values)), len(dimension.values) - 1)]
+    low, high = _ends(dimension)
+    number = math.exp(low + place * (high - low)) if dimension.log else low + place * (high - low)
+    if isinstance(dimension, Integer):
+        return min(max(round(number), int(dimension.low)), int(dimension.high))
+    return dimension.value(dimension.on_step(min(max(number, dimension.low), dimension.high)))
+
+
+def place_of(dimension: Range, value: Any) -> float:
+    """Return where a value lies in a range of numbers, from 0 to 1."""
+    low, high = _ends(dimension)
+    number = float(value) if isinstance(dimension, Integer | Choice) else dimension.number(value)
+    scaled = math.log(number) if not isinstance(dimension, Choice) and dimension.log else number
+    return min(max((scaled - low) / (high - low), 0.0), 1.0) if high > low else 0.5
+
+
+def _places(parameters: Mapping[str, Any], names: Sequence[str], space: Space) -> np.ndarray:
+    # What a condition has left out was tried nowhere; the middle moves the mean least.
+    return np.array([place_of(space[n], parameters[n]) if n in parameters else 0.5 for n in names])
+
+
+def _numeric(space: Space) -> list[str]:
+    return sorted(name for name, dimension in space.items() if not isinstance(dimension, Choice))
+
+
+def _ends(dimension: Range) -> tuple[float, float]:
+    assert not isinstance(dimension, Choice)
+    low, high = float(dimension.low), float(dimension.high)
+    if isinstance(dimension, Integer):  # each integer has as much room as the others
+        low, high = low - 0.5, high + 0.5
+        if dimension.log:
+            low = max(low, 0.5)
+    return (math.log(low), math.log(high)) if dimension.log else (low, high)
