@@ -1,4 +1,4 @@
-"""A finished run that is written to MLflow's tables at once is the run that MLflow's client would have made."""
+"""A run that is written to MLflow's tables at once is the run that MLflow's client would have made."""
 
 import math
 
@@ -11,8 +11,8 @@ DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{
 
 
 @pytest.fixture
-def settings(new_store, tmp_path):
-    settings = resolve_settings({"store": tmp_path / "mlruns"})
+def settings(new_store):
+    settings = resolve_settings({"store": new_store()})
     settings.make_store()
     return settings
 
@@ -73,6 +73,26 @@ def test_both_ways_show_the_same(settings, tmp_path, status):
             assert part == other
     assert "PARENT" in found[0][2]
     assert found[1][-1] == "['deep']"
+
+
+def test_a_run_that_goes_on_begins_and_ends_the_same_both_ways(settings, tmp_path):
+    (tmp_path / "left").mkdir()
+    (tmp_path / "left" / "a.txt").write_text("a")
+    found = []
+    for whole in (True, False):
+        projection = projected(settings, f"study:{whole}", whole=whole)
+        if whole:
+            projection._show_by_client = pytest.fail
+        run_id = projection.show(view(key="study", status="RUNNING"), "run-of-study")
+        assert projection.status("study") == "RUNNING"
+        found.append(told(projection, run_id))
+        vars(projection).pop("_show_by_client", None)
+        later = view(tmp_path / "left", key="study", parameters={}, metrics={"val_a": 0.7}, series={}, dataset={})
+        assert projection.show(later, "run-of-study") == run_id
+        assert projection.status("study") == "FINISHED"
+        found.append(told(projection, run_id))
+        projection.close()
+    assert found[:2] == found[2:]
 
 
 def test_a_run_is_found_unfinished_until_its_files_are_there(settings, tmp_path, monkeypatch):

@@ -4,54 +4,54 @@ Every run carries its key (``zslplat.store``, ``zslplat.owner``, ``zslplat.key``
 that a projection interrupted anywhere is continued in the same run: none is left running, none is made twice, and
 stores that share a server leave each other's runs alone. ``zslplat.run`` is the run's stable identifier, by which
 commands know it; MLflow's id is an alias. A tracking server that is away is no error: the records are complete without
-it, and the next command catches up.
+it, nobody waits for it while there is something to compute, and what it missed is shown when it is there again, by the
+command that lost it or by the next one.
 """
 
 from __future__ import annotations
 
 import logging
 import os
-import sqlite3
 from collections.abc import Callable, Mapping
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.records.journal import settle, write_ahead
 from zslplat.records.locks import file_lock
+from zslplat.records.servers import alone_on_server
 from zslplat.settings import Settings
+from zslplat.tracking.absence import Absence
 from zslplat.tracking.announce import announce
+from zslplat.tracking.empty_database import make_database
+from zslplat.tracking.entities import (
+    MOST_PARAM,
+    MOST_TAG,
+    dataset_input,
+    described,
+    has_files,
+    is_ours,
+    metrics_of,
+    stamp_of,
+    storable,
+)
+from zslplat.tracking.local_file import check_sqlite, follow_the_store
+from zslplat.tracking.run_view import NOTE, OUR_NOTE, PAGES, RunView, mlflow_name
 from zslplat.tracking.whole_runs import WholeRun, WholeRuns
+from zslplat.tracking.words import colour
 
 _FINAL = ("FINISHED", "FAILED", "KILLED")
-_MOST_TAG, _MOST_PARAM = 5000, 6000
 # What a run that goes on may leave behind: that it failed and was tried again, or that its code was mixed.
 _PASSING = ("zslplat.reason", "zslplat.code")
-
-
-@dataclass(frozen=True)
-class RunView:
-    """What one MLflow run shows."""
-
-    key: str
-    name: str
-    parameters: Mapping[str, Any] = field(default_factory=dict)
-    metrics: Mapping[str, float] = field(default_factory=dict)
-    series: Mapping[str, list[float]] = field(default_factory=dict)
-    tags: Mapping[str, str] = field(default_factory=dict)
-    status: str = "FINISHED"
-    started: float = 0.0
-    ended: float = 0.0
-    artifacts: Path | None = None
-    dataset: Mapping[str, str] = field(default_factory=dict)
+_PAGES, _PARENT = "zslplat.pages", "mlflow.parentRunId"
 
 
 class Projection:
     """The runs of one owner (a study, a run, a sweep) of one store in one MLflow experiment.
 
-    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished.
+    ``store``: the identity of the store; ``announced``: whether plugins are told of runs that are finished;
+    ``renewed``: whether runs that an earlier version showed are brought into today's form.
     """
 
     def __init__(
@@ -63,14 +63,35 @@ class Projection:
         on_away: Callable[[str], None],
         *,
         announced: bool = True,
+        renewed: bool = False,
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
-        self.announced = announced
-        self.away = False
+        self.experiment, self.announced, self.renewed = experiment, announced, renewed
+        self.absence = Absence(settings)
         self.runs: dict[str, tuple[str, str]] = {}
+        self._outdated: set[str] = set()
         self.experiment_id = ""
         self.whole: WholeRuns | None = None
         self._guard(lambda: self._connect(experiment))
+
+    @property
+    def away(self) -> bool:
+        """Whether the server does not answer; nothing is asked of it until :meth:`returned` says so."""
+        return self.absence.lasts
+
+    def returned(self, *, wait: bool = False) -> bool:
+        """Tell whether a server that was away answers again, which is looked for now and then.
+
+        ``wait``: until it does, or has been away for as long as a command waits for servers; not for one that has not
+        answered this command before.
+        """
+        if not self.absence.is_over(wait=wait):
+            return False
+        # What was asked when it went away may have been done all the same.
+        self._guard(lambda: self._connect(self.experiment), again=True)
+        if not self.away:
+            self.on_away(f"MLflow at {self.settings.shown_tracking_uri} answers again, and is shown what it missed")
+        return not self.away
 
     def show(self, view: RunView, run: str, *, parent: str = "") -> str:
         """Make the run show the view; returns MLflow's run id, empty when the server is away.
@@ -89,6 +110,16 @@ class Projection:
             self._guard(lambda: self.client.set_terminated(run_id, status, end_time=round(ended * 1000)))
             self.runs[key] = (run_id, status)
 
+    def amend(self, key: str, tags: Mapping[str, str], metrics: Mapping[str, float], stamp: float) -> None:
+        """Set tags and metrics of a run that is shown already; nothing where it is not."""
+        from mlflow.entities import Metric, RunTag
+
+        run_id = self.run_id(key)
+        found = [Metric(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
+        if run_id:
+            said = [RunTag(name, value) for name, value in tags.items()]
+            self._guard(lambda: self.client.log_batch(run_id, found, [], said, synchronous=True))
+
     def add_artifacts(self, key: str, folder: Path) -> None:
         """Add files to a run that is shown already."""
         self._guard(lambda: self.client.log_artifacts(self.run_id(key), str(folder)))
@@ -104,8 +135,8 @@ class Projection:
         return self.status(key) in _FINAL
 
     def status(self, key: str) -> str:
-        """Return the status of the run with this key, or an empty string."""
-        return self.runs.get(key, ("", ""))[1]
+        """Return the status of the run with this key; an empty string where it is not there, or is to be renewed."""
+        return "" if key in self._outdated else self.runs.get(key, ("", ""))[1]
 
     def run_id(self, key: str) -> str:
         """Return the id of the run with this key, or an empty string."""
@@ -114,20 +145,29 @@ class Projection:
     def _connect(self, experiment: str) -> None:
         from mlflow.tracking import MlflowClient
 
+        address = self.settings.tracking_uri
         if self.settings.tracking_is_local:
             check_sqlite(self.settings.store / "mlflow.db")
         # The client makes the tables of a new database, which only one process may do.
-        with file_lock(self.settings.studies / "mlflow.lock"):
+        others = alone_on_server(address, "mlflow") if address.startswith("postgres") else nullcontext()
+        with file_lock(self.settings.studies / "mlflow.lock"), others:
             if self.settings.tracking_is_local:
-                _make_tables(self.settings.store / "mlflow.db")
-                _follow_the_store(self.settings.store / "mlflow.db", self.settings.artifacts)
-            self.client = MlflowClient(tracking_uri=self.settings.tracking_uri)
+                make_database(self.settings.store / "mlflow.db")
+                follow_the_store(self.settings.store / "mlflow.db", self.settings.artifacts)
+            self.client = MlflowClient(tracking_uri=address)
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
             self.experiment_id = self._experiment(experiment)
             if self._engine() is not None:
                 location = self.client.get_experiment(self.experiment_id).artifact_location
                 self.whole = WholeRuns.of(self._engine(), int(self.experiment_id), location)
+        self._read_runs()
+        self.absence.answered()
+
+    def _read_runs(self) -> None:
+        """Find the runs of this owner that are there; of those that are there twice one is kept."""
+        self.runs.clear()
+        self._outdated.clear()
         token = None
         while True:
             page = self.client.search_runs(
@@ -137,7 +177,15 @@ class Projection:
                 page_token=token,
             )
             for run in page:
-                self.runs.setdefault(run.data.tags["zslplat.key"], (run.info.run_id, run.info.status))
+                key, found = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
+                known = self.runs.setdefault(key, found)
+                if self.renewed and run.data.tags.get(_PAGES) != str(PAGES):
+                    self._outdated.add(key)
+                if known != found:
+                    # A server made it and went away before it said so: then it was asked again.
+                    kept, other = (known, found) if known[1] in _FINAL else (found, known)
+                    self.runs[key] = kept
+                    self.client.delete_run(other[0])
             token = page.token
             if not token:
                 break
@@ -169,22 +217,26 @@ class Projection:
     def _show(self, view: RunView, run: str, parent: str) -> str:
         run_id = self.run_id(view.key)
         tags = {
-            "mlflow.runName": view.name,
+            "mlflow.runName": storable(view.name),
             "mlflow.source.name": "zslplat",
-            **({"mlflow.parentRunId": self.run_id(parent)} if self.run_id(parent) else {}),
-            **{key: str(value)[:_MOST_TAG] for key, value in view.tags.items()},
+            **({_PARENT: self.run_id(parent)} if self.run_id(parent) else {}),
+            **({"mlflow.runColor": colour(view.method)} if view.method else {}),
+            **{key: storable(value)[:MOST_TAG] for key, value in view.tags.items()},
+            **(described(view.note) if view.note else {}),
         }
         own = {
             "zslplat.store": self.store,
             "zslplat.owner": self.owner,
             "zslplat.key": view.key,
             "zslplat.run": run,
+            _PAGES: str(PAGES),
         }
         shown = ""
-        if not run_id and view.status in _FINAL and self.whole is not None:
-            shown = self._show_whole(self.whole, view, {**own, **tags})
+        if self.whole is not None and (not run_id or view.key in self._outdated):
+            shown = self._show_whole(self.whole, view, {**own, **tags}, run_id)
         run_id = shown or self._show_by_client(view, run_id, own, tags)
         self.runs[view.key] = (run_id, view.status)
+        self._outdated.discard(view.key)
         if self.announced and view.status in _FINAL and "zslplat.kind" in view.tags:
             announce(
                 {
@@ -192,8 +244,8 @@ class Projection:
                     "owner": self.owner,
                     "key": view.key,
                     "status": view.status,
-                    "parameters": dict(view.parameters),
-                    "metrics": dict(view.metrics),
+                    "parameters": {**view.facts, **view.parameters},
+                    "metrics": {**view.metrics, **view.work},
                     "run": run,
                     "run_id": run_id,
                 },
@@ -201,31 +253,33 @@ class Projection:
             )
         return run_id
 
-    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str]) -> str:
-        """Show a run that is new and finished; returns its id, empty where only the client can."""
-        folder = view.artifacts if _has_files(view.artifacts) else None
-        stamp = _stamp(view)
+    def _show_whole(self, whole: WholeRuns, view: RunView, tags: Mapping[str, str], known: str) -> str:
+        """Show a run that is new, or in place of what is ``known``; returns its id, empty where only the client can."""
+        folder = view.artifacts if has_files(view.artifacts) else None
+        stamp, ends = stamp_of(view), view.status in _FINAL
         run_id = whole.add(
             WholeRun(
-                name=view.name,
+                name=storable(view.name),
                 # Ended when its artifacts are there, so that it is found unfinished where they are not.
                 status="RUNNING" if folder else view.status,
                 started=round(view.started * 1000),
-                ended=None if folder else stamp,
+                ended=stamp if ends and not folder else None,
                 tags=tags,
-                params={key: str(value)[:_MOST_PARAM] for key, value in view.parameters.items()},
-                metrics=_metrics(view),
-                dataset=_dataset_input(view.dataset) if view.dataset else None,
-            )
+                params={key: storable(value)[:MOST_PARAM] for key, value in view.shown_parameters.items()},
+                metrics=metrics_of(view),
+                dataset=dataset_input(view.dataset) if view.dataset and not known else None,
+            ),
+            known,
         )
         if run_id and folder:
             self.runs[view.key] = (run_id, "RUNNING")
             whole.copy_artifacts(run_id, folder)
-            whole.end(run_id, view.status, stamp)
+            if ends:
+                whole.end(run_id, view.status, stamp)
         return run_id
 
     def _show_by_client(self, view: RunView, run_id: str, own: Mapping[str, str], tags: Mapping[str, str]) -> str:
-        """Show a run on a server, or one that is there already; returns its id."""
+        """Show a run on a server, or one that goes on; returns its id."""
         from mlflow.entities import Param, RunTag
 
         known = bool(run_id)
@@ -233,39 +287,48 @@ class Projection:
             created = self.client.create_run(
                 self.experiment_id,
                 start_time=round(view.started * 1000),
-                run_name=view.name,
+                run_name=storable(view.name),
                 tags={**own, **tags},
             )
             run_id = str(created.info.run_id)
             self.runs[view.key] = (run_id, "RUNNING")
-        metrics = _metrics(view)
+        metrics = metrics_of(view)
         # A parameter cannot be changed; what is there stays, however another version of the program wrote it.
         there = self.client.get_run(run_id).data if known else None
         params = [
-            Param(k, str(v)[:_MOST_PARAM]) for k, v in view.parameters.items() if there is None or k not in there.params
+            Param(k, storable(v)[:MOST_PARAM])
+            for k, v in view.shown_parameters.items()
+            if there is None or k not in there.params
         ]
-        new_tags = [RunTag(k, v) for k, v in tags.items()] if known else []
-        for name in _PASSING:
-            if there is not None and name in there.tags and name not in tags:
-                self.client.delete_tag(run_id, name)
+        new_tags: list[Any] = []
+        if there is not None:
+            left = {name: value for name, value in tags.items() if name not in (NOTE, OUR_NOTE)}
+            given = tags if is_ours(there.tags) else left
+            renewed = {_PAGES: own[_PAGES]} if view.key in self._outdated else {}
+            new_tags = [RunTag(k, v) for k, v in {**given, **renewed}.items()]
+            for name in (*_PASSING, *((_PARENT,) if renewed else ())):
+                if name in there.tags and name not in tags:
+                    self.client.delete_tag(run_id, name)
         for start in range(0, max(len(metrics), len(params), 1), 90):
             last = start + 90
             self.client.log_batch(
                 run_id, metrics[start:last], params[start:last], new_tags if start == 0 else [], synchronous=True
             )
-        if view.dataset:
-            self.client.log_inputs(run_id, datasets=[_dataset_input(view.dataset)])
-        if _has_files(view.artifacts):
+        if view.dataset and view.key not in self._outdated:
+            self.client.log_inputs(run_id, datasets=[dataset_input(view.dataset)])
+        if has_files(view.artifacts):
             self.client.log_artifacts(run_id, str(view.artifacts))
+        if known:
+            self.client.update_run(run_id, name=storable(view.name))
         if view.status in _FINAL:
-            self.client.set_terminated(run_id, view.status, end_time=_stamp(view))
+            self.client.set_terminated(run_id, view.status, end_time=stamp_of(view))
         else:
             self.client.update_run(run_id, status=view.status)
         return run_id
 
-    def _guard(self, action: Callable[[], Any]) -> Any:
-        """Run an action against the server; the first failure of a remote server is reported, then it is left alone."""
-        if self.away:
+    def _guard(self, action: Callable[[], Any], *, again: bool = False) -> Any:
+        """Run an action against the server; a remote server that fails is reported once, and left alone."""
+        if self.away and not again:
             return None
         quiet_mlflow(self.settings)
         import sqlalchemy as sa
@@ -274,6 +337,11 @@ class Projection:
 
         try:
             return action()
+        except ImportError as error:
+            raise StoreError(
+                f"MLflow at {self.settings.shown_tracking_uri} cannot be spoken to: {error}; install what speaks to "
+                "such a database (for PostgreSQL: pip install 'zslplat[postgres]')"
+            ) from error
         except (MlflowException, OSError, sa.exc.SQLAlchemyError, CommandError) as error:
             text = self.settings.masked(" ".join(str(error).split()))[:300]
             if self.settings.tracking_is_local:
@@ -282,11 +350,11 @@ class Projection:
                     "kept; free space or repair the file, or move it away to have it made anew from the records, "
                     "then give the same command again"
                 ) from error
-            self.away = True
-            self.on_away(
-                f"MLflow at {self.settings.shown_tracking_uri} does not answer ({text}); "
-                "everything is recorded, give the same command again to catch up"
-            )
+            if self.absence.begins():
+                self.on_away(
+                    f"MLflow at {self.settings.shown_tracking_uri} does not answer ({text}); everything is recorded, "
+                    "and is shown when it answers again, by this command or by the same given again"
+                )
             return None
 
 
@@ -302,87 +370,3 @@ def quiet_mlflow(settings: Settings) -> None:
     # What fails is raised, and shown as one line; the libraries would print their own account of it before.
     for name in ("mlflow", "sqlalchemy.pool", "alembic", "urllib3"):
         logging.getLogger(name).setLevel(logging.CRITICAL)
-
-
-def _make_tables(path: Path) -> None:
-    """Have MLflow make a new database in a file of another name, so that a kill leaves no half of its tables."""
-    from mlflow.tracking import MlflowClient
-
-    if path.exists():
-        return
-    unfinished = path.with_name(f"{path.name}.new")
-    unfinished.unlink(missing_ok=True)
-    client = MlflowClient(tracking_uri=f"sqlite:///{unfinished}")
-    client.search_experiments(max_results=1)
-    client._tracking_client.store.engine.dispose()
-    os.replace(unfinished, path)
-
-
-def _follow_the_store(path: Path, artifacts: Path) -> None:
-    """Have MLflow look for artifacts, and put them, where the store is now: it keeps whole paths."""
-    place = artifacts.as_uri()
-    with closing(sqlite3.connect(path, timeout=30)) as connection, connection:
-        rows = connection.execute(
-            "select experiment_id, artifact_location from experiments where artifact_location like 'file:%/artifacts'"
-        ).fetchall()
-        for experiment, before in rows:
-            if before == place:
-                continue
-            connection.execute(
-                "update experiments set artifact_location = ? where experiment_id = ?", (place, experiment)
-            )
-            connection.execute(
-                "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ? and "
-                "substr(artifact_uri, 1, ?) = ?",
-                (place, len(before) + 1, experiment, len(before), before),
-            )
-
-
-def check_sqlite(path: Path) -> set[str]:
-    """Return the names of a database's tables; raises :class:`OSError` for a file that is no database.
-
-    MLflow would try again for minutes there.
-    """
-    if not path.exists():
-        return set()
-    try:
-        with closing(sqlite3.connect(f"{path.as_uri()}?mode=rw", uri=True, timeout=30)) as connection:
-            return {name for (name,) in connection.execute("select name from sqlite_master where type = 'table'")}
-    except sqlite3.DatabaseError as error:
-        raise OSError(str(error)) from error
-
-
-def _stamp(view: RunView) -> int:
-    return round(view.ended * 1000) or round(view.started * 1000)
-
-
-def _has_files(folder: Path | None) -> bool:
-    return folder is not None and any(path.is_file() for path in folder.rglob("*"))
-
-
-def _metrics(view: RunView) -> list[Any]:
-    from mlflow.entities import Metric
-
-    stamp = _stamp(view)
-    metrics = [Metric(_metric_name(k), float(v), stamp, 0) for k, v in view.metrics.items()]
-    for name, values in view.series.items():
-        metrics += [Metric(_metric_name(name), float(v), stamp, step) for step, v in enumerate(values, 1)]
-    return metrics
-
-
-def _metric_name(name: str) -> str:
-    return "".join(c if c.isalnum() or c in "_-./ " else "_" for c in name)[:240]
-
-
-def _dataset_input(dataset: Mapping[str, str]) -> Any:
-    # The entity is made by hand: MLflow's own constructors hash the whole feature matrix.
-    from mlflow.entities import Dataset, DatasetInput, InputTag
-
-    entity = Dataset(
-        name=dataset["name"],
-        digest=dataset["fingerprint"][:32],
-        source_type="zslplat",
-        source=dataset["source"],
-        profile=dataset["profile"],
-    )
-    return DatasetInput(entity, [InputTag("mlflow.data.context", dataset["context"])])

@@ -9,7 +9,8 @@ from typing import Any
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.settings import Settings
-from zslplat.tracking.projection import check_sqlite, quiet_mlflow
+from zslplat.tracking.local_file import check_sqlite
+from zslplat.tracking.projection import quiet_mlflow
 
 _TABLE = "experiments"
 

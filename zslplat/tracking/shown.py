@@ -9,11 +9,16 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.checks.recorded import recorded_findings
+from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import OpenStudy
 from zslplat.settings import Settings
+from zslplat.tracking.experiment_page import arrange, page_facts
 from zslplat.tracking.history import write_history
+from zslplat.tracking.intervals import interval_of
 from zslplat.tracking.projection import Projection
+from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SUPERSEDED_STAGE, SWEEP_STAGE, TRIAL_STAGE, work_name
+from zslplat.tracking.search_figures import write_search_figures
 from zslplat.tracking.views import (
     PARENT,
     TRIAL_STATUS,
@@ -28,13 +33,15 @@ from zslplat.tracking.views import (
 Warn = Callable[[str], None]
 SUMMARY = "sweep"
 _LEARNED = "learned.json"
+_MOST_OUTAGES = 3  # that are waited for at the end of a study
 
 
 class ShownStudy:
     """One study in MLflow; every call may be repeated without effect on what is shown already.
 
     ``folder``: where the study's workers leave what its trials learned, until it is shown. ``announced``: whether
-    plugins are told of runs that are finished.
+    plugins are told of runs that are finished. ``renewed``: whether runs that an earlier version showed are brought
+    into today's form.
     """
 
     def __init__(
@@ -46,18 +53,39 @@ class ShownStudy:
         warn: Warn,
         *,
         announced: bool = True,
+        renewed: bool = False,
     ) -> None:
         self.records, self.study, self.folder = records, study, folder
         self.values = study.values()
         self.origin = self.values["origin"]
         experiment = self.values["about"]["experiment"]
-        self.projection = Projection(settings, experiment, study.owner, records.identity, warn, announced=announced)
+        said = {"announced": announced, "renewed": renewed}
+        self.projection = Projection(settings, experiment, study.owner, records.identity, warn, **said)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
     def begin(self) -> None:
-        """Create the parent run, or open it again."""
+        """Create the parent run, or open it again; from now on the page of its experiment shows the trials."""
         self.projection.show(self._parent(), self.study.run(PARENT))
+        self._arrange((STUDY_STAGE, TRIAL_STAGE), self.began)
+
+    def go_on(self, records: Sequence[Mapping[str, Any]], *, wait: bool = False) -> None:
+        """Show what is missing of the trials; all that a server missed that was away, and is there again."""
+        if self.projection.away and self.projection.returned(wait=wait):
+            self._shown.clear()
+            self.begin()
+        self.trials(records)
+
+    def complete(self, trials: Sequence[Mapping[str, Any]], test: Sequence[Mapping[str, Any]], winner: int) -> bool:
+        """Show how the study ended, with all that is missing; False where the server is away for too long."""
+        for _ in range(_MOST_OUTAGES):
+            self.go_on(trials, wait=True)
+            for record in test:
+                self.test(record, trials[winner])
+            self.finish(trials, test)
+            if not self.projection.away:
+                return True
+        return False
 
     def trials(self, records: Sequence[Mapping[str, Any]]) -> None:
         """Show the trials that are recorded and not shown yet."""
@@ -70,7 +98,7 @@ class ShownStudy:
         number = record["number"]
         folder = self.folder / f"trial-{number:05d}"
         if not self.shows(record):
-            view = trial_view(self.values, record, folder)
+            view = trial_view(self.values, self.study.name, record, folder)
             self.projection.show(view, self.study.run(view.key), parent=PARENT)
         if not self.projection.away:
             # Also where a process that ended right after showing the trial has left its copies.
@@ -88,7 +116,8 @@ class ShownStudy:
             return
         run = self.study.run(key)
         folder = self.records.evaluation_folder(run) / "artifacts"
-        self.projection.show(test_view(self.values, record, trial, folder), run, parent=PARENT)
+        ends = interval_of(self.records, self.values["identity"]["task"], self._primary, [record])
+        self.projection.show(test_view(self.values, self.study.name, record, trial, folder, ends), run)
         if not self.projection.away:
             keep_small(folder)
 
@@ -103,30 +132,53 @@ class ShownStudy:
             shutil.copy(best, staged / best.name)
         (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
         findings = [finding.to_json() for finding in recorded_findings(finished)]
+        importance = write_search_figures(staged, self.study.optuna_trials(), self._primary)
         content = {**self.values["identity"], "prepared": finished["counts"], "findings": findings}
+        content["importance"] = importance.shares or importance.why_not
         (staged / "study.json").write_text(json.dumps(content, indent=1))
-        primary = self.values["about"]["primary"]
-        write_history(staged, trials, primary["name"], primary["maximise"])
-        view = finished_view(self._parent(), finished, trials, test, staged)
+        write_history(staged, trials, self._primary, self.values["about"]["primary"]["maximise"])
+        ends = interval_of(self.records, self.values["identity"]["task"], self._primary, test)
+        view = finished_view(self._parent(), self.values, self.study.name, trials, test, staged, ends)
         self.projection.show(view, self.study.run(PARENT))
+        self._mark_finals(finished, len(trials))
+        self._arrange((STUDY_STAGE, TRIAL_STAGE, FINAL_STAGE), finished["ended"])
         if not self.projection.away:
             shutil.rmtree(staged, ignore_errors=True)
+
+    def _arrange(self, stages: tuple[str, ...], ended: float) -> None:
+        facts = page_facts(self.values["identity"], self.values["about"], stages=stages, began=self.began, ended=ended)
+        arrange(self.projection, facts)
+
+    def _mark_finals(self, finished: Mapping[str, Any], trials: int) -> None:
+        """Note with the final evaluations how many trials chose them, and which are of a former winner."""
+        winner = f"trial-{finished['winner']}/"
+        for key in [key for key in self.projection.runs if "/" in key]:
+            stage = FINAL_STAGE if key.startswith(winner) else SUPERSEDED_STAGE
+            metrics = {work_name("trials"): float(trials)}
+            self.projection.amend(key, {"stage": stage}, metrics, finished["ended"])
 
     def stopped(self, ended: float, status: str = "KILLED") -> None:
         """Show the parent run as stopped (``KILLED``) or failed (``FAILED``)."""
         if not self.projection.away and self.projection.run_id(PARENT):
             self.projection.end(PARENT, status, ended)
 
+    @property
+    def _primary(self) -> str:
+        return str(self.values["about"]["primary"]["name"])
+
     def _parent(self) -> Any:
         return study_view(self.values, self.study.name, self.began)
 
 
-def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool) -> ShownStudy:
-    """Show all that is recorded of a study; what is shown already is left as it is."""
+def show_study(
+    settings: Settings, records: Records, name: str, warn: Warn, *, announced: bool, renewed: bool = False
+) -> ShownStudy:
+    """Show all that is recorded of a study; what is shown already is left as it is, unless it is ``renewed``."""
     from zslplat.records.folders import study_folder
 
     study = records.study(name)
-    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, announced=announced)
+    said = {"announced": announced, "renewed": renewed}
+    shown = ShownStudy(settings, records, study, study_folder(settings, name), warn, **said)
     trials = [record for _, record in study.finished()]
     known = records.evaluations(study.owner)
     finished = shown.values.get("finished")
@@ -143,20 +195,34 @@ def show_study(settings: Settings, records: Records, name: str, warn: Warn, *, a
     return shown
 
 
-def show_run(settings: Settings, records: Records, owner: str, warn: Warn, *, announced: bool) -> Projection | None:
-    """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown."""
+def show_run(
+    settings: Settings, records: Records, owner: str, warn: Warn, *, announced: bool, renewed: bool = False
+) -> Projection | None:
+    """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown.
+
+    ``renewed``: as :class:`ShownStudy` has it.
+    """
     found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
     if not found:
         return None
     experiment = next(iter(found.values()))["about"]["experiment"]
-    projection = Projection(settings, experiment, owner, records.identity, warn, announced=announced)
+    said = {"announced": announced, "renewed": renewed}
+    projection = Projection(settings, experiment, owner, records.identity, warn, **said)
     for key, record in found.items():
         if projection.is_shown(key) or projection.away:
             continue
-        run = records.run_of(owner, key)
+        run, setting, about = records.run_of(owner, key), record["setting"], record["about"]
         folder = records.evaluation_folder(run) / "artifacts"
-        view = sweep_view(record, folder) if key == SUMMARY else run_view(record, key, folder)
+        if key == SUMMARY:
+            view, stage = sweep_view(record, folder), SWEEP_STAGE
+        else:
+            scored_test = setting["split"] == TEST
+            ends = interval_of(records, setting["task"], about["primary"]["name"], [record] if scored_test else [])
+            view, stage = run_view(record, key, folder, ends), FINAL_STAGE if scored_test else TRIAL_STAGE
         projection.show(view, run)
+        series = tuple(view.series) if key == SUMMARY else ()
+        new = page_facts(setting, about, stages=(stage,), began=view.started, ended=view.ended, series=series)
+        arrange(projection, new)
         if not projection.away:
             keep_small(folder)
     return projection

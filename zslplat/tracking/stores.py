@@ -10,12 +10,14 @@ import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.records.database import SCHEMA, Records
-from zslplat.records.faults import shown_address
+from zslplat.records.faults import lasting_errors, shown_address
 from zslplat.records.locks import file_lock
+from zslplat.records.outages import Outages
+from zslplat.records.servers import alone_on_server, tables_of
 from zslplat.records.studies import STUDY
 from zslplat.settings import Settings
+from zslplat.tracking.local_file import check_sqlite
 from zslplat.tracking.migration import migrate
-from zslplat.tracking.projection import check_sqlite
 from zslplat.tracking.shown import show_run, show_study
 
 Warn = Callable[[str], None]
@@ -27,7 +29,7 @@ def open_records(settings: Settings, warn: Warn) -> Records:
     """Open a store's records, brought into today's form where an earlier version of the program wrote them."""
     records = Records(settings, warn)
     if records.schema < SCHEMA:
-        with file_lock(settings.studies / "migration.lock"):
+        with file_lock(settings.studies / "migration.lock"), alone_on_server(settings.storage_url, "migration"):
             if Records(settings).schema < SCHEMA:
                 migrate(settings, records, warn)
             records = Records(settings, warn)
@@ -52,7 +54,20 @@ def existing_records(settings: Settings, warn: Warn) -> Records:
             raise StoreError(f"the records in {path} cannot be read: {error}") from error
         if "studies" not in tables:
             raise StoreError(f"{path} holds no records; give --store or --storage-url of a store that has some")
+    elif not _has_tables(settings, warn):
+        shown = shown_address(settings.storage_url)
+        raise StoreError(f"{shown} holds no records; give --store or --storage-url of a store that has some")
     return open_records(settings, warn)
+
+
+def _has_tables(settings: Settings, warn: Warn) -> bool:
+    """Tell whether a database on a server holds records; makes nothing there."""
+
+    def look() -> bool:
+        with lasting_errors(settings.storage_url):
+            return "studies" in tables_of(settings.storage_url)
+
+    return Outages(settings.storage_url, settings, warn).survive(look)
 
 
 def mark_unshown(folder: Path, owner: str) -> None:

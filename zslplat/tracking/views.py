@@ -20,7 +20,16 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned_words import in_words, warnings_tag
-from zslplat.tracking.projection import RunView
+from zslplat.tracking.descriptions import (
+    Ends,
+    evaluation_note,
+    running_note,
+    study_note,
+    sweep_note,
+    trial_note,
+)
+from zslplat.tracking.run_view import FINAL_STAGE, STUDY_STAGE, SWEEP_STAGE, TRIAL_STAGE, RunView
+from zslplat.tracking.words import chosen, result
 
 PARENT = "study"
 ANALYSIS = "analysis"
@@ -90,39 +99,52 @@ def knows_tag(record: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str
 def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
     """Return the parent run of a study that has begun."""
     identity, about, environment = values["identity"], values["about"], values["environment"]
-    parameters = {key: identity[key] for key in ("method", "dataset", "task", "seed")}
-    parameters |= {f"space.{key}": text for key, text in identity["space"].items()}
+    method = method_of(identity)
     tags = common_tags(identity, about, environment)
     return RunView(
         key=PARENT,
-        name=name,
-        parameters=parameters,
-        tags={**tags, "zslplat.kind": "study", "zslplat.environment": json.dumps(environment)},
+        name=_titled(method, name, "study"),
+        method=method,
+        facts=_facts(identity, name),
+        parameters={f"space.{key}": text for key, text in identity["space"].items()},
+        tags={
+            **tags,
+            "stage": STUDY_STAGE,
+            "zslplat.kind": "study",
+            "zslplat.environment": json.dumps(environment),
+        },
         dataset=dataset_view(about, VALIDATION),
         status="RUNNING",
         started=started,
+        note=running_note(values),
     )
 
 
-def trial_view(values: Mapping[str, Any], record: Mapping[str, Any], artifacts: Path | None) -> RunView:
-    """Return the run of a trial."""
+def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], artifacts: Path | None) -> RunView:
+    """Return the run of a trial of the study of this name."""
     identity, about = values["identity"], values["about"]
     setting = setting_of(record, identity, VALIDATION)
     metrics = {f"val_{k}": v for k, v in record["metrics"].items()}
+    numbers: dict[str, float] = {}
     for fold in record["folds"]:
         metrics |= {f"val_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
-        metrics |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
-    key = f"trial-{record['number']}"
+        numbers |= {f"{k}.{fold['name']}": v for k, v in fold.get("numbers", {}).items()}
+    key, method, primary = f"trial-{record['number']}", method_of(identity), about["primary"]["name"]
+    came = f"val {result(record['metrics'].get(primary))}" if record["state"] == "complete" else record["state"]
     return RunView(
         key=key,
-        name=key,
+        name=f"{method} #{record['number']} {came}",
+        method=method,
+        facts={**_facts(identity, name), "trial": record["number"]},
         parameters={**Setting.from_json(identity).method.parameters, **record["parameters"]},
-        metrics=metrics | _costs(record),
-        series={f"val_{about['primary']['name']}.by_step": list(record["steps"].values())},
+        metrics=metrics,
+        work=numbers | _costs(record),
+        series={f"val_{primary}.by_step": list(record["steps"].values())},
         tags={
             **common_tags(identity, about, values["environment"]),
             **setting_tag(setting),
             **knows_tag(record, setting),
+            "stage": TRIAL_STAGE,
             "zslplat.kind": "trial",
             "zslplat.state": record["state"],
             **warnings_tag(in_words(record.get("warnings", []))),
@@ -134,35 +156,48 @@ def trial_view(values: Mapping[str, Any], record: Mapping[str, Any], artifacts: 
         ended=record["ended"],
         artifacts=artifacts,
         dataset=dataset_view(about, VALIDATION),
+        note=trial_note(values, record, setting),
     )
 
 
 def test_view(
-    values: Mapping[str, Any], record: Mapping[str, Any], trial: Mapping[str, Any], artifacts: Path | None
+    values: Mapping[str, Any],
+    name: str,
+    record: Mapping[str, Any],
+    trial: Mapping[str, Any],
+    artifacts: Path | None,
+    ends: Ends | None,
 ) -> RunView:
-    """Return the run of one test evaluation of a study's winner."""
+    """Return the run of one test evaluation of the winner of the study of this name.
+
+    ``ends``: the interval of its primary metric. It stands beside its study, not below it, so that the results of an
+    experiment are found where the experiment is opened.
+    """
     identity, about = values["identity"], values["about"]
     winner, repeat = record["winner"], record["repeat"]
     validation_choices = {"parameters": trial["parameters"], "carried": trial["carry"]}
     setting = setting_of({**validation_choices, **record}, identity, TEST)
-    metrics = {f"test_{k}": v for k, v in record["metrics"].items()} | _costs(record)
-    metrics |= {k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
+    method, primary = method_of(identity), about["primary"]["name"]
+    hyperparameters = {**Setting.from_json(identity).method.parameters, **trial["parameters"]}
     return RunView(
         key=f"trial-{winner}/repeat-{repeat}",
-        name=f"final-{winner}-{repeat}",
-        parameters={
-            "seed": record["seed"],
-            **Setting.from_json(identity).method.parameters,
-            **trial["parameters"],
-            **{f"carried.{k}": v for k, v in trial["carry"].items()},
+        name=_titled(method, name, f"test {result(record['metrics'].get(primary))}", repeat),
+        method=method,
+        facts={**_facts(identity, name), "seed": record["seed"], "chosen": chosen(hyperparameters)},
+        parameters={**hyperparameters, **{f"carried.{k}": v for k, v in trial["carry"].items()}},
+        metrics={
+            **{f"test_{k}": v for k, v in record["metrics"].items()},
+            **{f"val_{k}": v for k, v in trial["metrics"].items()},
         },
-        metrics=metrics,
+        work={k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()} | _costs(record),
         tags={
             **common_tags(identity, about, values["environment"]),
             **setting_tag(setting),
             **knows_tag(record, setting),
             **rows_tag(record),
+            "stage": FINAL_STAGE,
             "zslplat.kind": "final",
+            "zslplat.study": name,
             "zslplat.winner": str(winner),
             **warnings_tag(in_words(record.get("warnings", []))),
             **_known_tag(record),
@@ -171,54 +206,80 @@ def test_view(
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, TEST),
+        note=evaluation_note(setting, about, record, study=name, validation=trial["metrics"].get(primary), ends=ends),
     )
 
 
 def finished_view(
     view: RunView,
-    finished: Mapping[str, Any],
+    values: Mapping[str, Any],
+    name: str,
     trials: Sequence[Mapping[str, Any]],
     test: Sequence[Mapping[str, Any]],
     artifacts: Path | None,
+    ends: Ends | None = None,
 ) -> RunView:
-    """Return the parent run of a study at its end: the winner's numbers, and the warnings of the study."""
+    """Return the parent run of a study at its end: the winner's numbers, what was chosen, and the study's warnings.
+
+    ``values``: what the study keeps, with what it noted at its end (``finished``); ``ends``: the interval of the mean
+    of the primary metric over the repeats of the test.
+    """
+    finished, primary = values["finished"], values["about"]["primary"]["name"]
     winner = finished["winner"]
-    metrics = {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
+    metrics = {}
     for key in test[0]["metrics"]:
-        values = [record["metrics"][key] for record in test]
-        metrics[f"test_{key}"] = float(np.mean(values))
-        if len(values) > 1:
-            metrics[f"test_{key}.std"] = float(np.std(values, ddof=1))
-    metrics |= {"trials": len(trials), "test_evaluations": finished["looks"]}
+        found = [record["metrics"][key] for record in test]
+        metrics[f"test_{key}"] = float(np.mean(found))
+        if len(found) > 1:
+            metrics[f"test_{key}.std"] = float(np.std(found, ddof=1))
+    mean = metrics[f"test_{primary}"]
+    metrics |= {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
+    hyperparameters = {**Setting.from_json(values["identity"]).method.parameters, **trials[winner]["parameters"]}
     tags = {
         **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
         "zslplat.winner": str(winner),
+        # A study that goes on may choose others, and MLflow never changes a parameter.
+        "chosen": chosen(hyperparameters),
         # A study that goes on may leave its warnings behind.
         **(warnings_tag([f.line for f in recorded_findings(finished)]) or {"zslplat.warnings": "none"}),
         **findings_tags(finished),
         **({"zslplat.code": finished["code"]} if finished.get("code") else {}),
         **({"zslplat.knows": finished["knows"]} if "knows" in finished else {}),
     }
-    status = "FINISHED" if finished["complete"] else "KILLED"
-    changed = {"parameters": {}, "dataset": {}, "tags": tags, "metrics": metrics, "status": status}
-    return replace(view, **changed, ended=finished["ended"], artifacts=artifacts)  # type: ignore[arg-type]
+    return replace(
+        view,
+        name=f"{view.name} {result(mean)}",
+        facts={},
+        parameters={},
+        dataset={},
+        tags=tags,
+        metrics=metrics,
+        work={"trials": len(trials), "test_evaluations": finished["looks"]},
+        status="FINISHED" if finished["complete"] else "KILLED",
+        ended=finished["ended"],
+        artifacts=artifacts,
+        note=study_note(values, name, finished, trials[winner], test, mean, ends),
+    )
 
 
-def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> RunView:
-    """Return the run of a single evaluation."""
+def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: Ends | None = None) -> RunView:
+    """Return the run of a single evaluation; ``ends``: the interval of its primary metric."""
     setting, about, split = record["setting"], record["about"], record["setting"]["split"]
-    prefix = "test" if split == TEST else "val"
+    prefix, primary = "test" if split == TEST else "val", about["primary"]["name"]
     metrics = {f"{prefix}_{k}": v for k, v in record["metrics"].items()}
     if split != TEST:
         for fold in record["folds"]:
             metrics |= {f"{prefix}_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
-    metrics |= {name: value for name, value in _costs(record).items() if name != "cpu_seconds"}
-    method = Setting.from_json(setting).method
+    parameters, method = Setting.from_json(setting).method.parameters, method_of(setting)
+    came = f"{prefix} {result(record['metrics'].get(primary))}"
     return RunView(
         key=key,
-        name=f"{method.name} {split}" + (f" {record['repeat']}" if record.get("repeats", 1) > 1 else ""),
-        parameters={"seed": record["seed"], **method.parameters},
+        name=_titled(method, "", came, record["repeat"] if record.get("repeats", 1) > 1 else 0),
+        method=method,
+        facts={**_facts(setting, ""), "seed": record["seed"], "chosen": chosen(parameters)},
+        parameters=parameters,
         metrics=metrics,
+        work={name: value for name, value in _costs(record).items() if name != "cpu_seconds"},
         tags={
             **common_tags(setting, about, record["environment"]),
             **setting_tag(setting),
@@ -226,6 +287,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> Run
             **rows_tag(record),
             **warnings_tag([f.line for f in recorded_findings(record)]),
             **findings_tags(record),
+            "stage": FINAL_STAGE if split == TEST else TRIAL_STAGE,
             "zslplat.kind": "run",
             "zslplat.split": split,
             **_known_tag(record),
@@ -235,21 +297,26 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None) -> Run
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, split),
+        note=evaluation_note(setting, about, record, ends=ends),
     )
 
 
 def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
-    """Return the run of a sweep, by its summary."""
+    """Return the run of a sweep, by its summary; its curves are series of their own, a step per value."""
     setting, about = record["setting"], record["about"]
-    method = Setting.from_json(setting).method
-    primary = about["primary"]["name"]
+    parameters, method = Setting.from_json(setting).method.parameters, method_of(setting)
+    primary, parameter = about["primary"]["name"], record["parameter"].removeprefix("task option ")
+    several = len({name.rpartition(" ")[0] for name in record["curves"]}) > 1
     return RunView(
         key="sweep",
-        name=f"{method.name}: {primary} against {record['parameter']}",
-        parameters={**method.parameters, "swept": record["parameter"]},
-        series={f"{split}_{primary}": [v for v in curve if v is not None] for split, curve in record["curves"].items()},
+        name=f"{'several methods' if several else method} sweep of {parameter}",
+        method=method,
+        facts={**_facts(setting, ""), "swept": record["parameter"]},
+        parameters=parameters,
+        series={_curve_name(name, primary): list(curve) for name, curve in record["curves"].items()},
         tags={
             **common_tags(setting, about, record["environment"]),
+            "stage": SWEEP_STAGE,
             "zslplat.kind": ANALYSIS,
             "zslplat.selectable": "no",
             **warnings_tag([f.line for f in recorded_findings(record)]),
@@ -259,7 +326,32 @@ def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, ANALYSIS),
+        note=sweep_note(record),
     )
+
+
+def method_of(setting: Mapping[str, Any]) -> str:
+    """Return the name of the method of a setting in JSON form."""
+    return Setting.from_json(setting).method.name
+
+
+def _facts(setting: Mapping[str, Any], study: str) -> dict[str, Any]:
+    """Return the parameters that every run shows under their own names."""
+    named = {"study": study} if study else {}
+    return {"method": method_of(setting), **{k: setting[k] for k in ("dataset", "task", "seed")}, **named}
+
+
+def _titled(method: str, study: str, what: str, repeat: int = 0) -> str:
+    """Return the name of a run: the method, what came out, and the name of a study that somebody gave it."""
+    given = f" ({study})" if study and not study.startswith(f"{method}@") else ""
+    return f"{method} {what}{f' repeat {repeat}' if repeat else ''}{given}"
+
+
+def _curve_name(curve: str, primary: str) -> str:
+    """Return the name of one curve of a sweep: of its split, and of its method where there are several."""
+    label, _, split = curve.rpartition(" ")
+    prefix = "test" if split == TEST else "val"
+    return f"sweep/{prefix}_{primary}" + (f" {label}" if label else "")
 
 
 def _known_tag(record: Mapping[str, Any]) -> dict[str, str]:

@@ -1,0 +1,203 @@
+"""Rows of one's own and classes of one's own: read from any format, checked, scored block by block."""
+
+from __future__ import annotations
+
+import csv
+import tracemalloc
+
+import numpy as np
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from model_toys import animals, kept
+
+from zslplat.errors import DataError, UsageError
+from zslplat.models.predictions import predictions, write_predictions
+from zslplat.models.row_files import RowFile
+
+DATASET = animals()
+X = np.asarray(DATASET.X)
+SIGNATURES = DATASET.signatures["att"]
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    return kept(tmp_path_factory.mktemp("zsl"), "eszsl(alpha=1,gamma=1)", "zsl", DATASET).model
+
+
+def unseen():
+    return {name: row for name, row in zip(DATASET.class_names, SIGNATURES.values, strict=True) if name not in seen()}
+
+
+def seen():
+    return {DATASET.class_names[label] for label in DATASET.y[DATASET.splits["train"]]}
+
+
+def write_rows(path, rows):
+    if path.suffix == ".npy":
+        np.save(path, rows)
+    elif path.suffix == ".csv":
+        np.savetxt(path, rows, delimiter=",", fmt="%.9g", header=",".join(f"f{i}" for i in range(12)), comments="")
+    elif path.stem == "lists":
+        pq.write_table(pa.table({"name": [str(i) for i in range(len(rows))], "features": list(rows)}), path)
+    else:
+        pq.write_table(pa.table({f"f{i}": rows[:, i] for i in range(rows.shape[1])}), path)
+    return path
+
+
+@pytest.mark.parametrize("file", ["rows.npy", "rows.csv", "lists.parquet", "columns.parquet"])
+def test_all_formats_of_rows_give_the_same_predictions(model, tmp_path, file):
+    rows = RowFile(write_rows(tmp_path / file, X), model.features.views)
+    found = [table for table in predictions(model, rows, top=2)]
+    assert np.array_equal(np.concatenate([t["class"] for t in found]), model.predict(X))
+    assert np.array_equal(np.concatenate([t["row"] for t in found]), np.arange(len(X)))
+    scores = np.sort(model.decision_function(X), axis=1)
+    assert np.allclose(np.concatenate([t["score_2"] for t in found]), scores[:, -2], rtol=1e-6)
+
+
+def test_rows_in_the_other_order_of_memory_are_read_right(model, tmp_path):
+    np.save(tmp_path / "rows.npy", np.asfortranarray(X))
+    blocks = list(RowFile(tmp_path / "rows.npy", model.features.views).blocks(7))
+    assert np.array_equal(np.vstack(blocks), X)
+    assert len(blocks[0]) == 7
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+def test_predictions_are_written_by_name_with_the_scores_of_all(model, tmp_path, suffix):
+    output = tmp_path / f"found{suffix}"
+    rows = RowFile(write_rows(tmp_path / "rows.npy", X), model.features.views)
+    done = write_predictions(predictions(model, rows, top=2, scores=True), output)
+    table = pd.read_csv(output) if suffix == ".csv" else pq.read_table(output).to_pandas()
+    assert done == len(table) == len(X)
+    assert list(table)[:5] == ["row", "class", "score", "class_2", "score_2"]
+    assert np.array_equal(table[[f"score of {name}" for name in model.classes]].to_numpy(), model.decision_function(X))
+
+
+def test_new_classes_are_scored_as_the_run_scores_its_own(model, tmp_path):
+    given = unseen()
+    assert np.array_equal(model.decision_function(X, given), model.decision_function(X))
+    frame = pd.DataFrame(given, index=SIGNATURES.names).T
+    assert np.array_equal(model.decision_function(X, frame), model.decision_function(X))
+    mixed = frame[list(reversed(SIGNATURES.names))]
+    mixed.to_csv(tmp_path / "new.csv", index_label="class")
+    pq.write_table(pa.Table.from_pandas(mixed.reset_index(names="class")), tmp_path / "new.parquet")
+    for file in ("new.csv", "new.parquet"):
+        assert np.array_equal(model.decision_function(X, tmp_path / file), model.decision_function(X))
+
+
+def test_generalised_adds_the_classes_that_were_trained_on(model):
+    new = {"unicorn": SIGNATURES.values[0] * 0.5, "griffin": SIGNATURES.values[1] + 0.1}
+    asked = model.asked_for(new, True)
+    assert asked.wanted == (*model.seen_classes, "unicorn", "griffin")
+    assert set(model.seen_classes) == seen()
+    scores = model.decision_function(X, new, generalised=True)
+    assert np.array_equal(scores[:, -2:], model.decision_function(X, new))
+
+
+def test_the_bias_that_validation_chose_is_taken_off_the_scores_of_seen_classes(tmp_path):
+    plain = kept(tmp_path / "plain", "eszsl", "gzsl", DATASET).model
+    biased = kept(tmp_path / "biased", "eszsl", "gzsl", DATASET, bias=0.25).model
+    is_seen = np.isin(plain.asked_for(None, True).wanted, list(seen()))
+    difference = plain.decision_function(X, generalised=True) - biased.decision_function(X, generalised=True)
+    assert np.allclose(difference, np.where(is_seen, 0.25, 0.0))
+    assert np.array_equal(plain.decision_function(X), biased.decision_function(X))
+    assert biased.describe()["bias"] == 0.25
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        ({"unicorn": [1.0, 2.0]}, "2 attributes per class; the model was trained on 6: trait 0, trait 1"),
+        ({"unicorn": [1.0] * 6, "griffin": [1.0]}, r"\[1, 6\] attributes"),
+        (pd.DataFrame([[1.0] * 6], index=["u"], columns=list("abcdef")), "'trait 0' is missing"),
+        ("no-such-file.csv", "no such file of signatures"),
+        (3, "signatures of type int; expected"),
+    ],
+)
+def test_signatures_that_do_not_fit_are_refused_with_what_was_expected(model, given, told):
+    with pytest.raises(UsageError, match=told):
+        model.decision_function(X, given)
+
+
+def test_signatures_with_nan_and_classes_that_are_there_twice_are_refused(model):
+    with pytest.raises(DataError, match="'unicorn' holds NaN"):
+        model.predict(X, {"unicorn": [np.nan] * 6})
+    name = model.seen_classes[0]
+    with pytest.raises(UsageError, match="was trained on, and is one of the new ones"):
+        model.predict(X, {name: SIGNATURES.values[0]}, generalised=True)
+
+
+@pytest.mark.parametrize(
+    ("rows", "error", "told"),
+    [
+        (np.zeros((2, 5)), UsageError, r"\(2, 5\); the model was trained on \(n, 12\)"),
+        (np.zeros(12), UsageError, r"a single row is X\[None\]"),
+        (np.array([["a"] * 12]), UsageError, "expected numbers"),
+        (np.vstack([X[:3], np.full((1, 12), np.nan)]), DataError, "row 3 holds NaN"),
+    ],
+)
+def test_rows_that_do_not_fit_are_refused_with_what_was_expected(model, rows, error, told):
+    with pytest.raises(error, match=told):
+        model.predict(rows)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "told"),
+    [
+        ("rows.npy", b"\x93NUMPY\x01\x00rubbish", "cannot be read"),
+        ("rows.csv", b"1,2,3\n4,5,6\n", "3 columns; the model takes rows of 12"),
+        ("rows.csv", b",".join([b"1"] * 12) + b"\n" + b",".join([b"x"] * 12), "could not convert"),
+        ("rows.csv", b"", "holds no rows"),
+        ("rows.parquet", b"PAR1", "cannot be read as a Parquet file"),
+        ("rows.txt", b"1", "rows are read from .npy, .csv, .parquet"),
+    ],
+)
+def test_files_that_hold_no_such_rows_are_one_clear_error(model, tmp_path, name, content, told):
+    (tmp_path / name).write_bytes(content)
+    with pytest.raises((UsageError, DataError), match=told) as caught:
+        list(predictions(model, RowFile(tmp_path / name, model.features.views)))
+    assert name in str(caught.value)
+
+
+def test_a_failed_prediction_leaves_what_was_there_and_nothing_else(model, tmp_path):
+    output = tmp_path / "found.csv"
+    output.write_text("of old")
+    bad = np.vstack([X, np.full((1, 12), np.inf)])
+    with pytest.raises(DataError, match=f"row {len(X)} holds NaN"):
+        write_predictions(
+            predictions(model, RowFile(write_rows(tmp_path / "r.npy", bad), model.features.views)), output
+        )
+    assert output.read_text() == "of old"
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["found.csv", "r.npy"]
+
+
+@pytest.mark.parametrize("name", ["mfmr-joint", "gfhf"])
+def test_a_method_that_scores_jointly_takes_all_rows_at_once_and_refuses_one(name, tmp_path):
+    found = kept(tmp_path, name, "zsl", DATASET)
+    assert found.model.describe()["joint"]
+    with pytest.raises(UsageError, match=r"scores the rows of a batch jointly.*1 row is no batch"):
+        found.model.predict(X[:1])
+    found.model.__class__ = type("Small", (type(found.model),), {"block_rows": 4})
+    rows = X[found.problem.truth["row_pool"]]
+    table = list(predictions(found.model, RowFile(write_rows(tmp_path / "r.npy", rows), found.model.features.views)))
+    assert len(table) == 1
+    assert np.array_equal(table[0]["score"], found.outputs["U->U"].max(axis=1))
+
+
+def test_memory_does_not_grow_with_the_file(model, tmp_path, monkeypatch):
+    monkeypatch.setattr(type(model), "block_rows", 500)
+    rows = np.resize(X, (60_000, 12))
+    size = rows.nbytes
+    np.save(tmp_path / "r.npy", rows)
+    del rows
+    found = RowFile(tmp_path / "r.npy", model.features.views)
+    list(predictions(model, RowFile(write_rows(tmp_path / "warm.npy", X), model.features.views)))
+    tracemalloc.start()
+    done = write_predictions(predictions(model, found), tmp_path / "found.csv")
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert done == 60_000
+    assert peak < size / 3
+    with open(tmp_path / "found.csv") as file:
+        assert sum(1 for _ in csv.reader(file)) == 60_001

@@ -1,0 +1,141 @@
+"""A tracking server, or MLflow's database on one, that goes away: nobody waits while there is work, nothing is lost."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+import threading
+import time
+
+import pytest
+from support import rows_of, runs_of
+
+from zslplat.errors import StoreError
+from zslplat.settings import resolve_settings
+from zslplat.tracking import absence
+from zslplat.tracking.projection import Projection, RunView
+
+NUL = "nothing \x00, half a pair \ud800, ä"
+
+
+def projection(folder, url, said, **more):
+    settings = resolve_settings({"store": folder / "mlruns", "tracking_uri": url, **more})
+    settings.make_store()
+    return Projection(settings, "zsl: toy", "study:x", "store", said.append, announced=False)
+
+
+def view(key, status="FINISHED", **more):
+    more = {"metrics": {"score": 0.1 + 0.2}, "parameters": {"a": 1}, **more}
+    return RunView(key, key, status=status, started=1e9, ended=1e9 + 1, **more)
+
+
+@pytest.mark.services
+def test_mlflow_on_postgres_shows_any_text(postgres, tmp_path):
+    url, said = postgres.new_database(), []
+    shown = projection(tmp_path, url, said)
+    shown.show(view("trial-0", tags={"zslplat.reason": NUL}, parameters={"text": NUL}), "run0")
+    assert said == []
+    assert runs_of(url) == {"trial-0": ("FINISHED", {"score": 0.1 + 0.2})}
+    ((tag,),) = rows_of(url, "select value from tags where key = 'zslplat.reason'")
+    ((param,),) = rows_of(url, "select value from params")
+    assert tag == param == "nothing \ufffd, half a pair ?, ä"
+
+
+def _show_at_once(folder, url, number, barrier, answers):
+    said = []
+    barrier.wait(120)
+    shown = projection(folder, url, said)
+    shown.show(view(f"trial-{number}"), f"run{number}")
+    answers.put(said)
+
+
+@pytest.mark.services
+def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, tmp_path, monkeypatch):
+    """In folders of their own and with temporary folders of their own, as on several machines."""
+    import mlflow.tracking  # noqa: F401
+
+    context = multiprocessing.get_context("fork")
+    barrier, answers = context.Barrier(3), context.Queue()
+    url = postgres.new_database()
+    programs = []
+    for number in range(3):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        programs.append(context.Process(target=_show_at_once, args=(folder, url, number, barrier, answers)))
+        programs[-1].start()
+    assert [answers.get(timeout=240) for _ in programs] == [[], [], []]
+    for program in programs:
+        program.join()
+    assert set(runs_of(url)) == {"trial-0", "trial-1", "trial-2"}
+
+
+@pytest.mark.services
+def test_what_a_server_missed_is_shown_once_when_it_returns(postgres, tmp_path, monkeypatch):
+    monkeypatch.setattr(absence, "_FIRST_PAUSE", 0.1)
+    url, said = postgres.new_database(), []
+    shown = projection(tmp_path, url, said)
+    shown.show(view("study", "RUNNING"), "run")
+    create = shown.client.create_run
+
+    def create_and_break_off(*given, **more):
+        create(*given, **more)
+        postgres.stop()
+        raise OSError("the answer was lost")
+
+    monkeypatch.setattr(shown.client, "create_run", create_and_break_off)
+    assert shown.show(view("trial-0"), "run0", parent="study") == ""
+    assert shown.away
+    assert shown.show(view("trial-1"), "run1", parent="study") == ""
+    time.sleep(0.2)
+    assert not shown.returned()
+    back = threading.Timer(0.5, postgres.start)
+    back.start()
+    assert shown.returned(wait=True)
+    back.join()
+    for number in range(2):
+        shown.show(view(f"trial-{number}"), f"run{number}", parent="study")
+    assert {key: status for key, (status, _) in runs_of(url).items()} == {
+        **{"study": "RUNNING", "trial-0": "FINISHED", "trial-1": "FINISHED"}
+    }
+    assert ["does not answer" in said[0], "answers again" in said[1], len(said)] == [True, True, 2]
+
+
+@pytest.mark.services
+def test_a_run_that_was_made_twice_is_kept_once(postgres, tmp_path):
+    """Where an answer gets lost, MLflow's client asks the same again."""
+    url, said = postgres.new_database(), []
+    shown = projection(tmp_path, url, said)
+    own = {"zslplat.store": "store", "zslplat.owner": "study:x", "zslplat.key": "trial-0", "zslplat.run": "run0"}
+    for _ in range(2):
+        shown.client.create_run(shown.experiment_id, start_time=1, run_name="trial-0", tags=own)
+    again = projection(tmp_path, url, said)
+    again.show(view("trial-0"), "run0")
+    assert {key: status for key, (status, _) in runs_of(url).items()} == {"trial-0": "FINISHED"}
+    assert said == []
+
+
+def test_a_server_that_never_answered_is_not_waited_for(tmp_path):
+    said = []
+    shown = projection(tmp_path, "http://127.0.0.1:9", said, outage_seconds=600)
+    start = time.monotonic()
+    assert not shown.returned(wait=True)
+    assert time.monotonic() - start < 300
+    assert len(said) == 1
+
+
+def test_a_server_is_looked_for_ever_more_seldom(monkeypatch, tmp_path):
+    now, looked = [0.0], []
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    missing = absence.Absence(resolve_settings({"store": tmp_path, "tracking_uri": "http://nowhere"}))
+    monkeypatch.setattr(missing, "_is_there", lambda: looked.append(now[0]))
+    missing.begins()
+    while now[0] < 300:
+        assert not missing.is_over(wait=False)
+        now[0] += 0.5
+    assert looked == [2, 6, 14, 30, 62, 122, 182, 242]
+
+
+def test_a_driver_that_is_not_installed_is_an_error_that_says_so(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(StoreError, match=r"MLflow at postgresql\+psycopg://me@host/x cannot be spoken to: .*psycopg"):
+        projection(tmp_path, "postgresql+psycopg://me@host/x", [])

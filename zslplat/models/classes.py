@@ -1,0 +1,136 @@
+"""Classes by their signatures, as somebody gives them to a model that has not seen them: a file, a mapping, a frame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.data.csv_tables import read_signatures
+from zslplat.errors import DataError, UsageError, quoted
+
+FORM = "one line per class: its name, then its attributes, such as zebra,0.8,0,1"
+
+
+@dataclass(frozen=True)
+class NewClasses:
+    """Names of classes (c,), and signatures (m, a) of which row j describes class ``described[j]``.
+
+    ``attributes``: names of the columns, where they are known; ``source``: what messages call them.
+    """
+
+    names: tuple[str, ...]
+    values: np.ndarray
+    described: np.ndarray
+    attributes: tuple[str, ...] = ()
+    source: str = "signatures"
+
+    @classmethod
+    def of(cls, given: Any) -> NewClasses:
+        """Read classes from what was given; raises :class:`DataError` and :class:`UsageError` for what is unfit.
+
+        ``given``: the path of a CSV or Parquet file, {name: signature (a,), or several of them (k, a)}, a pandas frame
+        with the names as its index, or a pair of names (m,) and signatures (m, a).
+        """
+        if isinstance(given, NewClasses):
+            return given
+        if isinstance(given, str | Path):
+            return cls.read(Path(given))
+        if isinstance(given, Mapping):
+            parts = [np.atleast_2d(np.asarray(value, dtype=np.float64)) for value in given.values()]
+            widths = {part.shape[1] for part in parts}
+            if len(widths) > 1:
+                raise UsageError(f"signatures have {sorted(widths)} attributes; give all classes as many")
+            names = [str(name) for name, part in zip(given, parts, strict=True) for _ in range(len(part))]
+            return cls._of_rows(names, np.vstack(parts) if parts else np.empty((0, 0)))
+        if hasattr(given, "index") and hasattr(given, "to_numpy"):
+            columns = tuple(str(name) for name in given.columns)
+            return cls._of_rows([str(name) for name in given.index], given.to_numpy(), columns)
+        if isinstance(given, Sequence) and len(given) == 2:
+            return cls._of_rows([str(name) for name in given[0]], np.asarray(given[1]))
+        raise UsageError(
+            f"signatures of type {type(given).__name__}; expected {{name: signature}}, a frame with names as its "
+            "index, (names, signatures), or the path of a file"
+        )
+
+    @classmethod
+    def read(cls, path: Path) -> NewClasses:
+        """Read a CSV or Parquet file; raises :class:`DataError` for one that cannot be used."""
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file of signatures; expected {FORM}")
+        if path.suffix.lower() == ".parquet":
+            names, values, columns = _read_parquet(path)
+        else:
+            found = read_signatures(path)
+            lines = np.asarray(found.classes).tolist()
+            names, values, columns = [str(name) for name in lines], np.asarray(found.values), tuple(found.names)
+        return cls._of_rows(names, values, columns, str(path))
+
+    @classmethod
+    def _of_rows(
+        cls, names: Sequence[str], values: np.ndarray, attributes: tuple[str, ...] = (), source: str = "signatures"
+    ) -> NewClasses:
+        values = np.asarray(values)
+        if values.ndim != 2 or len(values) != len(names) or not len(names):
+            raise UsageError(f"{source}: {len(names)} names and signatures of shape {values.shape}; expected {FORM}")
+        if values.dtype.kind not in "fiub":
+            raise UsageError(f"{source}: signatures of type {values.dtype}; expected numbers")
+        finite = np.isfinite(values).all(axis=1)
+        if not finite.all():
+            raise DataError(f"{source}: the signature of {quoted(names[int(np.argmin(finite))])} holds NaN or infinity")
+        known = tuple(dict.fromkeys(names))
+        where = {name: number for number, name in enumerate(known)}
+        described = np.array([where[name] for name in names])
+        # Rows of a class follow each other, in the order of the classes, as methods are given them.
+        order = np.argsort(described, kind="stable")
+        return cls(known, values[order], described[order], attributes, source)
+
+    def fitting(self, width: int, attributes: Sequence[str]) -> NewClasses:
+        """Return the classes with columns in the order that a model knows, by their names where both have them.
+
+        Raises :class:`UsageError` for another number of attributes, or other ones.
+        """
+        if self.values.shape[1] != width:
+            raise UsageError(
+                f"{self.source}: {self.values.shape[1]} attributes per class; the model was trained on {width}"
+                f"{_named(attributes)}"
+            )
+        if not attributes or not self.attributes or tuple(attributes) == self.attributes:
+            return self
+        lacking = [name for name in attributes if name not in self.attributes]
+        if lacking or len(set(self.attributes)) < len(self.attributes):
+            raise UsageError(
+                f"{self.source}: columns {', '.join(map(quoted, self.attributes[:5]))} ... are not what the model was "
+                f"trained on: {quoted(lacking[0]) if lacking else 'one of them'} "
+                f"{'is missing' if lacking else 'is there twice'}; expected{_named(attributes).replace(':', '', 1)}"
+            )
+        order = [self.attributes.index(name) for name in attributes]
+        return NewClasses(self.names, self.values[:, order], self.described, tuple(attributes), self.source)
+
+
+def _named(attributes: Sequence[str]) -> str:
+    if not attributes:
+        return ""
+    return ": " + ", ".join(attributes[:5]) + (f", ... {attributes[-1]}" if len(attributes) > 5 else "")
+
+
+def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
+    from zslplat.data.parquet_file import ParquetPart
+
+    part = ParquetPart(path)
+    columns = part.schema.names
+    named = next((name for name in ("class", "label", "name") if name in columns), None)
+    others = [name for name in columns if name != named]
+    if named is None or not others:
+        raise DataError(f"{path}: columns {', '.join(columns[:5])}; expected 'class' and the attributes beside it")
+    names = [str(name) for name in part.column(named)]
+    values = [part.column(name) for name in others]
+    if len(values) == 1 and values[0].ndim == 2:
+        return names, values[0], ()
+    bad = next((name for name, value in zip(others, values, strict=True) if value.dtype.kind not in "fiub"), None)
+    if bad is not None:
+        raise DataError(f"{path}: column {bad!r} holds no numbers; expected 'class' and the attributes beside it")
+    return names, np.column_stack(values), tuple(others)

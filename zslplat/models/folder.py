@@ -1,0 +1,238 @@
+"""A saved model on disk: one JSON file and one ``.npy`` file for every array. No pickle.
+
+    model.json            format, version, and the content, with a digest of it
+    arrays/DIGEST.npy     every array of the content, called by the SHA-256 of its file
+
+Large arrays of the models of a store lie in one folder for all of them, under the same names (:func:`settle`): what
+several models learned from, such as the training rows of kernel methods, is there once.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+
+from zslplat.data.drafts import draft
+from zslplat.errors import StoreError
+
+FORMAT = 1
+MODEL = "model"  # the folder of a model inside that of its evaluation
+SHARED = "models"  # the folder of a store for the large arrays of all its models
+# A file of this size or more is worth a place that models share.
+SHARED_BYTES = 1 << 20
+_INDEX, _ARRAYS = "model.json", "arrays"
+_ARRAY, _KINDS = "array", "biufcUS"
+
+
+@dataclass(frozen=True)
+class Model:
+    """The content of a model as it was written, its arrays read back: see :func:`write_model`."""
+
+    folder: Path
+    content: Mapping[str, Any]
+    zslplat: str
+    digest: str
+
+
+def write_model(folder: Path, content: Mapping[str, Any]) -> tuple[str, int]:
+    """Write a model, whole or not at all; return the digest of its content, and the bytes of its arrays.
+
+    ``content``: what JSON holds, with arrays of numbers or texts anywhere inside. What was there before goes. Raises
+    OSError where the folder cannot be written, and TypeError for content that is neither array nor JSON.
+    """
+    folder.parent.mkdir(parents=True, exist_ok=True)
+    with draft(folder.parent) as temporary:
+        (temporary / _ARRAYS).mkdir()
+        sizes: dict[str, int] = {}
+        plain = _with_files(content, temporary / _ARRAYS, sizes)
+        digest = _digest(plain)
+        whole = {"format": FORMAT, "zslplat": _version(), "digest": digest, "content": plain}
+        (temporary / _INDEX).write_text(json.dumps(whole, indent=1))
+        os.chmod(temporary, 0o755)  # that of a temporary folder is for its owner alone
+        shutil.rmtree(folder, ignore_errors=True)
+        os.rename(temporary, folder)
+    return digest, sum(sizes.values())
+
+
+def read_model(folder: Path, shared: Path | None = None) -> Model:
+    """Read a model; every array is compared with its digest.
+
+    ``shared``: where arrays lie that are not in the folder. Raises :class:`StoreError` for what is missing, damaged,
+    changed by hand, or written in a newer format.
+    """
+    whole = _read_index(folder)
+    try:
+        content = _with_arrays(whole["content"], lambda digest: read_array(folder, digest, shared))
+    except (KeyError, TypeError, RecursionError) as error:
+        raise _damaged(folder, error) from error
+    return Model(folder, content, str(whole.get("zslplat", "")), str(whole["digest"]))
+
+
+def read_content(folder: Path) -> dict[str, Any]:
+    """Return the content of a model without its arrays, of which it has shapes, types and digests; raises as above."""
+    content: dict[str, Any] = _read_index(folder)["content"]
+    return content
+
+
+def arrays_of(folder: Path) -> set[str]:
+    """Return the digests of all arrays that a model names; raises :class:`StoreError` where it cannot be read."""
+    return set(_named(_read_index(folder)["content"]))
+
+
+def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndarray:
+    """Return an array of a model; raises :class:`StoreError` where it is gone or is not what was written."""
+    path = place_of(folder, digest, shared)
+    try:
+        with path.open("rb") as file:
+            if hashlib.file_digest(file, "sha256").hexdigest() != digest:
+                raise ValueError("it is not what was written")
+            file.seek(0)
+            found: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+    except FileNotFoundError as error:
+        raise StoreError(
+            f"the model {folder} is not whole: {path.name} is missing; restore it from a copy, or evaluate again"
+        ) from error
+    except (OSError, ValueError, EOFError) as error:
+        raise _damaged(path, error) from error
+    return found
+
+
+def place_of(folder: Path, digest: str, shared: Path | None = None) -> Path:
+    """Return the file of an array: inside the model, or among those that models share."""
+    if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
+        raise _damaged(folder / _INDEX, ValueError("an array without a name"))
+    own = folder / _ARRAYS / f"{digest}.npy"
+    return own if shared is None or own.exists() else shared / own.name
+
+
+def bytes_of(folder: Path, shared: Path | None = None) -> int:
+    """Return the bytes that the arrays of a model take, shared ones included; those that are gone take none."""
+    total = 0
+    for digest in arrays_of(folder):
+        with suppress(OSError):
+            total += place_of(folder, digest, shared).stat().st_size
+    return total
+
+
+def settle(folder: Path, shared: Path) -> None:
+    """Move the large arrays of a model to where models share them; it can be read before, meanwhile and after."""
+    for path in sorted((folder / _ARRAYS).glob("*.npy")):
+        if path.stat().st_size < SHARED_BYTES:
+            continue
+        shared.mkdir(parents=True, exist_ok=True)
+        os.replace(path, shared / path.name)  # equal names are equal content
+
+
+def copy_model(folder: Path, target: Path, shared: Path | None = None) -> None:
+    """Copy a model with all its arrays to a new folder, which needs nothing else."""
+    wanted = arrays_of(folder)
+    (target / _ARRAYS).mkdir(parents=True)
+    shutil.copy(folder / _INDEX, target / _INDEX)
+    for digest in wanted:
+        shutil.copy(place_of(folder, digest, shared), target / _ARRAYS / f"{digest}.npy")
+
+
+def exists(folder: Path) -> bool:
+    """Tell whether a folder holds a model, whole or damaged."""
+    return (folder / _INDEX).is_file()
+
+
+def _read_index(folder: Path) -> dict[str, Any]:
+    try:
+        whole = json.loads((folder / _INDEX).read_text())
+    except FileNotFoundError as error:
+        raise StoreError(f"{folder} holds no model; expected {_INDEX} there") from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise _damaged(folder / _INDEX, error) from error
+    known = whole.get("format") if isinstance(whole, dict) else None
+    if isinstance(known, int) and known > FORMAT:
+        raise StoreError(
+            f"the model {folder} has format {known}, written by zslplat {whole.get('zslplat', 'of a later version')}; "
+            f"this version reads format {FORMAT}: update zslplat"
+        )
+    if known != FORMAT or not isinstance(whole.get("content"), dict):
+        raise _damaged(folder / _INDEX, ValueError("it is no model"))
+    if _digest(whole["content"]) != whole.get("digest"):
+        raise _damaged(folder / _INDEX, ValueError("it is not what was written"))
+    found: dict[str, Any] = whole
+    return found
+
+
+def _damaged(path: Path, error: Exception) -> StoreError:
+    text = " ".join(str(error).split()) or type(error).__name__
+    return StoreError(f"the model in {path} cannot be read: {text}; restore it from a copy, or evaluate again")
+
+
+def _with_files(value: Any, folder: Path, sizes: dict[str, int]) -> Any:
+    """Return a value with what names its arrays in their place, and write these."""
+    if isinstance(value, np.ndarray):
+        if value.dtype.kind not in _KINDS:
+            raise TypeError(f"an array of {value.dtype} cannot be kept")
+        digest = _write_array(folder, value)
+        sizes[digest] = (folder / f"{digest}.npy").stat().st_size
+        return {_ARRAY: digest, "shape": list(value.shape), "type": value.dtype.str}
+    if isinstance(value, Mapping):
+        return {str(name): _with_files(one, folder, sizes) for name, one in value.items()}
+    if isinstance(value, list | tuple):
+        return [_with_files(one, folder, sizes) for one in value]
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise TypeError(f"{type(value).__name__} is neither an array nor JSON")
+
+
+def _with_arrays(value: Any, read: Any) -> Any:
+    if isinstance(value, dict):
+        if _ARRAY in value:
+            return read(str(value[_ARRAY]))
+        return {name: _with_arrays(one, read) for name, one in value.items()}
+    return [_with_arrays(one, read) for one in value] if isinstance(value, list) else value
+
+
+def _named(value: Any) -> Iterator[str]:
+    if isinstance(value, dict) and _ARRAY in value:
+        yield str(value[_ARRAY])
+    elif isinstance(value, dict | list):
+        for one in value.values() if isinstance(value, dict) else value:
+            yield from _named(one)
+
+
+class _Digesting:
+    """A file that knows the digest of what was written to it."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self.file, self.digest = file, hashlib.sha256()
+
+    def write(self, content: Any) -> int:
+        self.digest.update(content)
+        return self.file.write(content)
+
+
+def _write_array(folder: Path, array: np.ndarray) -> str:
+    place = folder / ".writing"
+    with place.open("wb") as file:
+        into = _Digesting(file)
+        np.lib.format.write_array(into, array, allow_pickle=False)
+    name = into.digest.hexdigest()
+    os.replace(place, folder / f"{name}.npy")
+    return name
+
+
+def _digest(content: Any) -> str:
+    return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()
+
+
+def _version() -> str:
+    try:
+        return version("zslplat")
+    except PackageNotFoundError:
+        return "unknown"

@@ -1,0 +1,312 @@
+"""What a saved model of each kind of method does with new rows."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import StoreError, UsageError, quoted
+from zslplat.methods.protocols import PROTOCOLS
+from zslplat.models.classes import NewClasses
+from zslplat.models.folder import Model, read_model
+from zslplat.models.model import SavedModel, finite, ranked_columns, thawed
+
+INDEX = "index"
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """The classes that rows are told apart among: names (c,), signatures as the method takes them, which were seen.
+
+    ``described`` (m,) says which class each signature describes, where classes have several and the method takes them.
+    ``columns``: those of the classes that are wanted, where more have to be scored with them.
+    """
+
+    names: tuple[str, ...]
+    S: np.ndarray
+    seen: np.ndarray
+    described: np.ndarray | None = None
+    columns: np.ndarray | None = None
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The names of the classes whose scores are wanted."""
+        return self.names if self.columns is None else tuple(self.names[i] for i in self.columns)
+
+    def restricted(self) -> Candidates:
+        """Return the wanted classes alone, for methods that score candidates jointly."""
+        if self.columns is None:
+            return self
+        if self.described is None:
+            return Candidates(self.wanted, self.S[self.columns], self.seen[self.columns])
+        kept = np.isin(self.described, self.columns)
+        numbers = np.searchsorted(self.columns, self.described[kept])
+        return Candidates(self.wanted, self.S[kept], self.seen[self.columns], numbers)
+
+
+class ZeroShotModel(SavedModel):
+    """Tells rows apart among the unseen classes of its run, or among new ones by their signatures.
+
+    ``generalised``: the classes that it was trained on compete with them; where validation chose a bias, it is taken
+    off their scores, as the task does.
+    """
+
+    kind = "zero-shot"
+
+    def __init__(self, stored: Model) -> None:
+        super().__init__(stored)
+        self.signatures = thawed(self.content, "signatures")
+        self.bias = float(self.facts.get("bias", 0.0))
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The unseen classes of the run."""
+        return tuple(n for n, seen in zip(self.facts["classes"], self.arrays["seen"], strict=True) if not seen)
+
+    @property
+    def seen_classes(self) -> tuple[str, ...]:
+        """The classes that it was trained on."""
+        return tuple(self.facts["seen_classes"])
+
+    def asked_for(self, signatures: Any = None, generalised: bool = False) -> Candidates:
+        """Return the candidates; raises :class:`UsageError` for signatures that do not fit."""
+        pool = self._kept("_pool", tuple(self.facts["classes"]), np.asarray(self.arrays["seen"], dtype=bool))
+        seen = self._kept("", self.seen_classes, np.ones(len(self.seen_classes), dtype=bool))
+        if signatures is None:
+            if not pool.seen.any():
+                return _joined(seen, pool) if generalised else pool
+            columns = None if generalised else np.flatnonzero(~pool.seen)
+            return Candidates(pool.names, pool.S, pool.seen, pool.described, columns)
+        new = self._new(NewClasses.of(signatures))
+        if not generalised:
+            return new
+        twice = [name for name in new.names if name in self.seen_classes]
+        if twice:
+            raise UsageError(
+                f"class {quoted(twice[0])} was trained on, and is one of the new ones, too; leave it out of the "
+                "signatures, or do not ask for generalised"
+            )
+        return _joined(seen, new)
+
+    def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return scores (n, c) of rows X (n, d), in the order of the classes.
+
+        Without ``signatures`` the classes are those of :attr:`classes`; with them, theirs (see
+        :meth:`zslplat.models.classes.NewClasses.of`). ``generalised``: those that were trained on are there, too (the
+        names: :meth:`asked_for`). Raises :class:`UsageError` and :class:`DataError` for what does not fit.
+        """
+        return self._scores(self.checked(X), self.asked_for(signatures, generalised))
+
+    def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return the name of the class with the highest score, for every row of X (n, d)."""
+        asked = self.asked_for(signatures, generalised)
+        return np.asarray(np.array(asked.wanted)[np.argmax(self._scores(self.checked(X), asked), axis=1)])
+
+    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+        """Return ``row``, ``class``, ``score`` and those of the next best."""
+        return ranked_columns(self._scores(X, asked), asked.wanted, first, top, every=scores)
+
+    def describe(self) -> dict[str, Any]:
+        """Return what the model is; of zero-shot ones the seen classes, the attributes and the bias, too."""
+        more = {"seen_classes": list(self.seen_classes), "signatures": self.signatures.width}
+        more |= {"attributes": list(self.facts["attributes"])} if self.facts["attributes"] else {}
+        return super().describe() | more | ({"bias": self.bias} if "bias" in self.facts else {})
+
+    def _scores(self, X: np.ndarray, asked: Candidates) -> np.ndarray:
+        if self.joint:
+            asked = asked.restricted()
+        batch: dict[str, Any] = {"X_pool": self.features.apply(X), "S_pool": asked.S, "seen": asked.seen}
+        if asked.described is not None:
+            batch["signature_class_pool"] = asked.described
+        found = PROTOCOLS[self.kind].score(self._fresh(), batch, None)["scores"]
+        scores = finite(self.method_name, found, (len(X), len(asked.seen)))
+        if asked.columns is not None:
+            return scores[:, asked.columns]
+        if self.bias and asked.seen.any() and not asked.seen.all():
+            return np.asarray(scores - np.where(asked.seen, self.bias, 0.0))
+        return scores
+
+    def _kept(self, suffix: str, names: tuple[str, ...], seen: np.ndarray) -> Candidates:
+        return Candidates(names, self.arrays[f"S{suffix}"], seen, self.arrays.get(f"signature_class{suffix}"))
+
+    def _new(self, given: NewClasses) -> Candidates:
+        fitting = given.fitting(self.signatures.width, self.facts["attributes"])
+        S = self.signatures.apply(fitting.values)
+        described: np.ndarray | None = fitting.described
+        if not self.facts["several_signatures"]:
+            counts = np.bincount(fitting.described)
+            if counts.max() > 1:
+                starts = np.r_[0, np.cumsum(counts)[:-1]]
+                S = (np.add.reduceat(S, starts, axis=0, dtype=np.float64) / counts[:, None]).astype(S.dtype)
+            described = None
+        return Candidates(fitting.names, S, np.isin(fitting.names, self.seen_classes), described)
+
+
+def _joined(first: Candidates, second: Candidates) -> Candidates:
+    described = None
+    if first.described is not None or second.described is not None:
+        parts = [np.arange(len(c.names)) if c.described is None else c.described for c in (first, second)]
+        described = np.concatenate([parts[0], parts[1] + len(first.names)])
+    return Candidates(
+        (*first.names, *second.names),
+        np.vstack([first.S, second.S]),
+        np.concatenate([first.seen, second.seen]),
+        described,
+    )
+
+
+class CodingModel(SavedModel):
+    """Tells rows apart among the classes, or ranks the labels, that it was trained on."""
+
+    kind = "coding"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes that it was trained on."""
+        return tuple(self.facts["classes"])
+
+    def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return scores (n, c) of rows X (n, d), in the order of :attr:`classes`."""
+        self.asked_for(signatures, generalised)
+        return self._scores(self.checked(X))
+
+    def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return the name of the class with the highest score, for every row of X (n, d)."""
+        scores = self.decision_function(X, signatures, generalised=generalised)
+        return np.asarray(np.array(self.classes)[np.argmax(scores, axis=1)])
+
+    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+        """Return ``row``, ``class``, ``score`` and those of the next best."""
+        return ranked_columns(self._scores(X), self.classes, first, top, every=scores)
+
+    def _scores(self, X: np.ndarray) -> np.ndarray:
+        found = PROTOCOLS[self.kind].score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
+        return finite(self.method_name, found, (len(X), len(self.classes)))
+
+
+class SelectionModel(SavedModel):
+    """Takes the best features out of rows."""
+
+    kind = "feature-selection"
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """No classes: features are what it found."""
+        return ()
+
+    @property
+    def ranking(self) -> np.ndarray:
+        """The features (d,), the best first."""
+        return np.asarray(self.method.ranking_)
+
+    def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Refuse: rows have no scores here."""
+        raise UsageError(f"{self.method_name} selects features and scores no rows; predict() returns the selected ones")
+
+    def predict(
+        self, X: Any, signatures: Any = None, *, generalised: bool = False, top: int | None = None
+    ) -> np.ndarray:
+        """Return the best features (n, top) of rows X (n, d), as they come in, the best first."""
+        self.asked_for(signatures, generalised)
+        return self.checked(X)[:, self.ranking[: top or self.usual_top()]]
+
+    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+        """Return ``row`` and a column for each of the best features, by its number."""
+        chosen = self.ranking[:top]
+        taken = {f"feature {number}": X[:, number] for number in chosen.tolist()}
+        return {"row": np.arange(first, first + len(X)), **taken}
+
+    def usual_top(self) -> int:
+        """Return the largest number of features that the task judged."""
+        return int(max(self.facts["counts"]))
+
+
+class ExemplarModel(SavedModel):
+    """Finds the rows of its run's gallery that are most similar."""
+
+    kind = "exemplar"
+
+    def __init__(self, stored: Model) -> None:
+        super().__init__(stored)
+        self._index: Any = None
+
+    @property
+    def index(self) -> Any:
+        """The index of the gallery; raises :class:`StoreError` where it is gone."""
+        if self._index is None:
+            from zslplat.methods.exemplars.index import ExemplarIndex
+
+            self._index = ExemplarIndex.load(index_of(self.folder))
+        return self._index
+
+    @property
+    def method(self) -> Any:
+        """The fitted method, as the index holds it."""
+        return self.index.method
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """The classes of the gallery, where they are known."""
+        labels = self.index.labels
+        return () if labels is None else tuple(str(name) for name in np.unique(labels))
+
+    def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return similarities (n, g) of rows X (n, d) and the gallery, in its order (``index.rows``)."""
+        self.asked_for(signatures, generalised)
+        encoded = self.method.encode(self.index.steps.apply(self.checked(X)))
+        return np.asarray(self.method.similarity(encoded, self.index.gallery))
+
+    def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
+        """Return the class of the most similar row of the gallery for every row of X; its number without classes."""
+        self.asked_for(signatures, generalised)
+        hits = self.index.query(self.checked(X), 1)
+        return np.asarray(hits.rows if hits.labels is None else hits.labels)[:, 0]
+
+    def table(self, X: np.ndarray, first: int, top: int, asked: Any, *, scores: bool) -> dict[str, Any]:
+        """Return ``row``, ``found``, the row of the gallery, its class and similarity, and those of the next best."""
+        hits = self.index.query(X, min(top, len(self.index.gallery)))
+        columns: dict[str, Any] = {"row": np.arange(first, first + len(X))}
+        for place in range(hits.rows.shape[1]):
+            mark = "" if place == 0 else f"_{place + 1}"
+            columns[f"found{mark}"] = hits.rows[:, place]
+            if hits.labels is not None:
+                columns[f"class{mark}"] = hits.labels[:, place].astype(object)
+            columns[f"score{mark}"] = hits.scores[:, place]
+        return columns
+
+    @property
+    def block_rows(self) -> int:
+        """How many rows are looked up at a time."""
+        return 1024
+
+
+KINDS: dict[str, type[SavedModel]] = {
+    one.kind: one for one in (ZeroShotModel, CodingModel, SelectionModel, ExemplarModel)
+}
+
+
+def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
+    """Return the model in a folder; ``shared``: where arrays lie that are not in it.
+
+    Raises :class:`StoreError` where there is none, or it is damaged, changed by hand, or of a newer version.
+    """
+    stored = read_model(folder, shared)
+    kind = str(stored.content.get("kind"))
+    if kind not in KINDS:
+        raise StoreError(f"the model {folder} is of a method of kind {kind!r}; known: {', '.join(sorted(KINDS))}")
+    try:
+        return KINDS[kind](stored)
+    except (KeyError, TypeError, ValueError, AttributeError) as error:
+        raise StoreError(
+            f"the model {folder} lacks what a model of kind {kind} has ({type(error).__name__}: {error}); evaluate the "
+            "setting again"
+        ) from error
+
+
+def index_of(folder: Path) -> Path:
+    """Return the index of an exemplar model: inside the folder of an export, beside it in a store."""
+    own = folder / INDEX
+    return own if own.exists() else folder.parent / "artifacts" / INDEX

@@ -1,0 +1,1 @@
+"""Models of recorded runs: found, listed, removed, loaded, exported for others to serve."""

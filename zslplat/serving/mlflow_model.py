@@ -1,0 +1,222 @@
+"""A model of a run as an MLflow model: "models from code", arrays and JSON; no pickle, and nothing of the store."""
+
+from __future__ import annotations
+
+import logging
+import os
+import shutil
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from zslplat.errors import StoreError, UsageError
+from zslplat.models.folder import MODEL, SHARED, copy_model
+from zslplat.models.predictors import INDEX, ExemplarModel, index_of, load_saved
+from zslplat.models.served import PARAMETERS
+from zslplat.serving.runs import model_folder, model_in
+from zslplat.settings import Settings
+
+# All that an export holds of Python; MLflow runs it when it loads the model.
+CODE = '''"""Loads the model beside this file; written by `zslplat export`."""
+
+from pathlib import Path
+
+from mlflow.exceptions import MlflowException
+from mlflow.models import set_model
+from mlflow.protos.databricks_pb2 import INVALID_PARAMETER_VALUE
+from mlflow.pyfunc import PythonModel
+
+from zslplat.errors import ZslplatError
+from zslplat.models.served import Served
+
+
+class Model(PythonModel):
+    _skip_type_hint_validation = True  # the signature has the types
+
+    def load_context(self, context):
+        self.served = Served(Path(context.artifacts["model"]))
+
+    def predict(self, context, model_input, params=None):
+        try:
+            return self.served.predict(model_input, params)
+        except ZslplatError as error:
+            raise MlflowException(str(error), error_code=INVALID_PARAMETER_VALUE) from error
+
+
+set_model(Model())
+'''
+EXAMPLE_ROWS = 2
+
+
+@dataclass(frozen=True)
+class Exported:
+    """The folder of an MLflow model, the bytes in it, and the run that it is of (empty for a folder's)."""
+
+    folder: Path
+    bytes: int
+    run: str
+
+
+def export_model(settings: Settings, source: str, target: Path) -> Exported:
+    """Write the model of a run, or of a folder, as an MLflow model into a new folder, whole or not at all.
+
+    It has a signature, an input example and requirements, and needs no store. Raises :class:`UsageError` where the
+    folder exists, :class:`StoreError` for a run without a model and where the folder cannot be written.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} exists; remove it, or give another folder with --to")
+    folder, shared, run = _source(settings, source)
+    model = load_saved(folder, shared)
+    try:
+        target.absolute().parent.mkdir(parents=True, exist_ok=True)
+        place = Path(tempfile.mkdtemp(prefix=".new-", dir=target.absolute().parent))
+    except OSError as error:
+        raise StoreError(f"cannot write {target}: {error.strerror or error}; choose another --to") from error
+    try:
+        copy_model(folder, place / MODEL, shared)
+        if isinstance(model, ExemplarModel):
+            shutil.copytree(index_of(folder), place / MODEL / INDEX)
+        _save(place, model)
+        os.chmod(place / "mlflow", 0o755)
+        if target.exists():
+            target.rmdir()
+        os.rename(place / "mlflow", target)
+    except OSError as error:
+        raise StoreError(f"cannot write {target}: {error.strerror or error}; free space and try again") from error
+    finally:
+        shutil.rmtree(place, ignore_errors=True)
+    return Exported(target, sum(f.stat().st_size for f in target.rglob("*") if f.is_file()), run)
+
+
+def register_model(settings: Settings, name: str, exported: Exported) -> str:
+    """Register an export in MLflow's model registry under a name; return the number of the version.
+
+    In a store of its own MLflow gets a copy below the store's artifacts, so that the export may be moved or removed;
+    a server is given the export's address. Raises :class:`StoreError` where MLflow does not take it.
+    """
+    from mlflow.exceptions import MlflowException
+    from mlflow.tracking import MlflowClient
+
+    source = exported.folder.absolute()
+    client = MlflowClient(settings.tracking_uri, registry_uri=settings.tracking_uri)
+    try:
+        if settings.tracking_is_local:
+            settings.make_store()
+            parent = settings.artifacts / "registered"
+            parent.mkdir(parents=True, exist_ok=True)
+            copy = Path(tempfile.mkdtemp(prefix=f"{_fitting(name)}-", dir=parent))
+            os.chmod(copy, 0o755)
+            source = shutil.copytree(source, copy, dirs_exist_ok=True)
+        try:
+            client.create_registered_model(name, description="Models of zslplat: rows in, predictions by class out.")
+        except MlflowException as error:
+            if error.error_code != "RESOURCE_ALREADY_EXISTS":
+                raise
+        tags = {"zslplat.run": exported.run} if exported.run else {}
+        made = client.create_model_version(name, source.as_uri(), tags=tags)
+    except (MlflowException, OSError) as error:
+        text = settings.masked(" ".join(str(error).split()))[:300]
+        raise StoreError(f"MLflow did not take {exported.folder} as {name!r}: {text}") from error
+    return str(made.version)
+
+
+def signature_of(model: Any) -> Any:
+    """Return MLflow's signature of a model: rows of numbers, and the parameters of a request."""
+    from mlflow.models import ModelSignature
+    from mlflow.types import DataType, ParamSchema, ParamSpec, Schema, TensorSpec
+
+    kinds: Mapping[str, tuple[DataType, tuple[int, ...] | None]] = {
+        "classes": (DataType.string, (-1,)),
+        "signatures": (DataType.double, (-1,)),
+        "generalised": (DataType.boolean, None),
+        "top": (DataType.long, None),
+        "scores": (DataType.boolean, None),
+    }
+    params = [ParamSpec(name, kinds[name][0], default, kinds[name][1]) for name, default in PARAMETERS.items()]
+    rows = TensorSpec(row_type(model), (-1, model.width))
+    return ModelSignature(inputs=Schema([rows]), params=ParamSchema(params))
+
+
+def row_type(model: Any) -> np.dtype[Any]:
+    """Return the type of numbers that rows are given as: that of the rows that the model was trained on."""
+    kinds = {np.dtype(kind) for kind in model.features.types}
+    found = np.result_type(*kinds) if kinds else np.dtype(np.float64)
+    return found if found.kind == "f" and found.itemsize >= 4 else np.dtype(np.float64)
+
+
+def requirements(model: Any) -> list[str]:
+    """Return what must be installed where the model is served, each with the version that is here."""
+    from zslplat import registry
+
+    wanted = {"zslplat", "mlflow", "numpy", "pandas"}
+    root = registry.component("methods", model.method_name).__module__.partition(".")[0]
+    if root != "zslplat":
+        wanted |= set(metadata.packages_distributions().get(root, []))
+    found = []
+    for name in sorted(wanted):
+        try:
+            found.append(f"{name}=={metadata.version(name)}")
+        except metadata.PackageNotFoundError:
+            found.append(name)
+    return found
+
+
+def _source(settings: Settings, source: str) -> tuple[Path, Path | None, str]:
+    folder = model_in(Path(source))
+    if folder is not None:
+        return folder, folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None, ""
+    from zslplat.tracking.stores import existing_records
+
+    records = existing_records(settings, lambda text: None)
+    try:
+        return model_folder(settings, records, source), settings.store / SHARED, source
+    finally:
+        records.close()
+
+
+def _save(place: Path, model: Any) -> None:
+    import mlflow.pyfunc
+
+    code = place / "zslplat_model.py"
+    code.write_text(CODE)
+    example = np.random.default_rng(0).random((EXAMPLE_ROWS, model.width)).astype(row_type(model))
+    told = model.describe()
+    with _quiet():
+        mlflow.pyfunc.save_model(
+            str(place / "mlflow"),
+            python_model=str(code),
+            artifacts={MODEL: str(place / MODEL)},
+            signature=signature_of(model),
+            input_example=(example, {name: value for name, value in PARAMETERS.items() if value != []}),
+            pip_requirements=requirements(model),
+            metadata={name: told[name] for name in ("method", "kind", "task", "dataset", "digest")},
+        )
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Keep MLflow from telling what it does on the way: bars of progress for local copies, and advice."""
+    from mlflow.environment_variables import MLFLOW_ENABLE_ARTIFACTS_PROGRESS_BAR as bars
+
+    logger = logging.getLogger("mlflow")
+    level, shown = logger.level, bars.get_raw()
+    logger.setLevel(logging.ERROR)
+    bars.set(False)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    finally:
+        logger.setLevel(level)
+        bars.unset() if shown is None else bars.set(shown)
+
+
+def _fitting(name: str) -> str:
+    return "".join(c if c.isalnum() or c in "-_" else "-" for c in name)[:50]

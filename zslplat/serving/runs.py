@@ -1,0 +1,121 @@
+"""The models of the runs of a store: which there are, loading one, removing one."""
+
+from __future__ import annotations
+
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from zslplat.errors import StoreError
+from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, read_content
+from zslplat.models.predictors import load_saved
+from zslplat.models.sharing import free
+from zslplat.records.database import Records
+from zslplat.settings import Settings
+from zslplat.tuning.rerun import find_record
+
+HOW_TO_HAVE = "give a final run of `tune`, `run --test` or `bench`, evaluated without --no-model"
+
+
+@dataclass(frozen=True)
+class StoredModel:
+    """A model of a store: its run, of which study (empty for single runs), what it is of, and the bytes of its arrays.
+
+    ``problem`` says what is wrong with one that cannot be read; ``value`` is the primary metric of its test.
+    """
+
+    run: str
+    study: str
+    method: str
+    dataset: str
+    task: str
+    value: float | None
+    bytes: int
+    problem: str = ""
+
+
+def load_model(source: str | Path, *, store: str | Path | None = None, settings: Settings | None = None) -> Any:
+    """Return the model of a run, or of a folder: an export, an MLflow model, or one of a store.
+
+    The object has ``predict(X)``, ``decision_function(X)``, ``classes`` and ``describe()``; zero-shot ones take the
+    ``signatures`` of new classes and ``generalised`` (:class:`zslplat.models.predictors.ZeroShotModel`). ``source``: a
+    RUN as commands print it, or a path; ``store``: folder of the store, found as commands do where nothing is said.
+
+    Raises :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,
+    changed by hand, or of a newer version.
+
+    Example::
+
+        model = zslplat.load_model("f4792f6de55fb9e2")
+        model.predict(X, {"okapi": okapi_attributes, "zebra": zebra_attributes})
+    """
+    folder = model_in(Path(source))
+    if folder is not None:
+        shared = folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None
+        return load_saved(folder, shared)
+    from zslplat.settings import resolve_settings
+    from zslplat.tracking.stores import existing_records
+
+    settings = settings or resolve_settings({"store": str(store)} if store is not None else None)
+    records = existing_records(settings, lambda text: None)
+    try:
+        return load_run(settings, records, str(source))
+    finally:
+        records.close()
+
+
+def model_in(path: Path) -> Path | None:
+    """Return the folder of the model that a path leads to: itself, that of an evaluation, or of an MLflow model."""
+    for folder in (path, path / MODEL, path / "artifacts" / MODEL):
+        if exists(folder):
+            return folder
+    return None
+
+
+def load_run(settings: Settings, records: Records, run: str) -> Any:
+    """Return the model of a run; raises :class:`StoreError` where it has none, and says why."""
+    return load_saved(model_folder(settings, records, run), settings.store / SHARED)
+
+
+def model_folder(settings: Settings, records: Records, run: str) -> Path:
+    """Return the folder of the model of a run; raises :class:`StoreError` where there is none, and says why."""
+    found = find_record(settings, records, run)
+    folder = records.evaluation_folder(found.run) / MODEL
+    if exists(folder):
+        return folder
+    told: dict[str, Any] = next((f["model"] for f in found.record.get("folds", []) if "model" in f), {})
+    if "left_out" in told:
+        raise StoreError(f"run {run!r} has no model: {told['left_out']}")
+    if told:
+        raise StoreError(f"the model of run {run!r} was removed; give the command of the run again to have it anew")
+    raise StoreError(f"run {run!r} has no model; {HOW_TO_HAVE}")
+
+
+def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
+    """Return the models of the recorded evaluations of a store, oldest first."""
+    run_of, found = records.runs(), []
+    for owner, key, record in records.all_evaluations():
+        run = run_of(owner, key)
+        folder = records.evaluation_folder(run) / MODEL
+        if not exists(folder):
+            continue
+        study = owner.removeprefix("study:") if owner.startswith("study:") else ""
+        try:
+            content = read_content(folder)
+            setting = content["setting"]
+            told = (str(setting["method"]), str(setting["dataset"]), str(setting["task"]))
+            size, problem = bytes_of(folder, settings.store / SHARED), ""
+        except (StoreError, KeyError, TypeError) as error:
+            told, size, problem = ("", "", ""), 0, str(error)
+        value = record.get("value")
+        found.append(StoredModel(run, study, *told, value, size, problem))
+    return found
+
+
+def remove_model(settings: Settings, records: Records, run: str) -> int:
+    """Remove the model of a run, and the shared arrays that no other names; return the bytes that this frees."""
+    folder = model_folder(settings, records, run)
+    size = sum(file.stat().st_size for file in folder.rglob("*") if file.is_file())
+    shutil.rmtree(folder)
+    return size + free(settings.store)

@@ -1,0 +1,180 @@
+"""Descriptions of experiments and runs in Markdown: what was evaluated, on which data, what came out, how to repeat it.
+
+The first line is a sentence of its own: MLflow shows no more of a description that is folded, and shows it as it is
+written in lists.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from zslplat.evaluation.setting import TEST, VALIDATION
+from zslplat.spec import Spec
+from zslplat.tracking.words import chosen, commands, interval, result, shell_word, short, table
+
+Ends = tuple[float, float]
+_MOST_POINTS = 60  # of a sweep, in its table
+_OVER_ROWS = "95 % over draws of the test rows"
+
+
+def experiment_note(facts: Mapping[str, Any]) -> str:
+    """Return the description of an experiment; ``facts``: as :mod:`zslplat.tracking.saved_views` gathers them."""
+    datasets, tasks = list(facts["data"]), sorted(facts["tasks"])
+    where = f"on {', '.join(datasets)}" if len(datasets) < 4 else f"on {len(datasets)} data sets"
+    what = f"Suite {facts['suite']}: tasks" if facts["suite"] else "Task"
+    primary = ", ".join(sorted(facts["primaries"]))
+    lines = [f"{what} {', '.join(tasks)} {where}; primary metric {primary}.", ""]
+    lines += [f"- {name}: {text}" for name, text in sorted(facts["data"].items())]
+    lines += [
+        "- The views of this page (menu at the upper right): **Results** are final evaluations on the test split, "
+        "**Studies** the searches that they come from, **Trials** what was tried on the validation folds.",
+        "- `val_` metrics are means over the validation folds, `test_` metrics are of the test split, `work/` is what "
+        "it took; a hyperparameter stands behind the name of its method.",
+        "",
+        "Compare the methods, with intervals:",
+        "",
+        commands(*(f"zslplat compare --dataset {shell_word(d)} --task {shell_word(t)}" for d, t in facts["pairs"][:8])),
+    ]
+    return "\n".join(lines)
+
+
+def data_in_words(about: Mapping[str, Any]) -> str:
+    """Return the size of a data set, by what records keep of it."""
+    profile = about["data"]["profile"]
+    shape = " x ".join(str(n) for n in profile.get("shape", [])[1:])
+    parts = [f"{profile[name]} {name}" for name in ("rows", "classes") if name in profile]
+    return ", ".join([*parts[:1], *([f"{shape} features"] if shape else []), *parts[1:]]) or "of an earlier version"
+
+
+def study_note(
+    values: Mapping[str, Any],
+    name: str,
+    finished: Mapping[str, Any],
+    winner: Mapping[str, Any],
+    test: Sequence[Mapping[str, Any]],
+    mean: float,
+    ends: Ends | None,
+) -> str:
+    """Return the description of a study that has ended; ``mean`` and ``ends`` are of the tests' primary metric."""
+    identity, about = values["identity"], values["about"]
+    metric = about["primary"]["name"]
+    count = f"{len(test)} repeats" if len(test) > 1 else "once"
+    lines = [
+        f"{identity['method']} tuned on {identity['dataset']}, task {identity['task']}: test {metric} {result(mean)}"
+        f"{interval(ends)}, validation {result(winner['metrics'].get(metric))}, {finished.get('trials', '?')} trials.",
+        "",
+        f"- Chosen: trial {finished['winner']}, {chosen(winner['parameters']) or 'nothing was searched'}.",
+        f"- Refitted on all training rows and scored on the test split ({count})"
+        + (f"; the interval is {_OVER_ROWS}." if ends is not None else "."),
+        *_surroundings(values, finished.get("knows")),
+        "",
+    ]
+    if identity["space"]:
+        rows = [(k, str(text), short(winner["parameters"].get(k, ""))) for k, text in sorted(identity["space"].items())]
+        lines += [table(("hyperparameter", "searched", "chosen"), rows), ""]
+    config = f"zslplat run --test --config {shell_word(f'studies/{name}/best.toml')}"
+    again = [f"zslplat rerun {record['run']} --check" for record in test[:1] if "run" in record]
+    told = "Repeat the test evaluation (the file lies in the store, and under Artifacts):"
+    return "\n".join([*lines, told, "", commands(*again, config)])
+
+
+def running_note(values: Mapping[str, Any]) -> str:
+    """Return the description of a study that has no result yet."""
+    identity = values["identity"]
+    line = f"{identity['method']} on {identity['dataset']}, task {identity['task']}: no result yet."
+    more = "A study that was stopped goes on where the same `zslplat tune` is given again."
+    return "\n".join([line, "", *_surroundings(values, None), "", more])
+
+
+def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+    """Return the description of a trial."""
+    about = values["about"]
+    metric = about["primary"]["name"]
+    came = f"validation {metric} {result(record['metrics'].get(metric))}"
+    if record["state"] != "complete":
+        came = {"pruned": "stopped early, as earlier trials were better by then"}.get(record["state"], "failed")
+        came += f" ({record['reason']})" if record["reason"] else ""
+    spec = Spec.parse(setting["method"])
+    line = f"Trial {record['number']} of {spec.name} on {setting['dataset']}, task {setting['task']}: {came}."
+    if record["state"] != "complete" or "run" not in record:
+        return line
+    tried = f"- Hyperparameters: {chosen(spec.parameters) or 'the defaults'}."
+    return "\n".join([line, "", tried, "", commands(f"zslplat rerun {record['run']} --check")])
+
+
+def evaluation_note(
+    setting: Mapping[str, Any],
+    about: Mapping[str, Any],
+    record: Mapping[str, Any],
+    *,
+    study: str = "",
+    validation: float | None = None,
+    ends: Ends | None = None,
+) -> str:
+    """Return the description of one evaluation, of a study's winner or of its own."""
+    metric, split, spec = about["primary"]["name"], setting["split"], Spec.parse(setting["method"])
+    of_winner = f", validation {result(validation)}" if validation is not None else ""
+    lines = [
+        f"{spec.name} on {setting['dataset']}, task {setting['task']}: {split} {metric} "
+        f"{result(record['metrics'].get(metric))}{interval(ends)}{of_winner}.",
+        "",
+    ]
+    if ends is not None:
+        lines.append(f"- The interval is {_OVER_ROWS}.")
+    if study:
+        lines.append(f"- The winner of study `{study}`, trial {record['winner']}, repeat {record['repeat']}.")
+    elif split == TEST:
+        lines.append("- Evaluated as it was given, without a search.")
+    lines.append(f"- Hyperparameters: {chosen(spec.parameters) or 'the defaults'}.")
+    lines.append(f"- Data: {about['data']['name']}, {data_in_words(about)}; scored: {_scored(split, record)}.")
+    lines.append(f"- Preprocessing: {about['preprocessing']}.")
+    if "outside" in record:
+        return "\n".join([*lines, "- Its scores were made elsewhere; `zslplat score` checked and scored them."])
+    if "run" in record:
+        lines += ["", "Evaluate it again and compare every number:", ""]
+        lines.append(commands(f"zslplat rerun {record['run']} --check"))
+    return "\n".join(lines)
+
+
+def sweep_note(record: Mapping[str, Any]) -> str:
+    """Return the description of a sweep, with a table of its curves."""
+    setting, about = record["setting"], record["about"]
+    metric, parameter = about["primary"]["name"], record["parameter"]
+    option = parameter.removeprefix("task option ")
+    methods = sorted({name.rpartition(" ")[0] for name in record["curves"]} - {""}) or [setting["method"]]
+    curves = record["curves"]
+    rows = [
+        (value, *(result(curve[i]) for curve in curves.values()))
+        for i, value in enumerate(record["values"][:_MOST_POINTS])
+    ]
+    given = " ".join(f"--method {shell_word(method)}" for method in methods)
+    swept = f"task.{option}" if option != parameter else parameter
+    # On lines of their own: a long one would push the page's other column out of sight.
+    again = (
+        f"zslplat sweep {given} \\",
+        f"  --param {swept} --range {shell_word('|'.join(record['values']))} \\",
+        f"  --dataset {shell_word(setting['dataset'])} --task {shell_word(setting['task'])}",
+    )
+    return "\n".join(
+        [
+            f"{', '.join(methods)} on {setting['dataset']}, task {setting['task']}: {metric} against {parameter}.",
+            "",
+            "Analysis: it shows the test split, and nothing ever selects by it.",
+            "",
+            table((parameter, *curves), rows),
+            "",
+            commands(*again),
+        ]
+    )
+
+
+def _surroundings(values: Mapping[str, Any], knows: str | None) -> list[str]:
+    about, identity = values["about"], values["identity"]
+    lines = [f"- Data: {about['data']['name']}, {data_in_words(about)}; preprocessing: {about['preprocessing']}."]
+    lines.append(f"- Seed {identity['seed']}; searched on validation folds, which hold no row of the test split.")
+    return [*lines, f"- Of the scored batch the method knows: {knows}."] if knows else lines
+
+
+def _scored(split: str, record: Mapping[str, Any]) -> str:
+    return "the test split" if split == TEST else f"{len(record['folds'])} {VALIDATION} folds"

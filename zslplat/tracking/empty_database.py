@@ -1,0 +1,88 @@
+"""An empty database of MLflow's: its migrations take seconds, so they run once per version and the result is copied.
+
+The copy is kept in the user's cache folder under a name that tells by which migrations it was made. Where it cannot be
+kept or is not whole, the database is made in its place as MLflow makes it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import shutil
+import sqlite3
+import tempfile
+from contextlib import closing, suppress
+from pathlib import Path
+
+from zslplat.settings import sqlite_url
+
+_PREFIX = "empty-mlflow-"
+_CHECKS = ("pragma quick_check", "select count(*) from alembic_version")
+
+
+def make_database(path: Path) -> None:
+    """Put an empty database of MLflow's there, unless there is one; it is there as a whole or not at all."""
+    if path.exists():
+        return
+    unfinished = path.with_name(f"{path.name}.new")
+    unfinished.unlink(missing_ok=True)
+    kept = _kept()
+    if not (kept is not None and _copied(kept, unfinished)):
+        _made_by_mlflow(unfinished)
+        if kept is not None:
+            _keep(unfinished, kept)
+    os.replace(unfinished, path)
+
+
+def _kept() -> Path | None:
+    """Return where the database that the installed MLflow makes is kept; None where that cannot be told."""
+    import mlflow.store.db_migrations
+    import platformdirs
+    import sqlalchemy
+
+    migrations = Path(mlflow.store.db_migrations.__file__).parent / "versions"
+    with suppress(OSError, RuntimeError):
+        names = sorted(file.name for file in migrations.iterdir() if file.suffix == ".py")
+        made_by = [mlflow.__version__, sqlalchemy.__version__, sqlite3.sqlite_version, *names]
+        digest = hashlib.sha256("\n".join(made_by).encode()).hexdigest()[:12]
+        return Path(platformdirs.user_cache_dir("zslplat")) / f"{_PREFIX}{mlflow.__version__}-{digest}.db"
+    return None
+
+
+def _copied(kept: Path, path: Path) -> bool:
+    """Copy the database that is kept; False where there is none, or what is there is damaged."""
+    with suppress(OSError, sqlite3.Error):
+        shutil.copyfile(kept, path)
+        with closing(sqlite3.connect(path)) as connection:
+            if [connection.execute(asked).fetchone() for asked in _CHECKS] == [("ok",), (1,)]:
+                return True
+    path.unlink(missing_ok=True)
+    return False
+
+
+def _made_by_mlflow(path: Path) -> None:
+    from mlflow.tracking import MlflowClient
+
+    client = MlflowClient(tracking_uri=sqlite_url(path))
+    client.search_experiments(max_results=1)
+    client._tracking_client.store.engine.dispose()
+
+
+def _keep(made: Path, kept: Path) -> None:
+    """Keep a copy for the next store, without the experiment whose artifacts lie where this command was given."""
+    temporary = None
+    with suppress(OSError, sqlite3.Error):
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        handle, temporary = tempfile.mkstemp(prefix=".new-", dir=kept.parent)
+        os.close(handle)
+        shutil.copyfile(made, temporary)
+        with closing(sqlite3.connect(temporary)) as connection, connection:
+            for table in ("experiment_tags", "experiments"):
+                connection.execute(f"delete from {table}")
+        os.replace(temporary, kept)
+        temporary = None
+        for other in kept.parent.glob(f"{_PREFIX}*.db"):
+            if other != kept:
+                other.unlink()
+    if temporary is not None:
+        Path(temporary).unlink(missing_ok=True)
