@@ -197,6 +197,28 @@ def test_smaller_is_better_where_the_metric_says_so():
     assert found("ZSP203", replace(below, maximise=False)) == []
 
 
+def test_a_lead_over_the_control_counts_where_its_interval_leaves_out_0():
+    def said(ends, **more):
+        control = replace(RIDGE, lead=ends)
+        return found("ZSP203", replace(study(test=reached(0.51), controls=(control,)), **more))
+
+    (line,) = said((-0.02, 0.05))
+    assert "is not surely better than" in line
+    assert "difference -0.0200 .. +0.0500 over these test rows" in line
+    assert said((0.002, 0.05)) == []
+    assert "is not better than" in said((-0.05, -0.01), maximise=False, test=reached(0.55))[0]
+    assert said((-0.05, -0.01), maximise=False, test=reached(0.4)) == []
+
+
+def test_a_single_test_value_is_at_chance_within_the_error_of_its_rows():
+    facts = study(test=reached(0.13))
+    assert found("ZSP104", facts) == []
+    assert found("ZSP104", replace(facts, test_error=0.02))
+    assert found("ZSP104", replace(facts, test_error=0.01)) == []
+    # Repeats on the same rows do not make the rows more.
+    assert found("ZSP104", study(test=reached(*[0.13] * 5), test_error=0.02))
+
+
 def test_a_search_that_ended_early_is_told_from_a_short_one():
     (line,) = found("ZSP108", study(trials=trials(*[0.1] * 12), wanted=20, dimensions=1))
     assert "12 of 20" in line

@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 from zslplat.comparison.across import across_sets, friedman_p, nemenyi_difference, over_splits, ranked
+from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.errors import UsageError
 
@@ -55,6 +56,36 @@ def test_standings_over_data_sets():
     assert best.rank_low < best.mean_rank < best.rank_high
     assert found.reservation == ""
     assert found.p_value < 0.001
+
+
+def row(short, dataset, test, rows):
+    return {"group": "inductive", "short": short, "dataset": dataset, "test": test, "test_rows": rows}
+
+
+def test_a_score_that_is_no_number_takes_the_rank_of_its_method_and_of_no_other():
+    values = {"a": (0.9, 0.8), "b": (0.5, 0.6), "c": (0.7, float("nan"))}
+    rows = [row(m, d, v, d) for m, found in values.items() for d, v in zip(("x", "y"), found, strict=True)]
+    (table,) = over_datasets(rows, ("x", "y"), maximise=True)
+    ranks = {one["method"]: one["mean_rank"] for one in table["methods"]}
+    assert ranks == {"a": 1, "b": 2, "c": None}
+    assert next(one for one in table["methods"] if one["method"] == "c")["scores"] == {"x": 0.7, "y": None}
+
+
+def test_one_entry_on_other_rows_makes_no_other_data_set():
+    rows = [row(m, d, v, "images") for m, v in (("a", 0.9), ("b", 0.5)) for d in ("x", "y")]
+    rows.append(row("c", "y", 0.4, "others"))
+    assert over_datasets(rows, ("x", "y"), maximise=True)[0]["sets"] == 1
+
+
+def test_the_diagram_has_a_line_as_long_as_the_critical_difference(tmp_path):
+    rng = np.random.default_rng(1)
+    found = across_sets(scores(np.array([0.8, 0.6, 0.4])[:, None] + rng.normal(0, 0.02, (3, 15))))
+    draw_ranks(found, tmp_path / "ranks.svg")
+    assert "<!-- critical difference -->" in (tmp_path / "ranks.svg").read_text()
+    few = across_sets(scores(np.array([[0.8], [0.6], [0.4]])))
+    draw_ranks(few, tmp_path / "few.svg")
+    text = (tmp_path / "few.svg").read_text()
+    assert "1 data set, critical difference" in text
 
 
 def test_few_data_sets_carry_little_and_say_so():

@@ -175,6 +175,16 @@ def test_differences_are_from_the_best_on_validation_not_on_test(pair):
         leaderboard([lucky], "speed", Metric("acc"))
 
 
+def test_entries_that_lack_a_metric_are_named(pair):
+    first, second = (scored(one, label) for one, label in zip(pair, ("sae", "conse"), strict=True))
+    metric = next(iter(first.values))
+    more = replace(first, values={**first.values, "H": [0.5]})
+    with pytest.raises(UsageError, match=rf"metric 'H' is not recorded of conse; it is of sae: .*{metric}"):
+        leaderboard([more, second], "H", Metric(metric))
+    with pytest.raises(UnknownNameError, match="unknown metric 'I'"):
+        leaderboard([more, second], "I", Metric(metric))
+
+
 def test_inductive_and_transductive_entries_are_compared_among_themselves(pair):
     first, second = pair
     joint = [

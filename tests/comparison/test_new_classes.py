@@ -9,6 +9,7 @@ from scipy import stats
 
 from zslplat.comparison.classes import (
     TOO_FEW,
+    Draw,
     class_difference,
     class_verdict,
     family_p_values,
@@ -29,6 +30,21 @@ def entry(label, classes, *, kinds=None, validation=0.5, **more):
     values = {"acc": classes.mean(axis=1).tolist()}
     content = {"replicates": {}, "validation": {"acc": validation}, "knows": "nothing", "rows": "same", **more}
     return Scored(label, f"study {label}", label, values, classes={"acc": classes}, kinds=kinds, **content)
+
+
+def test_what_is_no_comparison_does_not_make_the_others_coarse():
+    rng = np.random.default_rng(0)
+    gaps = [_draw_of(rng.normal(0.3, 0.1, size=8)) for _ in range(6)]
+    nothing = Draw(0.1, np.nan, 0.0, 1)
+    alone, _ = family_p_values(gaps)
+    beside, corrected = family_p_values([*gaps, nothing, nothing])
+    assert np.array_equal(beside[:6], alone)
+    assert np.isnan(corrected[6:]).all()
+    assert alone[0] == gaps[0].p_value  # the exact test: 2 / 2^8 x 6 is below .05, x 8 is not
+
+
+def _draw_of(values):
+    return Draw(values.mean(), values.std(ddof=1) / np.sqrt(len(values)), len(values) - 1, len(values), values)
 
 
 @pytest.mark.parametrize("c", [1, 2, 3, 7, 12])

@@ -2,13 +2,16 @@
 
 import json
 
+import numpy as np
 import pytest
-from store_toys import BOTH, MadeStore
+from store_toys import BOTH, CLASSES, ROWS, MadeStore
 
 from zslplat.comparison.exports import export
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import compared
 from zslplat.errors import StoreError, UnknownNameError, UsageError
+from zslplat.records.summaries import summaries
+from zslplat.reports.reading import recorded_studies
 from zslplat.settings import resolve_settings
 
 
@@ -57,12 +60,54 @@ def test_what_stands_for_a_setting_is_not_chosen_by_its_test_score(made, show):
     assert studies(show()) == ["newer"]
 
 
+def test_test_scores_of_an_earlier_winner_are_history(made, show):
+    name = made.study("eszsl", 0.6, repeats=2)
+    (before,) = show().rows
+    made.earlier_winner(name, 0.95, repeats=3)  # the newest of all
+    (row,) = show().rows
+    assert row == before
+    assert (row["repeats"], row["tested"]) == (2, "eszsl(alpha=1.0)")
+    (told,) = summaries(made.records)
+    assert (told.test, told.evaluations) == (row["test"], 2)
+    reported = recorded_studies(made.records, made.settings, pytest.fail)
+    assert {run for entry in reported for run in entry.runs} == set(row["runs"].split(", "))
+
+
 def test_newer_code_stands_before_more_trials(made, show):
     made.study("eszsl", 0.9, trials=50, name="old")
     made.study("eszsl", 0.8, trials=5, name="mended", code={"method": "m2"})
     assert studies(show()) == ["mended"]
     made.study("eszsl", 0.8, trials=9, name="longer", code={"method": "m2", "numpy": "3"})
     assert studies(show()) == ["longer"]  # another version of a library is no other code
+
+
+def test_what_newer_code_replaces_is_said(made, show):
+    made.study("eszsl", 0.9, trials=50, name="old")
+    assert show().notes == []
+    made.study("eszsl", 0.8, trials=5, name="mended", code={"method": "m2"})
+    (note,) = show().notes
+    assert note.startswith("eszsl on made: mended (5 trials) is by newer code and is shown in place of old (50 trials)")
+    run = made.run("eszsl(alpha=1.0)", 0.7, code={"method": "m3"})
+    (note,) = show().notes
+    assert f"run {run[:8]} (evaluated again) is by newer code" in note
+    assert "old (50 trials), mended (5 trials)" in note or "mended (5 trials), old (50 trials)" in note
+
+
+def test_more_trials_by_the_same_code_replace_nothing_silently(made, show):
+    made.study("eszsl", 0.9, trials=50, name="long")
+    made.study("eszsl", 0.8, trials=5, name="short")
+    assert show().notes == []
+
+
+def test_rows_that_are_recorded_as_one_group_are_said_to_have_no_interval(made, settings):
+    made.study("eszsl", 0.8)
+    made.study("sae", 0.7, name="old", group=np.zeros(CLASSES * ROWS, dtype=np.int32))
+    said = []
+    rows = {row["method"]: row for row in compared(settings, ["made"], warn=said.append).rows}
+    (line,) = said
+    assert line.startswith("old: no interval over these test rows: its rows are recorded as one group")
+    assert rows["sae"]["low"] is None
+    assert rows["eszsl"]["low"] is not None
 
 
 def test_other_seeds_ranges_and_preprocessing_are_other_settings(made, show):

@@ -183,7 +183,7 @@ def plain_claims(tmp_path, monkeypatch):
 
     def carry_out(suite, options, settings, reporter):
         asked.extend(options.only)
-        a, b = scored("a", [0.9, 0.8, 0.9, 0.7, 0.8]), scored("b", [0.3, 0.2, 0.4, 0.1, 0.2])
+        a, b = scored("a", [0.9, 0.8, 0.9, 0.7, 0.8, 0.88]), scored("b", [0.3, 0.2, 0.4, 0.1, 0.2, 0.3])
         cells = (Cell("marked", "a", "zsl", status="done", seconds=60.0), Cell("away", "a", "zsl", status="skipped"))
         return GridResult(suite, cells, scores={("marked", "a", "zsl", None): a, ("marked", "b", "zsl", None): b})
 

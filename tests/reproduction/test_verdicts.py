@@ -1,7 +1,10 @@
 """Verdicts follow from intervals: each is reached by a made case, and none by another."""
 
+import numpy as np
 import pytest
 
+from zslplat.comparison.classes import Draw, class_verdict
+from zslplat.metrics.few_classes import TOO_FEW
 from zslplat.reproduction.verdicts import (
     ABOVE,
     BELOW,
@@ -41,6 +44,16 @@ def test_a_number_that_is_no_share_is_judged_in_parts_of_itself():
     close, wide = Estimate(130.0, 120.0, 140.0), Estimate(130.0, 80.0, 180.0)
     assert cell_verdict(131.6, close, share=False).verdict == CONFIRMED
     assert cell_verdict(131.6, wide, share=False).verdict == CANNOT_TELL
+
+
+@pytest.mark.parametrize(("classes", "expected"), [(5, CANNOT_TELL), (6, HOLDS), (None, HOLDS)])
+def test_claims_and_comparisons_have_one_rule_for_few_classes(classes, expected):
+    found = contrast_verdict(Contrast("a - b", 0.1, 0.05, 0.15, "new classes", classes))
+    assert found.verdict == expected
+    assert (TOO_FEW in found.why) == (expected == CANNOT_TELL)
+    values = np.linspace(0.05, 0.15, classes or 6)
+    gap = Draw(0.1, 0.01, len(values) - 1, len(values), values)
+    assert (class_verdict(gap, 0.01, (0.5, 0.4)) == TOO_FEW) == (expected == CANNOT_TELL)
 
 
 def test_other_data_are_never_compared():

@@ -3,6 +3,7 @@
 import csv
 import json
 import sqlite3
+from collections import Counter
 from contextlib import closing
 
 import numpy as np
@@ -11,11 +12,11 @@ from support import install_distribution, tags_of
 
 from zslplat.cli.grid_view import score_tables
 from zslplat.comparison.paired import Scored
-from zslplat.errors import StoreError
+from zslplat.errors import OutageError, StoreError
 from zslplat.registry import registry
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.suites import grid
+from zslplat.suites import carrying, grid
 from zslplat.suites.cells import Cell
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
@@ -112,10 +113,12 @@ def test_every_cell_is_recorded_and_the_tables_say_what_it_gave(whole):
         for task, metric in (("zsl", "per_class_accuracy"), ("retrieval", "mAP"))
     ]
     by_cell = {(c["row"], c["task"]): c for c in result["cells"]}
+    trials = Counter(study for study, _ in trials_in(folder / "mlruns"))
     for score in scores:
         assert float(score["test"]) == pytest.approx(by_cell[score["row"], score["task"]]["value"])
         assert float(score["low"]) <= float(score["test"]) <= float(score["high"])
         assert score["spread"] != ""  # plain is random: two repeats
+        assert score["trials"] == str(trials[by_cell[score["row"], "zsl"]["study"]])  # of the search, whatever the task
     differences = {(d["task"], d["data"]): d for d in lines_of(folder / "out" / "differences.csv")}
     values = {key: cell["value"] for key, cell in by_cell.items()}
     for task in ("zsl", "retrieval"):
@@ -333,12 +336,28 @@ def test_a_dry_run_says_what_is_done_and_writes_nothing(whole, call, tmp_path):
 
 def test_a_lock_that_cannot_be_written_is_an_error_and_no_reason_to_wait(tmp_path, monkeypatch):
     """Waiting for another command, which does not exist, would never end."""
-    monkeypatch.setattr(grid, "_lock_name", lambda piece: "taken")
+    monkeypatch.setattr(carrying, "_lock_name", lambda piece: "taken")
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     (settings.store / "suites" / "taken.lock").mkdir(parents=True)
     suite = suite_from("one", {"tasks": ["zsl"], "data": [DIGITS], "row": [{"name": "eszsl", "method": "eszsl"}]})
     with pytest.raises(StoreError, match=r"cannot write .*taken\.lock"):
         grid.carry_out(suite, grid.GridOptions(trials=1), settings)
+
+
+def test_a_grid_whose_database_stays_away_ends_and_does_not_wait_again_for_every_cell(tmp_path, monkeypatch):
+    tried = []
+
+    def stay_away(*given):
+        tried.append(given)
+        raise OutageError("the store does not answer")
+
+    monkeypatch.setattr(carrying, "run_study", stay_away)
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    rows = [{"name": name, "method": name} for name in ("eszsl", "sae")]
+    suite = suite_from("two", {"tasks": ["zsl"], "data": [DIGITS], "row": rows})
+    with pytest.raises(OutageError):
+        grid.carry_out(suite, grid.GridOptions(trials=1), settings)
+    assert len(tried) == 1
 
 
 def test_two_ways_of_one_task_are_told_apart_and_not_averaged():

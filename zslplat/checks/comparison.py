@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from zslplat.checks.base import Check, ComparisonFacts, RowFacts
-from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE
+from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE
 
 MOST_UNEQUAL = 1.25
 MUCH_SLOWER, SLOWER_BY_SECONDS = 10.0, 1.0

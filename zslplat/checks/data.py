@@ -15,7 +15,7 @@ class GoldenFeature(Check):
 
     A column tells the class where, of 4 classes or more, the nearest other row in that column alone is of the same
     class for 90 % of the rows of a class on average. Normal classes in a line, 4 or 20 of them, reach that at a
-    distance of 3.5 standard deviations from each to the next, where .94 of the column's variance lies between classes,
+    distance of 3.6 standard deviations from each to the next, where .94 of the column's variance lies between classes,
     and more than .99 for more than 9 classes: no natural feature is so. A column numbers the rows where it rises or
     falls from each row to the next; n rows in random order do so in 2 of n! cases.
     """

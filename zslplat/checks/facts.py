@@ -86,13 +86,15 @@ class TrialFacts:
 class Control:
     """A recorded test score of the method that serves as control, on the same data and task.
 
-    ``alike`` tells whether it preprocesses as the study does.
+    ``alike`` tells whether it preprocesses as the study does; ``lead`` are the ends of the 95 % interval over the test
+    rows of the study's score less the control's, None where there is none.
     """
 
     study: str
     method: str
     test: float
     alike: bool = False
+    lead: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True)

@@ -65,14 +65,18 @@ class ValidationAtChance(Check):
 
 
 class TestAtChance(Check):
-    """Speaks where the test is above its chance level by no more than noise (:func:`is_at_chance`)."""
+    """Speaks where the test is above its chance level by no more than noise (:func:`is_at_chance`).
+
+    Noise is that of the repeats and that of the test rows, where their standard error is known: a single value of few
+    rows has no spread of its own.
+    """
 
     __test__ = False  # it is no test case, whatever its name begins with
     code, title, scope = "ZSP104", "at chance on the test split", "study"
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where the test is at chance."""
-        yield from _at_chance(facts.test)
+        yield from _at_chance(facts.test, facts.test_error or 0.0)
 
 
 class FoldsDisagree(Check):
@@ -226,24 +230,34 @@ class NoEffect(Check):
             )
 
 
-def is_at_chance(values: Sequence[float], chances: Sequence[float], *, maximise: bool = True, tried: int = 1) -> bool:
+def is_at_chance(
+    values: Sequence[float],
+    chances: Sequence[float],
+    *,
+    maximise: bool = True,
+    tried: int = 1,
+    row_error: float = 0.0,
+) -> bool:
     """Tell whether values (one per fold) are above their chance levels by no more than noise.
 
     Noise is the largest of two numbers: 5 % of the mean chance level, and z standard errors of the mean gain over the
     folds, at most the chance level itself, so that folds which differ a lot do not hide twice the chance. z is 2, or
     what the best of ``tried`` settings without content is expected to reach, sqrt(2 log tried), where that is more.
+    ``row_error``: the standard error over the scored rows, which repeats on the same rows share.
     """
     gains = _gains(values, chances, maximise)
     chance = abs(float(np.mean(chances)))
-    error = float(np.std(gains, ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    spread = float(np.std(gains, ddof=1)) / math.sqrt(len(gains)) if len(gains) > 1 else 0.0
+    error = math.hypot(spread, row_error)
     z = max(2.0, math.sqrt(2 * math.log(max(tried, 1))))
     return float(gains.mean()) <= max(CHANCE_MARGIN * chance, min(z * error, chance))
 
 
-def _at_chance(reached: Reached | None) -> Iterable[str]:
+def _at_chance(reached: Reached | None, row_error: float = 0.0) -> Iterable[str]:
     if not _complete(reached):
         return
-    if is_at_chance(reached.values, reached.chances, maximise=reached.maximise, tried=reached.tried):
+    maximise, tried = reached.maximise, reached.tried
+    if is_at_chance(reached.values, reached.chances, maximise=maximise, tried=tried, row_error=row_error):
         yield (
             f"{reached.what} is at chance: {reached.metric} {np.mean(reached.values):.4f}, guessing "
             f"{np.mean(reached.chances):.4f}"

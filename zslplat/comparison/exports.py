@@ -18,6 +18,7 @@ from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
 from zslplat.errors import UsageError
+from zslplat.records.folders import folder_name
 from zslplat.tables import Table, write_table
 
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
@@ -64,7 +65,15 @@ _BEHIND = "best score of a group in bold; {}: not told apart from it"
 
 
 def export(found: Comparison, path: Path) -> None:
-    """Write a comparison to a file, whose ending says how.
+    """Write a comparison to a file; see :func:`export_each`."""
+    export_each([found], path)
+
+
+def export_each(found: Sequence[Comparison], path: Path) -> None:
+    """Write comparisons to a file, whose ending says how.
+
+    Of several tasks or metrics a file holds the rows of all, or one table after another; JSON is then a list, and
+    pictures are files of their own, named by what tells them apart.
 
     Raises :class:`UsageError` for an ending that is none of :data:`FORMATS`, and :class:`OSError` for a place that
     cannot be written.
@@ -149,22 +158,32 @@ def _escaped(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
-def _write_csv(found: Comparison, path: Path) -> None:
-    write_table(Table({column: [row[column] for row in found.rows] for column in found.columns}), path)
+def _rows(found: Sequence[Comparison]) -> list[dict[str, Any]]:
+    return [row for one in found for row in one.rows]
 
 
-def _write_json(found: Comparison, path: Path) -> None:
-    path.write_text(json.dumps(found.to_json(), indent=1) + "\n", encoding="utf-8")
+def _write_csv(found: Sequence[Comparison], path: Path) -> None:
+    rows = _rows(found)
+    write_table(Table({column: [row[column] for row in rows] for column in found[0].columns}), path)
 
 
-def _write_parquet(found: Comparison, path: Path) -> None:
+def _write_json(found: Sequence[Comparison], path: Path) -> None:
+    contents = [one.to_json() for one in found]
+    path.write_text(json.dumps(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
+
+
+def _write_parquet(found: Sequence[Comparison], path: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
+    rows = _rows(found)
+    notes = list(dict.fromkeys(note for one in found for note in one.notes))
+    names = {name: text for one in found for name, text in one.names.items()}
+
     # A column without a single value has its type all the same, so that files of several comparisons can be joined.
-    fields = [(name, _arrow_type(name, [row[name] for row in found.rows])) for name in found.columns]
-    schema = pa.schema(fields, metadata={"notes": json.dumps(found.notes), "names": json.dumps(found.names)})
-    parquet.write_table(pa.Table.from_pylist(found.rows, schema=schema), path)
+    fields = [(name, _arrow_type(name, [row[name] for row in rows])) for name in found[0].columns]
+    schema = pa.schema(fields, metadata={"notes": json.dumps(notes), "names": json.dumps(names)})
+    parquet.write_table(pa.Table.from_pylist(rows, schema=schema), path)
 
 
 def _arrow_type(name: str, values: Sequence[Any]) -> Any:
@@ -177,22 +196,29 @@ def _arrow_type(name: str, values: Sequence[Any]) -> Any:
     return pa.float64() if pa.types.is_null(found) or pa.types.is_integer(found) else found
 
 
-def _draw_ranks(found: Comparison, path: Path) -> None:
-    """Draw the critical-difference diagram: one file, or one per group (``ranks-inductive.svg``) where several rank."""
-    ranked = {table["group"]: across for table in found.across if (across := drawn(table)) is not None}
+def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
+    """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
+
+    Such files are named by what tells them apart: ``ranks-inductive.svg``, ``ranks-zsl-per_class_accuracy.svg``.
+    """
+    ranked = [
+        (one, table["group"], across) for one in found for table in one.across if (across := drawn(table)) is not None
+    ]
     if not ranked:
         raise UsageError(
             f"{path.name}: ranks are over data sets, and no two methods of a group are recorded on several; give "
             "--all-datasets, or --dataset several times"
         )
-    for group, across in ranked.items():
-        place = path if len(ranked) == 1 else path.with_stem(f"{path.stem}-{group.replace(' ', '-')}")
-        draw_ranks(across, place, found.metric)
+    places = [(one.task, one.metric, group) for one, group, _ in ranked]
+    for (one, _, across), place in zip(ranked, places, strict=True):
+        told = [text for text, values in zip(place, zip(*places, strict=True), strict=True) if len(set(values)) > 1]
+        parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in told)]
+        draw_ranks(across, path.with_stem("-".join(parts)), one.metric)
 
 
-FORMATS: Mapping[str, Callable[[Comparison, Path], None]] = {
-    ".md": lambda found, path: _write_text(path, markdown(found)),
-    ".tex": lambda found, path: _write_text(path, latex(found)),
+FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
+    ".md": lambda found, path: _write_text(path, "\n\n".join(markdown(one) for one in found)),
+    ".tex": lambda found, path: _write_text(path, "\n\n".join(latex(one) for one in found)),
     ".csv": _write_csv,
     ".parquet": _write_parquet,
     ".json": _write_json,

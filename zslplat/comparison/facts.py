@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.folding import Folded
-from zslplat.methods.base import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 
 OTHER_DATA = "other data"
 OTHER_TEST_ROWS = "other test rows"

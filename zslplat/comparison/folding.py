@@ -26,6 +26,13 @@ class Folded:
         """All names of the others: a name of any of them finds the entry."""
         return frozenset(name for other in self.others for name in (other.name, *other.names))
 
+    @property
+    def replaced(self) -> tuple[Recorded, ...]:
+        """Those that stand behind it for their older code alone: studies of more trials than it had itself."""
+        own = self.shown.trials if self.shown.is_study else 0
+        older = [other for other in self.others if other.is_study and other.trials > own]
+        return tuple(other for other in older if other.computing != self.shown.computing)
+
 
 def alone(groups: Sequence[Recorded]) -> list[Folded]:
     """Return every entry as it is."""

@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import (
-    LEAST_CLASSES,
     Draw,
     class_difference,
     class_verdict,
@@ -27,8 +26,9 @@ from zslplat.comparison.classes import (
 from zslplat.comparison.naming import the_one
 from zslplat.comparison.paired import LEVEL, Scored, difference, interval, same_rows
 from zslplat.comparison.tied import letters
-from zslplat.errors import UnknownNameError
-from zslplat.methods.base import TRANSDUCTIVE
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.methods.knowledge import TRANSDUCTIVE
+from zslplat.metrics.few_classes import too_few
 from zslplat.tasks.base import Metric
 
 BASELINE = "method to compare with"
@@ -58,11 +58,18 @@ def leaderboard(
     the smallest that could have been seen with a power of 80 %; ``tied``, the letters of the entry within its group:
     two entries that share one are not told apart (Holm's correction over all pairs of the group).
 
-    Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for an ``against`` that
-    fits several entries.
+    Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
+    of the entries lack, and for an ``against`` that fits several entries.
     """
     known = set.intersection(*(set(entry.values) for entry in scored))
     if metric not in known:
+        lacking = [entry.label for entry in scored if metric not in entry.values]
+        if len(lacking) < len(scored):
+            raise UsageError(
+                f"metric {metric!r} is not recorded of {', '.join(lacking)}; it is of "
+                f"{', '.join(entry.label for entry in scored if metric in entry.values)}: name these alone, or give a "
+                f"metric that all have: {', '.join(sorted(known))}"
+            )
         raise UnknownNameError("metric", metric, known)
     sign = 1.0 if primary.maximise else -1.0
     direction = sign if metric == primary.name else -1.0 if metric in COSTS else 1.0
@@ -151,7 +158,7 @@ def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
     _, adjusted = family_p_values(gaps)
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
-        enough = gap is not None and gap.classes >= LEAST_CLASSES
+        enough = gap is not None and not too_few(gap.classes)
         different[a, b] = different[b, a] = enough and p <= 1 - LEVEL
     found: list[str | None] = [None] * len(entries)
     for i, label in zip(able, letters(different), strict=True):

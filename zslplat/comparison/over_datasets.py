@@ -20,27 +20,34 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from the
     best with its ends (means over data sets), and ``tied``; ``sets``, how many data sets of different rows there are;
     ``p_value``, ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that
-    lack a data set have no rank; where fewer than two have all, nobody has one.
+    lack a data set, or whose score there is no number, have no rank; where fewer than two have all, nobody has one.
     """
     tables = []
-    families = {str(row["dataset"]): str(row["test_rows"] or row["dataset"]) for row in rows}
+    families = {name: _family(name, [row for row in rows if row["dataset"] == name]) for name in datasets}
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
             if row["group"] == group:
-                scores.setdefault(str(row["short"]), {})[str(row["dataset"])] = float(row["test"])
+                own = scores.setdefault(str(row["short"]), {})
+                own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
         complete = {name: found for name, found in scores.items() if len(found) == len(datasets)}
         across = across_sets(complete, maximise=maximise, families=families) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
         rest = sorted(
             (name for name in scores if name not in ranked),
-            key=lambda name: sign * sum(scores[name].values()) / len(scores[name]),
+            key=lambda name: sign * sum(scores[name].values()) / len(scores[name]) if scores[name] else math.inf,
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
         tables.append({"group": group, "methods": methods, **_told(across)})
     return tables
+
+
+def _family(dataset: str, rows: Sequence[Row]) -> str:
+    """Return what tells a data set's images from others': the rows that most of its entries scored."""
+    scored = [str(row["test_rows"]) for row in rows if row["test_rows"]]
+    return max(dict.fromkeys(scored), key=scored.count, default=dataset)
 
 
 def _method(

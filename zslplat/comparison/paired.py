@@ -17,9 +17,10 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
+from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
 from zslplat.tasks.base import Metric
 
-LEVEL = 0.95
 # What a mean over equal values may differ by from another one, relative to them.
 ROUNDING = 1e-12
 
@@ -133,20 +134,10 @@ def _drawn(scored: Scored, metric: str, side: int = 0) -> np.ndarray | None:
     found = scored.replicates.get(metric)
     if found is None:
         return None
-    repeats, count = found.shape
-    if repeats == 1:
-        return np.asarray(found[0])
-    chosen = np.random.default_rng([29, side]).integers(repeats, size=(repeats, count))
-    return np.asarray(np.take_along_axis(found, chosen, axis=0).mean(axis=0))
+    return over_repeats(found, side)
 
 
 def _centred(estimate: float, replicates: np.ndarray | None) -> Interval:
     if replicates is None:
         return Interval(estimate, np.nan, np.nan)
-    # A draw of groups may have no row that the metric can be computed from; where most have none, neither has it.
-    known = replicates[np.isfinite(replicates)]
-    if len(known) <= len(replicates) / 2:
-        return Interval(estimate, np.nan, np.nan)
-    replicates = known
-    low, high = np.quantile(replicates - replicates.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
-    return Interval(estimate, estimate + float(low), estimate + float(high))
+    return Interval(estimate, *centred_ends(estimate, replicates))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -105,6 +105,12 @@ class Recorded:
         """The suite that it was carried out for, None where it was for none."""
         return self._part_of("suite")
 
+    @property
+    def suite_row(self) -> tuple[str, str] | None:
+        """The suite and its row that it was carried out for, None where it was for none."""
+        row = self._part_of("row")
+        return None if self.suite is None or row is None else (self.suite, row)
+
     def _part_of(self, name: str) -> str | None:
         found = self.about.get("part_of", {}).get(name)
         return None if found is None else str(found)
@@ -131,6 +137,8 @@ class Reader:
         self.records, self.warn = records, warn
         self.identities = records.identities()
         self.overview = Overview(records, ("finished", "about", "origin"))
+        # Rows that were made already, for comparisons that share a reader.
+        self.rows: dict[Hashable, list[dict[str, Any]]] = {}
         self._by_owner: dict[str, list[dict[str, Any]]] = {}
         for owner, _, record in records.evaluations_on_split(TEST):
             self._by_owner.setdefault(owner, []).append(record)
@@ -144,6 +152,12 @@ class Reader:
         ]
         found += [str(setting["dataset"]) for setting, _ in self._runs() if setting["task"] == task]
         return list(dict.fromkeys(found))
+
+    def tasks(self, datasets: Sequence[str] = ()) -> list[str]:
+        """Return the tasks that were evaluated on the test split of these data sets (none: of any), oldest first."""
+        found: list[Mapping[str, Any]] = [i for name, i in self.identities.items() if STUDY + name in self._by_owner]
+        found += [setting for setting, _ in self._runs()]
+        return list(dict.fromkeys(str(one["task"]) for one in found if not datasets or one.get("dataset") in datasets))
 
     def read(self, dataset: str, task: str) -> list[Recorded]:
         """Return what was tested of a task on a data set, studies first, each kind in the order of the records."""

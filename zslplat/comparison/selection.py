@@ -21,6 +21,7 @@ from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
+from zslplat.comparison.suite_rows import suite_row_names
 from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
@@ -112,6 +113,7 @@ def compared(
     against: str | None = None,
     metric: str | None = None,
     every: bool = False,
+    reader: Reader | None = None,
     warn: Callable[[str], None],
 ) -> Comparison:
     """Return what is recorded in a store of one task on these data sets, side by side.
@@ -119,7 +121,8 @@ def compared(
     ``datasets`` and ``task`` are specs as they were given to ``tune``; without data sets all that are recorded are
     meant. There is a row per setting, of the newest version of a data set; with ``every`` a row per study and single
     run, of all versions. ``against`` names what differences are taken from, ``metric`` what is compared, by default the
-    task's own. ``warn`` is told of records that cannot be read.
+    task's own. ``warn`` is told of records that cannot be read. ``reader``: what several comparisons of one store
+    share, so that records are read, and rows are made, once.
 
     Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
     :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.facts.facts`, and
@@ -128,8 +131,9 @@ def compared(
     and :class:`UsageError` for an ``against`` that fits several entries.
     """
     built = build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
-    records = existing_records(settings, warn)
-    reader = Reader(records, warn)
+    shared = reader is not None
+    reader = reader or Reader(existing_records(settings, warn), warn)
+    records = reader.records
     asked = list(dict.fromkeys(datasets)) or reader.datasets(task)
     if not asked:
         raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
@@ -164,15 +168,17 @@ def compared(
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
     name = metric or primary.name
     short, names = short_names([e.scored for e in entries], [e.group for e in entries])
-    named = [replace(entry, short=text) for entry, text in zip(entries, short, strict=True)]
+    suite_names, told = suite_row_names([e.folded for e in entries], short)
+    names |= told
+    named = [
+        replace(entry, short=suite_names.get(i, text))
+        for i, (entry, text) in enumerate(zip(entries, short, strict=True))
+    ]
+    notes += [_replaced(entry) for entry in named if entry.folded.replaced]
     rows: list[dict[str, Any]] = []
     findings: list[Finding] = []
     for dataset, groups in known.items():
-        here = [
-            replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn))
-            for e in named
-            if e.group.dataset == dataset
-        ]
+        here = [e for e in named if e.group.dataset == dataset]
         if not here and not datasets:
             continue
         if not here:
@@ -181,10 +187,16 @@ def compared(
         origin = _origin(against, here)
         if against is not None and origin is None:
             notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
-        found = _rows(here, reader, newest_data(groups), name, primary, origin)
+        key = (dataset, task, name, origin, tuple((e.scored.study, e.folded.names) for e in here))
+        if key not in reader.rows:
+            whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn, (name,))) for e in here]
+            reader.rows[key] = _rows(whole, reader, newest_data(groups), name, primary, origin)
+        called = {e.scored.study: e.short for e in here}
+        found = [{**row, "short": called[row["study"]]} for row in reader.rows[key]]
         rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
         findings += comparison_findings(records, found, task=task, dataset=dataset, metric=name)
-    records.close()
+    if not shared:
+        records.close()
     maximise = primary.maximise if name == primary.name else name not in COSTS
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
     across = over_datasets(rows, shown, maximise=maximise) if len(shown) > 1 else []
@@ -229,6 +241,17 @@ def _entries(
         rows = own.rows if entry.shown.data == newest else f"{entry.shown.data}:{own.rows}"
         entries.append(_Entry(entry, replace(own, names=own.names | entry.names, rows=rows)))
     return entries
+
+
+def _replaced(entry: _Entry) -> str:
+    """Say that what newer code computed is shown in place of studies with more trials."""
+    studies = ", ".join(f"{one.name} ({one.trials} trials)" for one in entry.folded.replaced)
+    shown = entry.group
+    budget = f"{shown.trials} trials" if shown.is_study else "evaluated again"
+    return (
+        f"{entry.short} on {shown.dataset}: {shown.name} ({budget}) is by newer code and is shown in place of "
+        f"{studies}; --study shows what it names"
+    )
 
 
 def _called_so(name: str, found: Sequence[Folded]) -> list[int]:

@@ -5,6 +5,7 @@ The terminal, Markdown and LaTeX write the same sheets; CSV, Parquet and JSON ha
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -12,7 +13,7 @@ from typing import Any
 
 from zslplat.comparison.classes import COVERS
 from zslplat.comparison.columns import COLUMNS, Column, Row, filled, fitting, knows, letters_of, number
-from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
 from zslplat.comparison.selection import Comparison
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
@@ -106,7 +107,11 @@ def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
     elif all(row["low"] is None for row in rows):
         lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
     if any(row["tied"] for row in rows):
-        lines.append("tied: methods of a group that share a letter are not told apart, in whatever order they stand")
+        most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
+        of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
+        lines.append(
+            f"tied: methods of a group that share a letter are not told apart, in whatever order they stand{of}"
+        )
     if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
         unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
         origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))

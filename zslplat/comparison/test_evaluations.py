@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -19,7 +19,7 @@ from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
-from zslplat.evaluation.outcomes import class_values, replicates
+from zslplat.evaluation.outcomes import class_values, read_outcomes, replicates
 from zslplat.evaluation.setting import Setting
 from zslplat.records.database import Records
 from zslplat.settings import Settings
@@ -78,9 +78,20 @@ def entries_of(groups: Sequence[Recorded]) -> list[Scored]:
     return [_entry(group, several) for group in groups]
 
 
-def with_outcomes(entry: Scored, group: Recorded, records: Records, task: str, warn: Callable[[str], None]) -> Scored:
-    """Return an entry with what its intervals are made of; ``warn`` is told of outcomes that cannot be read."""
-    return replace(entry, replicates=_replicates(records, group, task, warn), **_over_classes(records, group, task))
+def with_outcomes(
+    entry: Scored,
+    group: Recorded,
+    records: Records,
+    task: str,
+    warn: Callable[[str], None],
+    only: Collection[str] | None = None,
+) -> Scored:
+    """Return an entry with what its intervals are made of; ``warn`` is told of outcomes that cannot be read.
+
+    ``only``: the metrics that are needed, all where it is None.
+    """
+    drawn = _replicates(records, group, task, warn, only)
+    return replace(entry, replicates=drawn, **_over_classes(records, group, task, only))
 
 
 def nothing_recorded(settings: Settings, dataset: str, task: str, records: Records) -> ZslplatError:
@@ -97,7 +108,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
     name = Spec.parse(dataset).name
     if settings.data_root is not None and (settings.data_root / name).exists():
         return
-    places = DataPlaces(settings.data_root, settings.cache / "data")
+    places = DataPlaces(settings.data_root, settings.cache / "data", settings.given)
     known = {entry.name for entry in available(places, registered_sources())}
     known |= {str(identity["dataset"]).partition("(")[0] for identity in records.identities().values()}
     known |= {
@@ -151,22 +162,40 @@ def _from_memory(method: str) -> bool:
     return False
 
 
-def _replicates(records: Records, group: Recorded, task: str, warn: Callable[[str], None]) -> dict[str, np.ndarray]:
+def _replicates(
+    records: Records, group: Recorded, task: str, warn: Callable[[str], None], only: Collection[str] | None
+) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
     built = build_component("tasks", Spec.parse(task))
-    tables = [_own_replicates(built, record, records.evaluation_folder(record["run"]), warn) for record in group.tested]
+    folders = [records.evaluation_folder(record["run"]) for record in group.tested]
+    tables = [_own_replicates(built, r, folder, warn, only) for r, folder in zip(group.tested, folders, strict=True)]
+    if not all(tables) and any(_is_of_one_group(folder) for folder, t in zip(folders, tables, strict=True) if not t):
+        warn(
+            f"{group.name}: no interval over these test rows: its rows are recorded as one group, of which nothing can "
+            "be drawn; where its data set says what rows are made of, as digit-pairs does, an evaluation by this "
+            "version records it"
+        )
     shared = [name for name in tables[0] if all(len(t.get(name, ())) == len(tables[0][name]) for t in tables)]
     return {name: np.array([table[name] for table in tables]) for name in shared}
 
 
+def _is_of_one_group(folder: Path) -> bool:
+    """Tell whether recorded outcomes say of all rows that they are of one group, and not what each is made of."""
+    try:
+        columns = read_outcomes(folder).columns
+    except StoreError:
+        return False
+    return "made_of" not in columns and "group" in columns and len(np.unique(columns["group"])) == 1
+
+
 def _own_replicates(
-    task: Task, record: Mapping[str, Any], folder: Path, warn: Callable[[str], None]
+    task: Task, record: Mapping[str, Any], folder: Path, warn: Callable[[str], None], only: Collection[str] | None
 ) -> dict[str, np.ndarray]:
     """Return {metric: (b,)} of one evaluation; those of migrated records are all that is left of their outcomes."""
     written = any("outcomes" in fold for fold in record["folds"])
     if (folder / "outcomes.json").exists() or (written and not (folder / "replicates.npz").exists()):
         try:
-            return replicates(task, folder)
+            return replicates(task, folder, only=only)
         except StoreError as error:
             warn(f"{error}; until then it has no intervals")
             return {}
@@ -177,7 +206,7 @@ def _own_replicates(
         return {}
 
 
-def _over_classes(records: Records, group: Recorded, task: str) -> dict[str, Any]:
+def _over_classes(records: Records, group: Recorded, task: str, only: Collection[str] | None) -> dict[str, Any]:
     """Return the ``classes`` and ``kinds`` of an entry: {metric: (repeats, C)}; nothing where a record lacks them.
 
     Outcomes that cannot be read have been told of with the replicates.
@@ -186,7 +215,7 @@ def _over_classes(records: Records, group: Recorded, task: str) -> dict[str, Any
     tables = []
     for record in group.tested:
         try:
-            found = class_values(built, records.evaluation_folder(record["run"]))
+            found = class_values(built, records.evaluation_folder(record["run"]), only)
         except StoreError:
             return {}
         if found is None:

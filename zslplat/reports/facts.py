@@ -160,7 +160,9 @@ class Facts:
 
     ``across`` are the comparisons of tasks with several data sets; ``silenced`` are the codes of findings that are
     counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
-    was left out; ``looks`` counts how often the test split of each data set was scored over the whole store.
+    was left out; ``looks`` counts how often the test split of each data set was scored over the whole store;
+    ``suites`` is what checks find in the suites that something was carried out for. ``brief``: there are too many
+    studies to show each by itself, and their trials were not read.
     """
 
     scope: str
@@ -173,3 +175,5 @@ class Facts:
     silenced: Collection[str] = ()
     looks: Mapping[str, int] = field(default_factory=dict)
     command: str = ""
+    suites: Sequence[Finding] = ()
+    brief: bool = False

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from zslplat.checks.recorded import recorded_findings
@@ -10,6 +11,8 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
+from zslplat.records.overview import Overview
+from zslplat.records.studies import STUDY
 from zslplat.reports.facts import Evaluation, Recorded, Sweep
 from zslplat.settings import Settings
 from zslplat.tracking.shown import SUMMARY
@@ -19,20 +22,25 @@ Warn = Callable[[str], None]
 
 
 def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[Recorded]:
-    """Return all studies of this program, oldest first; ``warn`` is told of those that are damaged."""
+    """Return all studies of this program, oldest first, without their trials (:func:`with_trials`).
+
+    ``warn`` is told of those that are damaged.
+    """
     found = []
+    known = Overview(records)
+    by_owner: dict[str, list[dict[str, Any]]] = {}
+    for owner, _, record in records.evaluations_on_split(TEST):
+        by_owner.setdefault(owner, []).append(record)
     for name, identity in records.identities().items():
-        study = records.study(name)
         try:
-            values, trials = study.values(), [record for _, record in study.finished()]
+            values = known.values(name)
         except StoreError as error:
             warn(f"{error}; study {name!r} is left out")
             continue
         finished = values.get("finished")
         tested = []
         if finished is not None:
-            known = records.evaluations(study.owner)
-            tested = [record for record in known.values() if record["winner"] == finished["winner"]]
+            tested = [record for record in by_owner.get(STUDY + name, []) if record["winner"] == finished["winner"]]
         config = study_folder(settings, name) / "best.toml"
         found.append(
             Recorded(
@@ -41,8 +49,7 @@ def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[R
                 values.get("about", {}),
                 values.get("environment", {}),
                 _evaluations(records, tested),
-                trials,
-                finished,
+                finished=finished,
                 findings=recorded_findings(finished or {}, name),
                 config=config if config.is_file() else None,
                 chance=values.get("chance"),
@@ -50,6 +57,18 @@ def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[R
             )
         )
     return found
+
+
+def with_trials(records: Records, found: Sequence[Recorded], warn: Warn) -> list[Recorded]:
+    """Return studies with their trials, and runs as they are; ``warn`` is told of those that are damaged, left out."""
+    known, read = Overview(records, ("finished",)), []
+    for entry in found:
+        try:
+            trials = [record for _, record in known.finished(entry.name)] if entry.study else ()
+            read.append(replace(entry, trials=trials))
+        except StoreError as error:
+            warn(f"{error}; study {entry.name!r} is left out")
+    return read
 
 
 def recorded_runs(records: Records) -> list[Recorded]:

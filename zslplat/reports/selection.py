@@ -9,18 +9,23 @@ from itertools import chain
 
 from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.naming import fits
+from zslplat.comparison.recorded import Reader
 from zslplat.comparison.selection import Comparison, compared
 from zslplat.data.catalogue import parse_dataset
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
-from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps
+from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps, with_trials
+from zslplat.reports.suite_findings import suite_findings
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.stores import existing_records
 
+# A report of more studies and runs shows them side by side alone, and none by itself: ten thousand trials would fill
+# hundreds of megabytes, and take minutes to draw.
+MOST_IN_DETAIL = 60
 SHORTEST_RUN = 6  # characters that are enough of a run's identifier
 
 
@@ -54,18 +59,25 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
     names = [run_of_alias(settings, records.identity, name) or name for name in asked.names]
     chosen = _named(names, everything)
     chosen = [found for found in _of_suite(asked.suite, chosen) if _fits(found.place, asked)]
+    brief = len(chosen) > MOST_IN_DETAIL
+    if not brief:
+        chosen = with_trials(records, chosen, notes.append)
     every = not names and asked.suite is None
     sweeps = [sweep for sweep in sweeps if every and _fits(sweep.place, asked)]
     places = _places(chosen, sweeps)
     unfinished = [found for found in chosen if found.study and not has_test(found)]
+    if brief:
+        unfinished = with_trials(records, unfinished[:MOST_IN_DETAIL], notes.append)
     if not places and not unfinished:
         raise StoreError(_nothing(settings, asked, everything))
-    boards = []
+    boards, reader = [], Reader(records, notes.append)
     for dataset, task in places:
         own = [found for found in chosen if found.place == (dataset, task)]
         swept = [sweep for sweep in sweeps if sweep.place == (dataset, task)]
-        boards.append(_board(settings, dataset, task, own, swept, _filters(asked, own), notes.append))
-    across = _across(settings, boards, _filters(asked, chosen))
+        boards.append(_board(settings, dataset, task, own, swept, _filters(asked, own), reader, notes.append))
+    across = _across(settings, boards, _filters(asked, chosen), reader)
+    whole = not names and asked.dataset is None and asked.task is None
+    suites = suite_findings(settings, chosen, whole=whole)
     looks = {b.dataset: records.test_evaluations(_fingerprint(b)) for b in boards if _fingerprint(b)}
     identity = records.identity
     records.close()
@@ -81,6 +93,8 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
         settings.silenced,
         looks,
         command,
+        suites,
+        brief,
     )
 
 
@@ -122,6 +136,7 @@ def _board(
     own: Sequence[Recorded],
     sweeps: Sequence[Sweep],
     filters: Filters,
+    reader: Reader,
     warn: Callable[[str], None],
 ) -> Board:
     tested = [found for found in own if has_test(found)]
@@ -129,7 +144,7 @@ def _board(
     notes: list[str] = []
     if tested:
         try:
-            comparison = compared(settings, [dataset], task, filters, warn=warn)
+            comparison = compared(settings, [dataset], task, filters, reader=reader, warn=warn)
             notes = list(comparison.notes)
         except (UnknownNameError, StoreError, UsageError) as error:
             notes.append(f"the test scores of task {task} on {dataset} cannot be compared: {error}")
@@ -148,14 +163,14 @@ def _filters(asked: Asked, own: Sequence[Recorded]) -> Filters:
     return EVERYTHING if asked.suite is None else Filters(suites=[asked.suite])
 
 
-def _across(settings: Settings, boards: Sequence[Board], filters: Filters) -> list[Comparison]:
+def _across(settings: Settings, boards: Sequence[Board], filters: Filters, reader: Reader) -> list[Comparison]:
     """Return the comparisons of the tasks that were scored on several data sets."""
     found = []
     for task in dict.fromkeys(board.task for board in boards):
         datasets = [board.dataset for board in boards if board.task == task and board.rows]
         if len(datasets) > 1:
             with suppress(UnknownNameError, StoreError, UsageError):  # the boards have said why
-                found.append(compared(settings, datasets, task, filters, warn=lambda text: None))
+                found.append(compared(settings, datasets, task, filters, reader=reader, warn=lambda text: None))
     return found
 
 

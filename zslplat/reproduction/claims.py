@@ -201,6 +201,7 @@ def _line(tested: Experiment, found: Contrast, trials: int, repeats: int, seed: 
         "low": found.low,
         "high": found.high,
         "over": found.over,
+        "classes": found.classes,
         "verdict": single.verdict,
         "direction": tested.direction,
         "joined": tested.joined,
@@ -214,7 +215,7 @@ def _line(tested: Experiment, found: Contrast, trials: int, repeats: int, seed: 
 
 def _plain(line: Line) -> dict[str, Any]:
     numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "least")}
-    return {**line, **numbers}
+    return {**line, **numbers, "classes": int(line["classes"]) if line.get("classes") else None}
 
 
 def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
@@ -227,7 +228,9 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
     suites = list(dict.fromkeys(one.suite for one in tested))
     lines = _one_each(lines)
     contrasts = [
-        Contrast(line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"])
+        Contrast(
+            line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"], line["classes"]
+        )
         for line in lines
     ]
     missing = f"zslplat claims {claim.id} --run carries out {', '.join(f'suite {name}' for name in suites)}"

@@ -34,8 +34,9 @@ def contrasts_of(tested: Experiment, scores: Mapping[Key, Scored]) -> list[Contr
 def contrast(data: str, side: Sequence[Term], scored: Sequence[Scored]) -> Contrast:
     """Return the sum of signed terms on one data set with its interval."""
     estimate = float(sum(t.sign * np.mean(s.values[t.metric]) for t, s in zip(side, scored, strict=True)))
+    if (found := _over_classes(side, scored)) is not None:
+        return Contrast(named(data, side), estimate, *found[0], CLASSES, found[1])
     for over, ends in (
-        (CLASSES, _over_classes(side, scored)),
         (DRAWS, _over_draws(side, scored)),
         (SEEDS, _over_seeds(side, scored, estimate)),
     ):
@@ -62,11 +63,12 @@ def _score(term: Term, data: str, scores: Mapping[Key, Scored]) -> Scored | None
     return None
 
 
-def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, float] | None:
+def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[tuple[float, float], int] | None:
+    """Return the ends of the interval over new classes, and how many classes there are; None without any."""
     if _is_pair(side):
         ahead, behind = _ordered(side, scored)
         draw = class_difference(ahead, behind, side[0].metric)
-        return None if draw is None or np.isnan(draw.ends[0]) else draw.ends
+        return None if draw is None or np.isnan(draw.ends[0]) else (draw.ends, draw.classes)
     # Several metrics, or more than two rows: the same classes must be behind all of them.
     values = [one.classes.get(term.metric) for term, one in zip(side, scored, strict=True)]
     if any(value is None for value in values) or any(one.rows is None for one in scored):
@@ -75,7 +77,9 @@ def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float
     if len({len(mean) for mean in means}) > 1:
         return None
     total = np.sum([term.sign * mean for term, mean in zip(side, means, strict=True)], axis=0)
-    return _t_interval(float(np.nanmean(total)), total[np.isfinite(total)])
+    known = total[np.isfinite(total)]
+    ends = _t_interval(float(known.mean()), known) if len(known) else None
+    return None if ends is None else (ends, len(known))
 
 
 def _over_draws(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[float, float] | None:

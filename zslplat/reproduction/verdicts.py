@@ -11,6 +11,8 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from zslplat.metrics.few_classes import TOO_FEW, too_few
+
 CONFIRMED, ABOVE, BELOW, CANNOT_TELL = CELL_VERDICTS = ("confirmed", "above", "below", "cannot tell")
 HOLDS, HOLDS_NOT, NOT_TESTED = "holds", "does not hold", "not tested"
 CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, CANNOT_TELL, NOT_TESTED)
@@ -68,7 +70,8 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
 class Contrast:
     """A difference that a claim is about, on one data set: positive where the claim has it.
 
-    ``of`` names the data set and the two sides; ``over`` says what the interval is over.
+    ``of`` names the data set and the two sides; ``over`` says what the interval is over, and ``classes`` how many
+    classes it is made from, None where it is over something else, or was kept without saying it.
     """
 
     of: str
@@ -76,6 +79,7 @@ class Contrast:
     low: float | None
     high: float | None
     over: str = ""
+    classes: int | None = None
 
 
 def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bool = False) -> Verdict:
@@ -83,12 +87,14 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
 
     A claimed lead holds where the interval lies above 0, and does not where it leaves no room for a lead of ``least``.
     A claim to be ``level`` holds where the interval leaves no room for being behind by ``least``, and does not where
-    it lies below 0 otherwise.
+    it lies below 0 otherwise. Of as few classes as a comparison gives no verdict by, none is given here.
     """
     found = f"{contrast.of} {contrast.difference:+.3f}"
     if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
         return Verdict(CANNOT_TELL, f"{found} without an interval")
     found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
+    if too_few(contrast.classes):
+        return Verdict(CANNOT_TELL, f"{found} of {contrast.classes} classes: {TOO_FEW}")
     if contrast.low > (-least if level else 0):
         return Verdict(HOLDS, found)
     return Verdict(HOLDS_NOT if contrast.high < (0 if level else least) else CANNOT_TELL, found)

@@ -46,6 +46,15 @@ def budget_lines(result: GridResult) -> list[list[Any]]:
     return lines
 
 
+def trials_of(result: GridResult) -> dict[tuple[str, str, int | None], int]:
+    """Return how many trials the search of each row had on each data set and split: that of its first task."""
+    found: dict[tuple[str, str, int | None], int] = {}
+    for cell in result.cells:
+        if cell.key in result.entries:
+            found.setdefault((cell.data, cell.row, cell.split), result.entries[cell.key].trials)
+    return found
+
+
 def unequal(entry: Entry, others: list[Entry]) -> list[str]:
     """Return in words what a row was given and most others on the same data were not."""
     found = []

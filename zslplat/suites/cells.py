@@ -4,19 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import NAME as REDRAWN
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.setting import Setting
-from zslplat.methods.base import Method
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.suites.suite import Suite, SuiteData, SuiteRow
 from zslplat.tuning.identity import number_of_trials, unsearched
 from zslplat.tuning.options import StudyOptions
+
+if TYPE_CHECKING:  # it loads scikit-learn, which reports and tables do without
+    from zslplat.methods.base import Method
 
 WAITING, RUNNING, DONE, FAILED, SKIPPED = "waiting", "running", "done", "failed", "skipped"
 Key = tuple[str, str, str, int | None]
@@ -61,6 +63,11 @@ class Piece:
     row: SuiteRow
     data: SuiteData
     split: int | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called in a line."""
+        return f"{self.row.name} on {self.data.name}{'' if self.split is None else f' #{self.split}'}"
 
     @property
     def tasks(self) -> tuple[str, ...]:

@@ -39,7 +39,8 @@ class Costs:
     def of(self, method: str, dataset: str) -> tuple[Cost | None, str]:
         """Return what a method costs on a data set, and how that is known; None where it is not.
 
-        Of another data set the nearest in size counts, in proportion to the sizes.
+        Of another data set the nearest in size counts: seconds in proportion to the sizes, and memory beyond what the
+        smallest of all took.
         """
         if (method, dataset) in self.known:
             cost = self.known[method, dataset]
@@ -50,7 +51,10 @@ class Costs:
             return None, UNKNOWN
         near, cost = min(others, key=lambda other: abs(np.log(other[0] / size)))
         factor = size / near
-        return Cost(cost.trial * factor, cost.test * factor, int(cost.peak_bytes * max(factor, 1.0))), SCALED
+        # What a process takes before it has any data does not grow with them: the least of all peaks at most.
+        least = min(known.peak_bytes for known in self.known.values())
+        peak = least + int((cost.peak_bytes - least) * max(factor, 1.0))
+        return Cost(cost.trial * factor, cost.test * factor, peak), SCALED
 
 
 def costs_of(records: Records) -> Costs:

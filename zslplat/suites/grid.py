@@ -3,28 +3,26 @@
 What is recorded already is taken from the records, so a command that was stopped goes on where it was when it is given
 again. Several commands may work on one suite in one store: each row on a data set belongs to one of them at a time, and
 what another one holds is left for the end, when it is done mostly. The data, the problems and the statistics of a
-method come from the store's cache, in which equal ones are made once for all studies.
+method come from the store's cache, in which equal ones are made once for all studies. Where there are more workers than
+the batch of a study has trials, several studies are carried out side by side (:mod:`zslplat.suites.abreast`).
 """
 
 from __future__ import annotations
 
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Mapping, Sequence
-from contextlib import ExitStack
 from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.test_evaluations import read_test_evaluations
-from zslplat.errors import InUseError, NotAtHand, StoreError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.keys import key_of
-from zslplat.records.locks import file_lock
-from zslplat.registry import one_line
 from zslplat.settings import Settings
+from zslplat.suites.abreast import Abreast
 from zslplat.suites.at_hand import reason_of_absence
-from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, Cell, Key, Piece, pieces_of
+from zslplat.suites.carrying import Carrier, Change
+from zslplat.suites.cells import SKIPPED, Cell, Key, Piece, pieces_of
 from zslplat.suites.clock import Clock
 from zslplat.suites.costs import costs_of
 from zslplat.suites.options import GridOptions as GridOptions
@@ -34,8 +32,6 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite
 from zslplat.suites.written import write_tables
 from zslplat.tracking.stores import open_records
-from zslplat.tuning.single import run_setting
-from zslplat.tuning.study import run_study
 
 _POLL_SECONDS = 1.0
 
@@ -52,9 +48,10 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     """Carry out a suite, or what is missing of it, and return how each cell ended.
 
     A cell that fails leaves the others alone; so does a data set that is not at hand, whose cells are skipped. With
-    ``options.out`` the tables are written after each data set. Raises :class:`UsageError` for what is wrong in the
-    suite or the options, before anything is computed, :class:`Interrupted` on Ctrl-C, and :class:`StoreError` where
-    the store itself cannot be used.
+    ``options.out`` the tables are written after each data set, and where it is stopped with Ctrl-C.
+
+    Raises :class:`UsageError` for what is wrong in the suite or the options, before anything is computed,
+    :class:`Interrupted` on Ctrl-C, and :class:`StoreError` where the store itself cannot be used.
     """
     reporter = reporter or SilentReporter()
     pieces = pieces_of(suite, options.only, options.splits)
@@ -80,110 +77,69 @@ class _Grid:
         self.study_options = options.study_options(suite)
         self.cells: dict[Key, Cell] = {cell.key: cell for piece in pieces for cell in piece.cells}
         self.entries: dict[Key, Entry] = {}
+        self.classes: dict[Key, tuple[int, int]] = {}
+        self.at_once = 1
         self.scores: dict[Key, Scored] = {}
         self.recorded = Recorded(settings, open_records(settings, reporter.warn), any_code=options.accept_changed_code)
         self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 
     def run(self) -> GridResult:
-        """Carry out every piece, those that another command holds at the end."""
+        """Carry out every piece, those that another command holds at the end; on Ctrl-C write what is done."""
         self._tell(None)
-        waiting = deque(self.pieces)
+        self.left = Counter((piece.data.name, piece.split) for piece in self.pieces)
+        here = []
+        for piece in self.pieces:
+            if reason := self.absent[piece.data.name]:
+                for cell in piece.cells:
+                    self._change(Change(replace(cell, status=SKIPPED, reason=reason)))
+                self._ended(piece)
+            else:
+                here.append(piece)
+        try:
+            if here:
+                self._carry_out(here)
+        except (Interrupted, KeyboardInterrupt):
+            self._report()
+            raise
+        return self._result()
+
+    def _carry_out(self, pieces: Sequence[Piece]) -> None:
+        abreast = Abreast(self.options, self.study_options, len(pieces))
+        if abreast.count > 1 or abreast.may_grow:
+            self.at_once = abreast.count
+            abreast.run(pieces, self.settings, self.reporter, self._change, self._ended)
+            return
+        carrier = Carrier(self.study_options, self.settings, self.recorded, self.reporter, self._change)
+        waiting = deque(pieces)
         held = 0  # pieces in a row that others hold
-        place: tuple[str, int | None] | None = None
         while waiting:
             piece = waiting.popleft()
-            here = (piece.data.name, piece.split)
-            if place not in (None, here):
-                self._report()
-            place = here
-            if self._attempt(piece):
+            if carrier.attempt(piece):
                 held = 0
+                self._ended(piece)
                 continue
             waiting.append(piece)
             held += 1
             if held >= len(waiting):
-                self.reporter.stage(f"waiting for another command that carries out {_title(piece)}")
+                self.reporter.stage(f"waiting for another command that carries out {piece.title}")
                 time.sleep(_POLL_SECONDS)
-        self._report()
-        return self._result()
 
-    def _attempt(self, piece: Piece) -> bool:
-        """Carry out a piece; False where another command does so just now."""
-        if reason := self.absent[piece.data.name]:
-            self._skip(piece, reason)
-            return True
-        folder = self.settings.store / "suites"
-        folder.mkdir(exist_ok=True)
-        alone = ExitStack()
-        try:
-            alone.enter_context(file_lock(folder / f"{_lock_name(piece)}.lock", wait_seconds=0))
-        except InUseError:
-            return False
-        with alone:
-            self._carry_out(piece)
-        return True
+    def _ended(self, piece: Piece) -> None:
+        """Write the tables once all of a data set is done."""
+        place = (piece.data.name, piece.split)
+        self.left[place] -= 1
+        if not self.left[place]:
+            self._report()
 
-    def _carry_out(self, piece: Piece) -> None:
-        parameters: Mapping[str, object] | None = None
-        for cell in piece.cells:
-            try:
-                entry = self._cell(piece, cell, parameters)
-            except Interrupted:
-                raise
-            except Exception as error:  # of whatever kind: what a plugin does is the affair of its cell
-                if isinstance(error, NotAtHand):
-                    self._skip(piece, str(error))
-                    return
-                reason = str(error) if isinstance(error, ZslplatError) else one_line(error)
-                self._change(replace(cell, status=FAILED, reason=reason))
-                if parameters is None:
-                    reason = f"{cell.task} failed, whose parameters it would have had"
-                    for other in piece.cells[1:]:
-                        self._change(replace(other, status=FAILED, reason=reason))
-                    return
-                continue
-            if parameters is None:
-                parameters = entry.parameters
-
-    def _cell(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> Entry:
-        """Return what is recorded of a cell, computed now where it was not."""
-        entry = self.recorded.entry(piece, cell.task, parameters, self.study_options)
-        new = entry is None
-        if entry is None:
-            self._change(replace(cell, status=RUNNING))
-            self._compute(piece, cell, parameters)
-            entry = self.recorded.entry(piece, cell.task, parameters, self.study_options)
-        if entry is None:
-            raise StoreError(f"{cell.title} was carried out, and its records do not say so; zslplat store check")
-        self.entries[cell.key] = entry
-        found = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "new": new}
-        self._change(replace(cell, status=DONE, **found))  # type: ignore[arg-type]
-        return entry
-
-    def _compute(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> None:
-        setting = piece.setting(cell.task, parameters)
-        options = piece.study_options(cell.task, self.study_options)
-        if not piece.only_tested(cell.task):
-            run_study(setting, options, self.settings, self.reporter)
-            return
-        run_setting(
-            setting,
-            self.settings,
-            test=True,
-            repeats=options.repeats,
-            workers=options.workers,
-            cluster=options.cluster,
-            part_of=options.part_of,
-            reporter=self.reporter,
-        )
-
-    def _skip(self, piece: Piece, reason: str) -> None:
-        if all(cell.status != SKIPPED for cell in self.cells.values() if cell.data == piece.data.name):
-            self.reporter.note(f"data set {piece.data.name!r} is left out: {reason}")
-        for cell in piece.cells:
-            self._change(replace(cell, status=SKIPPED, reason=reason))
-
-    def _change(self, cell: Cell) -> None:
+    def _change(self, change: Change) -> None:
+        cell = change.cell
+        if cell.status == SKIPPED and all(
+            other.status != SKIPPED for other in self.cells.values() if other.data == cell.data
+        ):
+            self.reporter.note(f"data set {cell.data!r} is left out: {cell.reason}")
+        if change.entry is not None:
+            self.entries[cell.key] = change.entry
+            self.classes[cell.key] = change.classes
         self.cells[cell.key] = cell
         self.clock.told(cell)
         self._tell(cell)
@@ -191,7 +147,8 @@ class _Grid:
     def _tell(self, changed: Cell | None) -> None:
         if isinstance(self.reporter, GridReporter):
             cells = list(self.cells.values())
-            self.reporter.cells(cells, changed, self.clock.remaining(cells))
+            left = self.clock.remaining(cells)
+            self.reporter.cells(cells, changed, None if left is None else left / self.at_once)
 
     def _report(self) -> None:
         """Read the scores of what was done since, and write the tables."""
@@ -210,32 +167,14 @@ class _Grid:
             write_tables(self._result(), self.options.out)
 
     def _result(self) -> GridResult:
-        classes = {
-            cell.key: self.recorded.classes[str(piece.dataset)]
-            for piece in self.pieces
-            for cell in piece.cells
-            if cell.key in self.entries
-        }
         return GridResult(
             suite=self.suite,
             cells=tuple(self.cells.values()),
             entries=dict(self.entries),
             scores={key: self.scores[key] for key in self.cells if key in self.scores},
-            classes=classes,
+            classes=dict(self.classes),
             trials=self.options.trials,
             repeats=self.study_options.repeats,
             seconds=time.time() - self.started,
             out=self.options.out,
         )
-
-
-def _lock_name(piece: Piece) -> str:
-    """Return a name for what a piece tunes, the same in every suite that asks for it."""
-    try:
-        return key_of(piece.setting(piece.tasks[0]).to_json())
-    except Exception:  # whoever carries it out says what is wrong
-        return key_of(str(piece.dataset), repr(piece.row))
-
-
-def _title(piece: Piece) -> str:
-    return f"{piece.row.name} on {piece.data.name}"

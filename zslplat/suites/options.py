@@ -17,7 +17,8 @@ class GridOptions:
 
     ``trials`` and ``repeats`` in place of the suite's and its data sets'; ``only``: see
     :func:`zslplat.suites.cells.pieces_of`; ``splits``: draws of seen and unseen classes in place of the given ones;
-    ``out``: folder that gets the tables, none for no tables; the others are those of
+    ``out``: folder that gets the tables, none for no tables; ``abreast``: studies that are carried out side by side,
+    none for as many as keep the workers busy; the others are those of
     :class:`~zslplat.tuning.options.StudyOptions`.
     """
 
@@ -32,9 +33,10 @@ class GridOptions:
     memory_bytes: int | None = None
     retry_failed: bool = False
     accept_changed_code: bool = False
+    abreast: int | None = None
 
     def __post_init__(self) -> None:
-        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2)):
+        for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2), ("abreast", 1)):
             value = getattr(self, name)
             if value is not None and value < least:
                 raise UsageError(f"{name}={value}: expected at least {least}")

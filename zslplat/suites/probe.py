@@ -17,7 +17,7 @@ from zslplat.evaluation.session import Request, Session
 from zslplat.evaluation.setting import VALIDATION
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
-from zslplat.settings import Settings
+from zslplat.settings import Settings, sqlite_url
 from zslplat.suites.cells import Piece
 from zslplat.suites.costs import Cost, Costs
 
@@ -45,8 +45,8 @@ class Probe:
         ends = time.monotonic() + self.seconds
         with tempfile.TemporaryDirectory(prefix="zslplat-probe-") as folder:
             store = Path(folder)
-            url = f"sqlite:///{store / 'optuna.db'}"
-            away = replace(self.settings, store=store, storage_url=url, tracking_uri=f"sqlite:///{store / 'mlflow.db'}")
+            studies, shown = sqlite_url(store / "optuna.db"), sqlite_url(store / "mlflow.db")
+            away = replace(self.settings, store=store, storage_url=studies, tracking_uri=shown)
             away.make_store()
             self._measure_sizes(unknown, costs, away)
             for piece in self._smallest(unknown, costs):

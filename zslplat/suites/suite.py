@@ -29,12 +29,12 @@ not_on = ["AWA1 proposed"]             # data sets that are left out
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from zslplat.config import toml_content
 from zslplat.data.catalogue import parse_dataset
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.registry import Entry, registry
@@ -246,11 +246,11 @@ def _texts(*lists: Sequence[str]) -> list[str]:
 
 def _read(path: Path) -> Mapping[str, Any]:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        reason = getattr(error, "strerror", None) or error
+        return toml_content(path)
+    except OSError as error:
+        reason = error.strerror or error
         raise UsageError(
             f"suite {path} cannot be read: {reason}; give a name ({', '.join(suite_names())}) or a file"
         ) from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:
         raise UsageError(f"suite {path} is no TOML: {error}") from error

@@ -1,12 +1,13 @@
 """The tables of a grid: scores, differences, budgets, and where they come from.
 
-``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, split
+``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
 
-``spread`` is the standard deviation over the repeats of a random method. Intervals of one split are bootstrap intervals
+``spread`` is the standard deviation over the repeats of a random method, ``trials`` those of the search that found the
+parameters, which the first task of a row has. Intervals of one split are bootstrap intervals
 over its test rows. Where classes were drawn anew, each draw (``split`` 1, 2, ...) has its lines, and ``mean`` one with
 the mean over draws, their standard deviation and a t interval for it, corrected for draws that overlap (Nadeau and
 Bengio, "Inference for the generalization error", Machine Learning 52, 2003): the variance of the mean is
@@ -30,11 +31,12 @@ from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import Draw, class_difference, class_verdict, family_p_values
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.records.environment import environment_record
-from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known
+from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
 from zslplat.suites.cells import Key
 from zslplat.suites.result import GridResult
 
-SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory", "split"]
+SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
+SCORES += ["trials", "split"]
 OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict_classes"]
 DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict", *OVER_CLASSES]
 MEAN = "mean"
@@ -117,6 +119,7 @@ def _scores(result: GridResult) -> list[list[Any]]:
     lines: list[list[Any]] = []
     draws: dict[tuple[str, str, str, str], list[tuple[float, tuple[int, int]]]] = {}
     marks: dict[tuple[str, str], list[Any]] = {}
+    trials = trials_of(result)
     for key, scored in result.scores.items():
         data, row, task, split = key
         # What a row knows is that of its first task where a search chooses it.
@@ -127,14 +130,18 @@ def _scores(result: GridResult) -> list[list[Any]]:
                 values = scored.values[metric]
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
                 where = GIVEN if split is None else split
-                lines.append([data, row, task, metric, own.estimate, spread, own.low, own.high, *mark, where])
+                budget = trials.get((data, row, split), "")
+                lines.append([data, row, task, metric, own.estimate, spread, own.low, own.high, *mark, budget, where])
                 if split is not None:
                     draws.setdefault((data, row, task, metric), []).append((own.estimate, result.classes[key]))
     for (data, row, task, metric), found in draws.items():
         values = [value for value, _ in found]
         over = over_splits(values, [classes for _, classes in found])
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
-        lines.append([data, row, task, metric, over.estimate, spread, over.low, over.high, *marks[data, row], MEAN])
+        ends = [over.low, over.high, *marks[data, row]]
+        budgets = {budget for (name, of, _), budget in trials.items() if (name, of) == (data, row)}
+        budget = budgets.pop() if len(budgets) == 1 else ""
+        lines.append([data, row, task, metric, over.estimate, spread, *ends, budget, MEAN])
     return lines
 
 

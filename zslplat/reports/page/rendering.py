@@ -8,6 +8,7 @@ from typing import Any
 from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
+from zslplat.names import visible
 from zslplat.reports.blocks import Page
 from zslplat.reports.page.colours import DARK, LIGHT
 
@@ -41,10 +42,10 @@ def render_page(page: Page) -> str:
 
 
 def _without_control_characters(value: Any) -> Any:
-    """Return a text without what HTML does not allow in one; anything else as it is."""
+    """Return a text with control characters escaped, without what else HTML does not allow; others as they are."""
     if not isinstance(value, str) or isinstance(value, Markup):
         return value
-    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in value)
+    return "".join(c if c.isprintable() or c in "\n\t" else " " for c in visible(value))
 
 
 def variables(colours: Mapping[str, str]) -> Markup:

@@ -10,7 +10,7 @@ from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlo
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, sentence
+from zslplat.reports.sections.words import NOTHING, cell, counted, metric_words, number, sentence
 
 
 def across_section(found: Comparison, anchor: str, easel: Easel) -> Section:
@@ -30,7 +30,7 @@ def rank_words(table: Mapping[str, Any]) -> str:
         return "No ranks: fewer than two methods have a score on every data set."
     text = (
         f"Rank 1 is best. Mean ranks less than {table['critical_difference']:.2f} apart are not told apart (Nemenyi, "
-        f"level .05, {table['sets']} data sets) and share a letter"
+        f"level .05, {counted(table['sets'], 'data set')}) and share a letter"
     )
     text += f"; that all are alike has p = {table['p_value']:.2g} (Friedman)." if table["p_value"] is not None else "."
     return f"{text} {sentence(table['reservation'])}" if table["reservation"] else text

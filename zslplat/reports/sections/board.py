@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Sequence
 
 from zslplat.checks.base import unsilenced
@@ -22,6 +23,8 @@ from zslplat.reports.sections.words import counted, sentence
 def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) -> Section:
     """Return the section of a board."""
     entries = board_entries(board)
+    if easel.brief:
+        return _brief_section(board, anchor, entries, looks, easel)
     parts: list[tuple[str, str, list[Block]]] = [
         ("Leaderboard", "leaderboard", _leaderboard(board, easel)),
         ("Seen and unseen classes", "seen-unseen", list(seen_unseen_chart(board, easel))),
@@ -44,6 +47,27 @@ def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) ->
         sections.append(Section("Studies and runs", f"{anchor}-studies", (), own))
     told = [Words(text, "lead") for text in headline(board)]
     return Section(f"{board.task} on {board.dataset}", anchor, told, sections)
+
+
+def _brief_section(
+    board: Board, anchor: str, entries: Sequence[tuple[str, Recorded]], looks: int | None, easel: Easel
+) -> Section:
+    """Return what is said of many studies side by side."""
+    parts: list[tuple[str, str, list[Block]]] = [
+        ("Leaderboard", "leaderboard", _leaderboard(board, easel)),
+        ("Sensitivity", "sensitivity", [sweep_chart(sweep, easel) for sweep in board.sweeps]),
+        ("The two best, class by class", "classes", list(differences_of_best(board, easel))),
+        ("Cost", "cost", list(cost_blocks(board, entries, easel))),
+        ("What they know, and what to look at", "look", list(_look(board, entries, looks, easel))),
+    ]
+    one = next((entry.name for _, entry in entries), "NAME")
+    told = (
+        f"The {counted(len(entries), 'study or run', 'studies and runs')} of this comparison are too many to show each "
+        f"by itself; a report of some of them does, for example: zslplat report {shlex.quote(one)}"
+    )
+    sections = [Section(title, f"{anchor}-{name}", blocks) for title, name, blocks in parts if blocks]
+    sections.append(Section("Studies and runs", f"{anchor}-studies", [Words(told)]))
+    return Section(f"{board.task} on {board.dataset}", anchor, [Words(t, "lead") for t in headline(board)], sections)
 
 
 def board_entries(board: Board) -> list[tuple[str, Recorded]]:
@@ -85,6 +109,8 @@ def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | No
         yield Words(f"The test split of {board.dataset} was scored {times} so far, over all that is in this store.")
     found = [(label, one) for label, entry in entries for one in entry.findings]
     found += [(f"sweep of {sweep.parameter}", one) for sweep in board.sweeps for one in sweep.findings]
+    # Of the rows beside each other: what compare says below its table.
+    found += [("the comparison", one) for one in (board.comparison.findings if board.comparison is not None else ())]
     kept, silenced = unsilenced([one for _, one in found], easel.silenced)
     if kept:
         yield Words("What checks found; the command behind each tells its cause and what to do about it.")

@@ -7,6 +7,7 @@ from collections.abc import Callable, Collection, Iterable
 from zslplat.reports.blocks import Block, Chart, Picture, Words
 from zslplat.reports.charts.styles import Style, Styles
 
+BEST = 20  # methods that the charts of a brief report show
 ROOM = 4_000_000  # characters that the charts of single studies may take together
 
 
@@ -14,10 +15,13 @@ class Easel:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
-    drawing.
+    drawing. ``brief``: studies are shown side by side alone, and their charts show the best (:data:`BEST`).
     """
 
-    def __init__(self, methods: Iterable[str] = (), silenced: Collection[str] = (), room: int = ROOM) -> None:
+    def __init__(
+        self, methods: Iterable[str] = (), silenced: Collection[str] = (), room: int = ROOM, *, brief: bool = False
+    ) -> None:
+        self.brief = brief
         self.styles = Styles(methods)
         self.silenced = silenced
         self.room = room

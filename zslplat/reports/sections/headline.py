@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from zslplat.comparison.classes import TOO_FEW
 from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.metrics.few_classes import TOO_FEW
 from zslplat.reports.facts import Board
 from zslplat.reports.sections.words import listed, metric_words, number, span
 

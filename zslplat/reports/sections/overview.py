@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from zslplat.checks.base import unsilenced
 from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Board, Facts
 from zslplat.reports.sections.across import across_section
@@ -17,7 +18,7 @@ from zslplat.reports.sections.words import NOTHING, cell, counted, sentence
 def page_of(facts: Facts, version: str, made: str) -> Page:
     """Return the page of a report; ``made`` is the time in words."""
     labels = [str(row["short"]) for board in facts.boards for row in board.rows]
-    easel = Easel(dict.fromkeys(labels), facts.silenced)
+    easel = Easel(dict.fromkeys(labels), facts.silenced, brief=facts.brief)
     boards = [
         board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
         for number, board in enumerate(facts.boards, start=1)
@@ -58,6 +59,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
         blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
     if len(facts.boards) > 1:
         blocks.append(_all_boards(facts.boards))
+    blocks += _suites(facts)
     if facts.notes:
         blocks.append(Items([sentence(note) for note in facts.notes], "warning"))
     if easel.left_out:
@@ -65,6 +67,18 @@ def _summary(facts: Facts, easel: Easel) -> Section:
     if easel.notes:
         blocks.append(Items([sentence(note) for note in dict.fromkeys(easel.notes)], "warning"))
     return Section("At a glance", "glance", blocks or [Words("One comparison; its result is below.")])
+
+
+def _suites(facts: Facts) -> list[Words | TableBlock | Items]:
+    """Return what checks found in suites, as lists of warnings; findings that are silenced are counted."""
+    kept, silenced = unsilenced(facts.suites, facts.silenced)
+    blocks: list[Words | TableBlock | Items] = []
+    if kept:
+        blocks.append(Words("What checks found in suites; the command behind each tells its cause and what to do."))
+        blocks.append(Items([f"suite {one.subject}: {one.line} ({one.page})" for one in kept], "warning"))
+    if silenced:
+        blocks.append(Words(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
+    return blocks
 
 
 def _all_boards(boards: Sequence[Board]) -> TableBlock:

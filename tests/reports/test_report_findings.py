@@ -1,0 +1,54 @@
+"""A report shows what checks find in comparisons and suites, too, and counts what is silenced."""
+
+from dataclasses import replace
+
+import pytest
+from html_reader import read_html
+from store_toys import MadeStore
+
+from zslplat.comparison.selection import compared
+from zslplat.reports.page.rendering import render_page
+from zslplat.reports.sections.overview import page_of
+from zslplat.reports.selection import Asked, gathered
+from zslplat.settings import resolve_settings
+
+
+@pytest.fixture
+def settings(new_store):
+    settings = resolve_settings({"store": new_store()})
+    made = MadeStore(settings)
+    for method, trials in (("eszsl", 20), ("sae", 5)):
+        part_of = {"suite": "quick", "data": "digit-pairs", "row": method}
+        made.study(method, 0.8, trials=trials, part_of=part_of)
+    return settings
+
+
+def text_of(facts):
+    return read_html(render_page(page_of(facts, "1.0", "today"))).text
+
+
+def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
+    facts = gathered(settings, Asked())
+    text = text_of(facts)
+    beside = compared(settings, ["made"], warn=pytest.fail).findings
+    assert "ZSP301" in {one.code for one in beside}
+    for one in beside:
+        assert f"the comparison: {one.line} (zslplat explain {one.code})" in text
+    lines = {one.code: one.text for one in facts.suites}
+    assert lines["ZSP401"] == "unequal budgets on digit-pairs, task zsl: eszsl searched 20 trials and sae 5"
+    assert "cells have no number" in lines["ZSP402"]  # what quick asks for on data at hand, and nobody carried out
+    for one in facts.suites:
+        assert f"suite quick: {one.line} (zslplat explain {one.code})" in text
+
+
+def test_a_part_of_a_suite_lacks_no_cells(settings):
+    assert {one.code for one in gathered(settings, Asked(task="zsl")).suites} == {"ZSP401"}
+    assert gathered(settings, Asked(("eszsl",))).suites == []
+
+
+def test_silenced_findings_of_suites_are_counted(settings):
+    facts = replace(gathered(settings, Asked(suite="quick")), silenced=("ZSP401", "ZSP301"))
+    text = text_of(facts)
+    assert "ZSP401" not in text
+    assert "ZSP301" not in text
+    assert "1 finding in suites silenced." in text

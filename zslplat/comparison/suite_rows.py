@@ -1,0 +1,40 @@
+"""Rows of a suite that are other settings on other data sets: one name, so that they are ranked as the row they are.
+
+A suite may fix parameters for a data set (``fixed = { epochs = 10 }``). What it asks for of one row is then one setting
+here and another there, and by settings alone no such row would have a score on every data set.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from zslplat.comparison.folding import Folded
+
+
+def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[dict[int, str], dict[str, str]]:
+    """Return {place: name of its suite's row} of the entries that are one row by several settings, and notes by name.
+
+    ``short`` are the names of the entries as settings. A row has its name where it stands for several settings, each
+    on data sets of its own: where it has two on one data set, nothing says which is meant. Where another row or setting
+    is called so, the suite stands behind it.
+    """
+    places: dict[tuple[str, str], list[int]] = {}
+    for place, entry in enumerate(entries):
+        for key in sorted({one.suite_row for one in (entry.shown, *entry.others) if one.suite_row is not None}):
+            places.setdefault(key, []).append(place)
+    rows = {
+        key: found
+        for key, found in places.items()
+        if len({short[i] for i in found}) > 1 and len({entries[i].shown.dataset for i in found}) == len(found)
+    }
+    names: dict[int, str] = {}
+    notes: dict[str, str] = {}
+    for (suite, row), found in rows.items():
+        if names.keys() & set(found):
+            continue  # rows of two suites share a setting: the first one has it
+        others = {short[i] for i in range(len(short)) if i not in found} | {*names.values()}
+        called = row if row not in others else f"{row} [{suite}]"
+        names |= dict.fromkeys(found, called)
+        settings = dict.fromkeys(f"{short[i]} on {entries[i].shown.dataset}" for i in found)
+        notes[called] = f"row of suite {suite}: {', '.join(settings)}"
+    return names, notes
