@@ -11,23 +11,18 @@ from __future__ import annotations
 import contextlib
 import importlib
 import json
-import multiprocessing
 import os
 import shutil
-import signal
 import sqlite3
 import subprocess
 import sys
-import time
-from multiprocessing import forkserver, resource_tracker
 from pathlib import Path
 
-import psutil
 import pytest
+from commands import Leader, lead, process_with_imports
 from support import REFERENCE, Done, blank_main, install_distribution, with_own_path
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"
-HEAVY = ("zslplat.tuning.study", "zslplat.tuning.sweep", "mlflow.tracking", "optuna.storages", "alembic.command")
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -100,7 +95,7 @@ def reference(tmp_path_factory, store_template, program_environment):
     """A study of 12 trials, carried out by two workers without any interruption: its store, and what it printed."""
     folder = tmp_path_factory.mktemp("reference")
     command = [sys.executable, "-m", "zslplat", *REFERENCE, "--trials", "12", "--workers", "2"]
-    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     return folder / "mlruns", json.loads(done.stdout)
 
@@ -110,11 +105,8 @@ def prepared_process():
     """Have the process ready, with the heavy imports done, from which others are forked; its BLAS has one thread."""
     from zslplat.evaluation.processes import one_thread_variables
 
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(list(HEAVY))
     with one_thread_variables():
-        forkserver.ensure_running()
-    return context
+        return process_with_imports()
 
 
 @pytest.fixture
@@ -141,11 +133,40 @@ def call(new_store, plugin_path, program_environment, tmp_path, monkeypatch, cap
     registry.cache_clear()
 
 
+@pytest.fixture(scope="session")
+def arrangements():
+    """What :func:`arranged` has made: {commands: (folder with the store, what the last of them printed)}."""
+    return {}
+
+
+@pytest.fixture
+def arranged(call, arrangements, tmp_path, tmp_path_factory):
+    """Have a store in which commands were given, in a folder of the test's own; returns what each of them printed.
+
+    The commands run once, however many tests begin with them: each test has a copy of what they left. They name no
+    file, and look at nothing but the store.
+    """
+
+    def arrange(*commands, into=tmp_path):
+        for count in range(1, len(commands) + 1):
+            if commands[:count] not in arrangements:
+                folder = tmp_path_factory.mktemp("arranged")
+                if count > 1:
+                    shutil.copytree(arrangements[commands[: count - 1]][0] / "mlruns", folder / "mlruns")
+                done = call(*commands[count - 1], cwd=folder)
+                assert done.returncode == 0, done.stderr
+                arrangements[commands[:count]] = folder, done
+        shutil.copytree(arrangements[commands][0] / "mlruns", into / "mlruns")
+        return [arrangements[commands[:count]][1] for count in range(1, len(commands) + 1)]
+
+    return arrange
+
+
 @pytest.fixture
 def program(new_store, program_environment, tmp_path):
     """Run ``zslplat`` with arguments in a folder of the test's own; returns the finished process."""
 
-    def run(*arguments, cwd=tmp_path, timeout=120, preexec_fn=None, **extra):
+    def run(*arguments, cwd=tmp_path, timeout=280, preexec_fn=None, **extra):
         new_store(cwd)
         if "PYTHONPATH" in extra:
             extra["PYTHONPATH"] = with_own_path(extra["PYTHONPATH"])
@@ -188,89 +209,6 @@ def start_program(new_store, program_environment, tmp_path):
         process.communicate()
 
 
-class Leader:
-    """A running command: its process, what it has printed, and the processes that it has started."""
-
-    def __init__(self, process, out, err):
-        self.process, self.out, self.err = process, out, err
-
-    def wait_for(self, text, timeout=120):
-        """Wait until the text has been printed on standard error."""
-        end = time.monotonic() + timeout
-        while not self.err.exists() or text not in self.err.read_text():
-            printed = self.err.read_text() if self.err.exists() else ""
-            assert self.process.is_alive(), printed
-            assert time.monotonic() < end, printed
-            time.sleep(0.02)
-
-    def wait_for_lines(self, count, timeout=120):
-        """Wait until so many lines have been printed on standard error, or the end."""
-        end = time.monotonic() + timeout
-        while self.process.is_alive() and time.monotonic() < end:
-            if self.err.exists() and self.err.read_text().count("\n") >= count:
-                return
-            time.sleep(0.02)
-
-    def interrupt(self):
-        """Press Ctrl-C: the signal goes to the command and all that it has started. Return how long it took to end."""
-        return self._end(lambda: os.killpg(self.process.pid, signal.SIGINT))
-
-    def kill(self):
-        """Kill the command itself, and nothing that it has started."""
-        return self._end(self.process.kill)
-
-    def _end(self, how):
-        tree = psutil.Process(self.process.pid).children(recursive=True) if self.process.is_alive() else []
-        start = time.monotonic()
-        how()
-        self.process.join(60)
-        took = time.monotonic() - start
-        _, left = psutil.wait_procs(tree, timeout=10)
-        assert not left, left
-        return took
-
-    def wait(self, timeout=120):
-        """Wait for the end and return the :class:`Done`."""
-        self.process.join(timeout)
-        assert self.process.exitcode is not None, f"still running after {timeout} s: {self.err.read_text()}"
-        return Done(self.process.exitcode, self.out.read_text(), self.err.read_text())
-
-    def workers(self):
-        """Return the worker processes."""
-        return [worker for nursery in _started_by(self.process.pid) for worker in _started_by(nursery.pid)]
-
-    def children(self):
-        """Return the processes in which trials are evaluated."""
-        return [child for worker in self.workers() for child in _started_by(worker.pid)]
-
-
-def _started_by(pid):
-    try:
-        return [p for p in psutil.Process(pid).children() if "forkserver" in " ".join(p.cmdline())]
-    except psutil.Error:
-        return []
-
-
-def _lead(arguments, cwd, environment, out, err):
-    os.setsid()
-    os.chdir(cwd)
-    os.environ.clear()
-    os.environ.update(environment)
-    sys.path[:0] = environment["PYTHONPATH"].split(os.pathsep)
-    for number, file in ((1, out), (2, err)):
-        os.dup2(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o644), number)
-    sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
-    sys.argv = ["zslplat", *arguments]
-    # A tracker of its own, as a program that was started by itself has.
-    resource_tracker._resource_tracker.__init__()
-    from zslplat.cli import main
-
-    try:
-        main()
-    finally:
-        sys.stdout.flush()
-
-
 @pytest.fixture
 def leader(new_store, program_environment, tmp_path, prepared_process):
     """Start ``zslplat`` as a :class:`Leader` of its own session, forked from a process with the imports done."""
@@ -284,7 +222,7 @@ def leader(new_store, program_environment, tmp_path, prepared_process):
         environment = {**program_environment, **extra}
         handed = ([str(a) for a in arguments], str(cwd), environment, str(out), str(err))
         with blank_main():
-            process = prepared_process.Process(target=_lead, args=handed)
+            process = prepared_process.Process(target=lead, args=handed)
             process.start()
         started.append(process)
         return Leader(process, out, err)
@@ -304,6 +242,29 @@ def forked(leader):
         return leader(*arguments, **extra).wait(250)
 
     return run
+
+
+@pytest.fixture(scope="session")
+def postgres_server():
+    """A PostgreSQL of the tests' own; they are skipped where none is installed, and say so."""
+    import postgres_server as servers
+
+    if reason := servers.missing():
+        pytest.skip(reason)
+    server = servers.PostgresServer()
+    try:
+        server.start()
+        yield server
+    finally:
+        server.remove()
+
+
+@pytest.fixture
+def postgres(postgres_server):
+    """A running :class:`postgres_server.PostgresServer`, started again where a test before has stopped it."""
+    if not postgres_server.runs:
+        postgres_server.start()
+    return postgres_server
 
 
 @pytest.fixture(scope="session")

@@ -16,13 +16,33 @@ from typing import NamedTuple
 REFERENCE = ("tune", "--method", "plain", "--dataset", "marked", "--json")
 
 
+def rows_of(place, query):
+    """Return the rows of a query, of a file of sqlite or a database by its URL."""
+    if isinstance(place, str):
+        import sqlalchemy as sa
+
+        engine = sa.create_engine(place, poolclass=sa.pool.NullPool)
+        with engine.connect() as connection:
+            return [tuple(row) for row in connection.execute(sa.text(query))]
+    with contextlib.closing(sqlite3.connect(place)) as connection:
+        return connection.execute(query).fetchall()
+
+
+def _database(store, name):
+    """Return the file of a store's folder; the URL of a database is its own place."""
+    return store if isinstance(store, str) else store / name
+
+
 def trials_of(store):
-    """Return (number, state, parameters, value) of every recorded trial, by the database alone."""
-    connection = sqlite3.connect(store / "optuna.db")
-    rows = connection.execute(
+    """Return (number, state, parameters, value) of every recorded trial, by the database alone.
+
+    ``store``: the folder, or the URL of a database.
+    """
+    rows = rows_of(
+        _database(store, "optuna.db"),
         "select t.number, t.state, a.value_json from trials t join trial_user_attributes a on a.trial_id = t.trial_id "
-        "where a.key = 'record' order by t.number"
-    ).fetchall()
+        "where a.key = 'record' order by t.study_id, t.number",
+    )
     result = []
     for number, state, text in rows:
         record = json.loads(json.loads(text))
@@ -33,24 +53,23 @@ def trials_of(store):
 
 def evaluations_of(store):
     """Return {key: metrics} of every recorded test evaluation."""
-    connection = sqlite3.connect(store / "optuna.db")
-    rows = connection.execute("select key, content from zslplat_evaluations order by id").fetchall()
+    rows = rows_of(_database(store, "optuna.db"), "select key, content from zslplat_evaluations order by id")
     return {key: json.loads(content)["metrics"] for key, content in rows}
 
 
 def runs_of(store):
     """Return {key: (status, metrics)} of MLflow's runs; a key that occurs twice is an error."""
-    connection = sqlite3.connect(store / "mlflow.db")
-    runs = {}
+    runs, place = {}, _database(store, "mlflow.db")
     query = (
         "select r.run_uuid, r.status, t.value from runs r join tags t on t.run_uuid = r.run_uuid "
-        "where t.key = 'zslplat.key'"
+        "where t.key = 'zslplat.key' and r.lifecycle_stage = 'active'"
     )
-    for run, status, key in connection.execute(query).fetchall():
+    metrics = rows_of(place, "select run_uuid, key, value from latest_metrics")
+    for run, status, key in rows_of(place, query):
         assert key not in runs, f"run {key} is there twice"
-        found = connection.execute("select key, value from latest_metrics where run_uuid = ?", (run,)).fetchall()
+        found = [(name, value) for other, name, value in metrics if other == run]
         timed = ("seconds", "cpu_seconds", "peak_memory_bytes", "test_evaluations")
-        runs[key] = (status, {k: v for k, v in found if k not in timed})
+        runs[key] = (status, {k: v for k, v in found if k.removeprefix("work/") not in timed})
     return runs
 
 
@@ -73,14 +92,13 @@ def records_of(store):
 ESZSL, GFHF = "eszsl(gamma=1, alpha=1)", "gfhf(k=5)"
 
 
-def fill(call, folder):
-    """Record two studies and a test run in the store of a folder; return what the run printed."""
-    for method in (ESZSL, GFHF):
-        done = call("tune", "-m", method, "--workers", 1, "-q", cwd=folder)
-        assert done.returncode == 0, done.stderr
-    done = call("run", "-m", "eszsl(gamma=10, alpha=1)", "--test", "--json", cwd=folder)
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+# Two studies and a test run, the run's result last: for the fixture ``arranged``.
+FILLED = (
+    ("tune", "-m", ESZSL, "--workers", 1, "-q"),
+    ("tune", "-m", GFHF, "--workers", 1, "-q"),
+    ("run", "-m", "eszsl(gamma=10, alpha=1)", "--test", "--json"),
+)
+RUN = ("run", "-m", ESZSL, "--test", "--json")
 
 
 def rows(call, folder):

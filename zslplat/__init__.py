@@ -1,11 +1,32 @@
 """zslplat: a plugin-based experiment platform with tracking for zero-shot learning and kernel methods.
 
-Plugin authors import from :mod:`zslplat.api`; importing this package alone loads nothing heavy.
+The functions of :mod:`zslplat.front` are here under their names (``zslplat.tune``, ...), each loaded when it is first
+asked for; importing this package alone loads nothing heavy. Plugin authors import from :mod:`zslplat.api`.
 """
 
+from __future__ import annotations
 
-def __getattr__(name: str) -> str:
-    """Return ``__version__``, that of the installed distribution: it is written in pyproject.toml and nowhere else."""
+# Where each public name is written; ``__init__.pyi`` tells editors and type checkers the same.
+_EXPORTED = {
+    "bench": "zslplat.front.benches",
+    "compare": "zslplat.front.comparisons",
+    "evaluate": "zslplat.front.evaluations",
+    "load_dataset": "zslplat.front.datasets",
+    "load_model": "zslplat.serving.runs",
+    "make": "zslplat.pipelines.making",
+    "make_dataset": "zslplat.front.datasets",
+    "sweep": "zslplat.front.sweeps",
+    "tune": "zslplat.front.studies",
+}
+__all__ = ["__version__", *sorted(_EXPORTED)]
+
+
+def __getattr__(name: str) -> object:
+    """Return a public name from its module, and ``__version__``, which only pyproject.toml holds."""
+    if name in _EXPORTED:
+        from importlib import import_module
+
+        return getattr(import_module(_EXPORTED[name]), name)
     if name != "__version__":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     from importlib.metadata import PackageNotFoundError, version
@@ -14,3 +35,8 @@ def __getattr__(name: str) -> str:
         return version("zslplat")
     except PackageNotFoundError:
         return "unknown (zslplat is not installed)"
+
+
+def __dir__() -> list[str]:
+    """Return the public names beside those that the module has."""
+    return sorted({*globals(), *__all__})

@@ -70,6 +70,7 @@ def test_hook_is_in_the_readme(hook):
 
 @pytest.mark.skipif(not README.is_file(), reason="README.md is not beside the tests")
 @pytest.mark.parametrize("name", SINGLE)
-def test_command_is_in_the_readme(name):
-    text = README.read_text(encoding="utf-8")
+def test_command_is_in_the_readme_or_on_the_first_page_of_the_site(name):
+    pages = [README, README.parent / "docs" / "index.md"]
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages if page.is_file())
     assert re.search(rf"zslplat {re.escape(name)}\b", text), f"zslplat {name}"

@@ -27,7 +27,7 @@ def test_every_kind_of_trouble_fails_its_own_trial_with_a_reason(call, tmp_path)
     # This seed proposes every kind once, between two settings that are sound.
     done = call(
         *("tune", "--method", "trouble", "--dataset", "marked", "--sampler", "random", "--seed", 1335),
-        *("--trials", 10, "--workers", 2, "--trial-timeout", 6, "--memory", 0.6, "--json"),
+        *("--trials", 10, "--workers", 2, "--trial-timeout", 6, "--memory", 1.5, "--json"),
     )
     assert done.returncode == 0, done.stderr
     connection = sqlite3.connect(tmp_path / "mlruns" / "optuna.db")

@@ -1,4 +1,4 @@
-"""Ctrl-C at any moment: in good order within two seconds, and the same command continues."""
+"""Ctrl-C at any moment: in good order without waiting for what is under way, and the same command continues."""
 
 from __future__ import annotations
 
@@ -20,11 +20,6 @@ MOMENTS = [
 ]
 
 
-def two_seconds():
-    """Two seconds; more on a machine that has more to do than it can."""
-    return 2 * max(1.0, os.getloadavg()[0] / len(os.sched_getaffinity(0)))
-
-
 def check_stopped(done):
     assert done.returncode == 130, done.stderr
     last = done.stderr.splitlines()[-1]
@@ -41,8 +36,7 @@ def test_a_study_stopped_at_four_moments_ends_like_one_that_was_not(leader, call
         running.wait_for(text)
         # The children of the later moments have to come to where they linger.
         time.sleep(0.0 if place == "loading" else 0.5)
-        limit = two_seconds()
-        assert running.interrupt() < limit
+        running.interrupt()  # what lingers would linger for an hour
         done = running.wait()
         check_stopped(done)
         if place != "loading":
@@ -60,8 +54,7 @@ def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
     running = leader(*COMMAND, TROUBLE_LINGERS="loading, deaf")
     running.wait_for("loading marked")
     time.sleep(0.2)
-    limit = two_seconds()
-    assert running.interrupt() < limit
+    running.interrupt()
     check_stopped(running.wait())
 
 
@@ -75,7 +68,7 @@ def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
 def test_other_long_commands_stop_in_good_order(leader, arguments, text):
     running = leader(*arguments, "--workers", 1, TROUBLE_LINGERS="batch")
     running.wait_for(text)
-    assert running.interrupt() < two_seconds()
+    running.interrupt()
     check_stopped(running.wait())
 
 
@@ -83,10 +76,8 @@ def test_a_program_that_has_only_just_started_stops_in_good_order(start_program)
     process = start_program(*COMMAND)
     # The first line comes when the imports of the command are under way or done, and no worker is there yet.
     process.stderr.readline()
-    limit, start = two_seconds(), time.monotonic()
     os.killpg(process.pid, 2)
-    _, err = process.communicate(timeout=60)
-    assert time.monotonic() - start < limit
+    _, err = process.communicate(timeout=250)
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("stopped")
     assert "Traceback" not in err
@@ -122,9 +113,9 @@ class Callback:
 try:
     callback = Callback()
     del callback
-    time.sleep(5)
+    time.sleep(3600)
 except KeyboardInterrupt:
     print("again")
 """
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=250)
     assert (done.stdout, done.stderr) == ("again\n", "")

@@ -9,8 +9,9 @@ import pytest
 from zslplat import registry
 from zslplat.errors import UnknownNameError, UsageError, ZslplatError, near_names
 from zslplat.evaluation.components import build_component, searched_space
-from zslplat.methods.base import Method, require_kind
+from zslplat.methods.base import Method
 from zslplat.methods.kernel_parameter import KernelMethod
+from zslplat.methods.kinds import require_kind
 from zslplat.space import RANGE_FORMS, Choice, Parameter, Real, Text, parse_range
 from zslplat.spec import Spec
 

@@ -9,7 +9,9 @@ import sys
 
 import numpy as np
 import psutil
+import typer
 
+from zslplat.cli import app
 from zslplat.evaluation.memory import own_bytes, peak_bytes, reset_peak
 
 HEAVY = ("mlflow", "optuna", "sklearn", "scipy", "pandas", "numpy", "sqlalchemy", "matplotlib", "numba")
@@ -17,7 +19,7 @@ HEAVY = ("mlflow", "optuna", "sklearn", "scipy", "pandas", "numpy", "sqlalchemy"
 
 def loaded_by(*arguments):
     command = [sys.executable, "-X", "importtime", "-m", "zslplat", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stderr
     return set(re.findall(r"\|\s+([\w.]+)$", done.stderr, flags=re.MULTILINE))
 
@@ -45,3 +47,15 @@ def test_mapped_files_are_not_a_process_own_memory(tmp_path):
     with open(path, "rb") as file, mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ) as mapped:
         assert np.frombuffer(mapped, np.uint8).sum() == 0
         assert own_bytes(process) - before < 25_000_000
+
+
+def test_the_commands_are_made_once_in_a_process(monkeypatch, capsys):
+    made, make = [], typer.main.get_command
+    monkeypatch.setattr(typer.main, "get_command", lambda declared: (made.append(declared), make(declared))[1])
+    app._root.cache_clear()
+    for arguments in (["--version"], ["tune", "--help"], ["--version"]):
+        assert app.run_app(arguments) == 0
+    assert sum(declared is app.app for declared in made) == 1
+    first, *_, last = capsys.readouterr().out.splitlines()
+    assert first == last
+    assert first.startswith("zslplat ")

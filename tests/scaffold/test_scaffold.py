@@ -25,11 +25,12 @@ NAMES = {
     "exemplar": "whitened-cosine",
     "dataset": "toy-set",
     "task": "worst-class",
+    "check": "fold-at-zero",
     "command": "count-plugins",
     "hook": "run-log",
 }
 LONG = "a-name-of-several-words-that-makes-lines-long"
-COMPONENTS = [kind for kind in NAMES if kind not in ("command", "hook")]
+COMPONENTS = [kind for kind in NAMES if kind not in ("check", "command", "hook")]
 
 
 @pytest.fixture(scope="module")
@@ -73,6 +74,16 @@ def test_command_of_a_package_runs_and_is_checked(packages, tmp_path):
     for kind in ("command", "hook"):
         checked = run(["zslplat", "plugins", "check", f"zslplat-{NAMES[kind]}"], packages[1], tmp_path)
         assert "1 checks, none failed" in checked.stdout, checked.stdout + checked.stderr
+
+
+def test_check_of_a_package_is_listed_by_its_code_explained_and_keeps_its_promises(packages, tmp_path):
+    listed = run(["zslplat", "list", "checks", "--json"], packages[1], tmp_path)
+    found = [row for row in json.loads(listed.stdout)["components"] if row["name"] == "FOLDATZERO101"]
+    assert [row["from"] for row in found] == [["zslplat-fold-at-zero 0.1.0"]]
+    explained = run(["zslplat", "explain", "FOLDATZERO101"], packages[1], tmp_path)
+    assert "# FOLDATZERO101: a validation fold is at zero" in explained.stdout, explained.stderr
+    checked = run(["zslplat", "plugins", "check", "zslplat-fold-at-zero"], packages[1], tmp_path)
+    assert "none failed" in checked.stdout, checked.stdout + checked.stderr
 
 
 def test_packages_have_no_placeholder_left(packages):
@@ -136,6 +147,11 @@ def test_name_that_is_no_lower_case_word_is_refused(name, tmp_path):
     with pytest.raises(UsageError, match="lower-case words"):
         write_package("kernel", name, tmp_path / "new", registry())
     assert not (tmp_path / "new").exists()
+
+
+def test_check_with_a_code_of_zslplat_itself_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="makes the code ZSPMINE101, and ZSP is kept for zslplat"):
+        write_package("check", "zsp-mine", tmp_path / "new", registry())
 
 
 def test_name_that_is_taken_is_refused(tmp_path):

@@ -6,20 +6,23 @@ import contextlib
 import os
 import sys
 import traceback
+from functools import cache
 from importlib.metadata import entry_points
 from typing import Any
 
 import typer
-from typer.core import TyperCommand, TyperGroup
 
 from zslplat.cli import (
     bench,
     catalogue,
     compare,
+    completion,
     cross_validation,
     data,
+    docs,
     experiments,
     interface,
+    models,
     outside,
     plugins,
     published,
@@ -27,10 +30,14 @@ from zslplat.cli import (
     report,
     reproduction,
     store,
+    studies,
+    sweeping,
 )
+from zslplat.cli.help_pages import Command, Commands, Group, write_sections
 from zslplat.cli.interrupts import CONTINUE
-from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_version, write_failure
+from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
 from zslplat.errors import ZslplatError
+from zslplat.names import visible
 from zslplat.registry import COMMAND_GROUP
 from zslplat.settings import masked_url
 
@@ -39,7 +46,7 @@ INTERRUPTED = 130
 _UsageProblem: Any = next(c for c in typer.BadParameter.__mro__ if c.__name__ == "ClickException")
 
 
-class PluginGroup(TyperGroup):
+class PluginGroup(Group):
     """The root group: built-in commands, and those that other packages name in ``zslplat.commands``.
 
     Names come from the packages' metadata; a plugin's module is imported when its command is called. The group and
@@ -50,17 +57,19 @@ class PluginGroup(TyperGroup):
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)
-        with_version(with_debug(self))
+        with_own_options(with_debug(self))
 
     def list_commands(self, ctx: Any) -> list[str]:
         """Return the names of all commands."""
         return [*super().list_commands(ctx), *sorted(point.name for point in entry_points(group=COMMAND_GROUP))]
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
-        """Write the list of commands, without importing any of a plugin."""
+        """Write the commands in groups, without importing any of a plugin."""
+        own = super().list_commands(ctx)
+        foreign = [name for name in self.list_commands(ctx) if name not in own]
         self._listing = True
         try:
-            super().format_commands(ctx, formatter)
+            write_sections(self, ctx, formatter, own, foreign)
         finally:
             self._listing = False
 
@@ -72,8 +81,9 @@ class PluginGroup(TyperGroup):
         for point in entry_points(group=COMMAND_GROUP, name=cmd_name):
             if self._listing:
                 source = point.dist.name if point.dist else point.value
-                return TyperCommand(cmd_name, short_help=f"Command of the plugin {source}.")
-            ctx.find_root().obj.of_plugin = True
+                return Command(cmd_name, short_help=f"Command of the plugin {source}.")
+            if ctx.find_root().obj is not None:  # there is none where a line is completed
+                ctx.find_root().obj.of_plugin = True
             return with_debug(_plugin_command(point))
         return None
 
@@ -95,15 +105,14 @@ def _plugin_command(point: Any) -> Any:
     return typer.main.get_command(single)
 
 
-app = typer.Typer(
+app = Commands(
     cls=PluginGroup,
-    no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
     help="Zero-shot learning and kernel methods: tune, run and compare, with every run tracked.",
 )
 experiments.register(app)
+sweeping.register(app)
 cross_validation.register(app)
 bench.register(app)
 compare.register(app)
@@ -114,9 +123,18 @@ app.add_typer(data.app, name="data")
 app.add_typer(plugins.app, name="plugins")
 app.add_typer(published.app, name="published")
 app.add_typer(store.app, name="store")
+app.add_typer(studies.app, name="studies")
+models.register(app)
 query.register(app)
 outside.register(app)
 interface.register(app)
+docs.register(app)
+
+
+@cache
+def _root() -> Any:
+    """Return the root command, which Typer makes of the declarations of all commands: once in a process."""
+    return typer.main.get_command(app)
 
 
 def run_app(arguments: list[str]) -> int:
@@ -126,6 +144,8 @@ def run_app(arguments: list[str]) -> int:
     JSON document on standard output, too: ``{"error": ..., "exit_code": ...}``.
     """
     invocation = Invocation()
+    if completion.COMPLETING in os.environ:
+        return completion.complete(_root())
     try:
         code, error = _carried_out(arguments, invocation)
         # Where the options could not be read, nobody has told that JSON is wanted.
@@ -140,7 +160,7 @@ def run_app(arguments: list[str]) -> int:
 def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str]:
     """Run a command line; return its exit code and the error, which was shown."""
     try:
-        result = app(arguments, standalone_mode=False, prog_name="zslplat", obj=invocation)
+        result = _root()(arguments, standalone_mode=False, prog_name="zslplat", obj=invocation)
         sys.stdout.flush()
         if result == INTERRUPTED:
             # Typer turns Ctrl-C into this result.
@@ -164,6 +184,9 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
         text = f"{error.strerror or error}{place}; what was recorded is kept; repair that and give the command again"
         return _failed(masked_url(" ".join(text.split())), 1, invocation)
     except SystemExit as error:
+        if isinstance(error.__context__, BrokenPipeError):  # Typer's way to end where nobody reads on
+            _forget_output()
+            return 1, "the output was closed"
         if invocation.of_plugin:
             code = 0 if error.code is None else error.code
             return (code, f"exit code {code}") if isinstance(code, int) else _shown(str(code), 1)
@@ -175,6 +198,7 @@ def _carried_out(arguments: list[str], invocation: Invocation) -> tuple[int, str
 
 
 def _shown(text: str, code: int) -> tuple[int, str]:
+    text = visible(text)
     print(text, file=sys.stderr)
     return code, text
 
@@ -182,7 +206,7 @@ def _shown(text: str, code: int) -> tuple[int, str]:
 def _failed(text: str, code: int, invocation: Invocation) -> tuple[int, str]:
     """Show the error at hand in one line, or its traceback, which may quote addresses of libraries."""
     if invocation.debug:
-        print(masked_url(traceback.format_exc()), end="", file=sys.stderr)
+        print(visible(masked_url(traceback.format_exc())), end="", file=sys.stderr)
         return code, text
     _shown(f"error: {text}", code)
     return code, text

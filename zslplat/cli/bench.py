@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
 
 
@@ -17,7 +18,12 @@ def register(app: typer.Typer) -> None:
 
 def bench(
     suite: Annotated[
-        str, typer.Argument(help="Name of a suite (zslplat list suites), or a TOML file.", metavar="SUITE")
+        str,
+        typer.Argument(
+            autocompletion=completion.suites,
+            help="Name of a suite (zslplat list suites), or a TOML file.",
+            metavar="SUITE",
+        ),
     ],
     only: Annotated[
         list[str] | None,
@@ -59,6 +65,12 @@ def bench(
     ] = 60,
     workers: o.Workers = None,
     cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
+    abreast: Annotated[
+        int | None,
+        typer.Option(
+            "--abreast", help="Studies carried out side by side; default: as many as keep the workers busy.", min=1
+        ),
+    ] = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
     retry_failed: Annotated[
@@ -81,12 +93,13 @@ def bench(
     data sets that are not at hand are left out. Several commands may work on one suite in one store.
     """
     from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
+    from zslplat.front.benches import tables_folder
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     found = load_suite(suite, settings)
-    count = workers or found.workers or o.worker_count(None)
+    count = workers or found.workers or o.worker_count(None, memory)
     options = GridOptions(
         trials=trials,
         repeats=repeats,
@@ -94,11 +107,12 @@ def bench(
         cluster=cluster,
         only=only or (),
         splits=splits,
-        out=out or settings.store / "suites" / (found.name if splits is None else f"{found.name}-splits"),
+        out=out or tables_folder(settings, found, splits),
         trial_timeout=trial_timeout,
-        memory_bytes=o.memory_limit(memory, count),
+        memory_bytes=o.memory_limit(memory, count, cluster),
         retry_failed=retry_failed,
         accept_changed_code=accept_changed_code,
+        abreast=abreast,
     )
     if dry_run:
         from zslplat.suites.plan import plan

@@ -6,12 +6,20 @@ from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
+from zslplat.cli.invocation import echo
 
 _KINDS = ("methods", "kernels", "datasets", "tasks")
 _SHOWN = (*_KINDS, "suites")
 _LISTED = (*_SHOWN, "checks")
 _LABELS = {"knows": "knows of the scored batch"}
+_COLUMNS = {
+    "methods": ("for", "name", "summary", "knows", "from"),
+    "tasks": ("for", "name", "summary", "from"),
+    "checks": ("name", "scope", "title", "from"),
+    "suites": ("name", "summary", "from"),
+}
 
 
 def register(app: typer.Typer) -> None:
@@ -22,35 +30,53 @@ def register(app: typer.Typer) -> None:
 
 
 def list_(
-    kind: Annotated[
+    what: Annotated[
         str | None,
         typer.Argument(
-            help="methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks."
+            help="methods, kernels, datasets, tasks, suites, checks or plugins; default: all but the checks.",
+            autocompletion=completion.of(*_LISTED, "plugins"),
+            metavar="[WHAT]",
         ),
+    ] = None,
+    kind: Annotated[
+        str | None,
+        typer.Option(
+            "--kind",
+            "-k",
+            help="Methods and tasks of this kind only: zero-shot, coding, exemplar, feature-selection.",
+            autocompletion=completion.of("coding", "exemplar", "feature-selection", "zero-shot"),
+        ),
+    ] = None,
+    search: Annotated[
+        str | None,
+        typer.Option("--search", "-s", help='Only what has these words in its name, summary or tags: "closed form".'),
     ] = None,
     as_json: o.Json = False,
 ) -> None:
-    """List the components that are installed, and the plugins that they come from.
+    """List what is installed, each with a line on what it is, and the plugins that it comes from.
 
-    ``list methods`` loads them as well, and says of each what it is for and what it knows of the scored batch.
-    ``list checks`` says of each what it looks at and what it finds; ``explain`` tells more.
+    ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
+    ``explain`` tell more.
     """
-    from rich.table import Table
-    from rich.text import Text
-
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.errors import UnknownNameError
+    from zslplat.errors import UnknownNameError, UsageError
     from zslplat.registry import describe_broken, registry
 
-    if kind is not None and kind not in (*_LISTED, "plugins"):
-        raise UnknownNameError("kind", kind, (*_LISTED, "plugins"))
+    if what is not None and what not in (*_LISTED, "plugins"):
+        raise UnknownNameError("kind", what, (*_LISTED, "plugins"))
+    if kind is not None and what not in (None, "methods", "tasks"):
+        raise UsageError(f"--kind is of methods and tasks; {what} have none, so leave it out")
     known = registry()
-    rows = [
-        {"kind": k, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
-        for k in _LISTED
-        if k == kind or (kind is None and k in _SHOWN)
-        for name, entries in sorted(known.entries[k].items())
-    ]
+    listed = (what,) if what in _LISTED else _SHOWN if what is None else ()
+    rows = [_row(known, group, name, entries) for group in listed for name, entries in known.entries[group].items()]
+    if kind is not None:
+        kinds = {row["for"] for row in rows if row.get("for")}
+        if kind not in kinds:
+            raise UnknownNameError("kind of method or task", kind, kinds)
+        rows = [row for row in rows if row.get("for") == kind]
+    if search is not None:
+        rows = [row for row in rows if all(word in _text(row) for word in search.lower().split())]
+    rows.sort(key=lambda row: (_LISTED.index(row["kind"]), str(row.get("for", "")), row["name"]))
     plugins = [
         {"plugin": p.name, "distribution": p.distribution, "version": p.version, "state": "loaded"}
         for p in known.plugins
@@ -60,69 +86,70 @@ def list_(
         for b in known.broken
     ]
     problems = list(known.clashes())
-    if kind == "methods":
-        rows = [{**row, **_in_short(known, str(row["name"]))} for row in rows]
-        rows.sort(key=lambda row: (str(row["for"]), str(row["name"])))
-    if kind == "suites":
-        rows = [{**row, "summary": _suite_summary(known, str(row["name"]))} for row in rows]
-    if kind == "checks":
-        rows = [{**row, **_check_in_short(known, str(row["name"]))} for row in rows]
     if as_json:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
         return
     console = stdout_console()
-    if kind != "plugins":
-        own = {
-            "methods": ("for", "name", "knows", "from"),
-            "checks": ("name", "scope", "title", "from"),
-            "suites": ("name", "summary", "from"),
-        }
-        columns = own.get(kind or "", ("kind", "name", "from"))
-        table = Table(*(_LABELS.get(column, column) for column in columns))
-        for row in rows:
-            table.add_row(*(", ".join(v) if isinstance(v := row[column], list) else str(v) for column in columns))
-        console.print(table)
-    if kind in (None, "plugins"):
-        table = Table("plugin", "distribution", "version", "state")
-        for plugin in plugins:
-            table.add_row(*map(Text, plugin.values()))
-        console.print(table)
+    if what != "plugins":
+        if rows:
+            _print_rows(console, rows, _COLUMNS.get(what or "", ("kind", "name", "summary", "from")))
+        else:
+            echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
+    if what == "plugins" or (what is None and kind is None and search is None):
+        _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
     for line in [*problems, *map(describe_broken, known.broken)]:
-        typer.echo(f"warning: {line}", err=True)
+        echo(f"warning: {line}", err=True)
 
 
-def _suite_summary(known: Any, name: str) -> str:
-    """Return what a suite shows; why not, where it cannot be read."""
+def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:
+    """Print a table as wide as the terminal; names are never cut, since they are what one types."""
+    from rich.table import Table
+    from rich.text import Text
+
+    # Where all come from one place, that is said of none.
+    shown = [c for c in columns if c != "from" or len({str(row[c]) for row in rows}) > 1]
+    table = Table()
+    for column in shown:
+        table.add_column(_LABELS.get(column, column), no_wrap=column in ("name", "plugin"), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(", ".join(v) if isinstance(v := row[column], list) else str(v)) for column in shown))
+    console.print(table)
+
+
+def _row(known: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
+    """Return what is listed of a component or suite; in place of a summary why it does not load, where it does not."""
+    row = {"kind": kind, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
+    usual = dict.fromkeys(_COLUMNS.get(kind, ("name", "summary", "from")), "")
+    return {**usual, **row, **_in_short(known, kind, name)}
+
+
+def _in_short(known: Any, kind: str, name: str) -> dict[str, Any]:
+    from zslplat.evaluation.components import NOTHING
     from zslplat.suites.suite import suite_of
 
     try:
-        return str(suite_of(known.entry("suites", name)).summary)
-    except Exception as error:  # somebody else's file may be wrong in any way, and the others are listed all the same
-        return f"cannot be read: {error}"
-
-
-def _in_short(known: Any, name: str) -> dict[str, str]:
-    """Return what a method is for and what it knows of the batch; why not, where it does not load."""
-    from zslplat.evaluation.components import NOTHING
-
-    try:
-        component = known.component("methods", name)
-        return {"for": component.kind, "knows": ", ".join(component.build({}).knows_of_batch) or NOTHING}
+        if kind == "suites":
+            return {"summary": str(suite_of(known.entry(kind, name)).summary)}
+        component = known.component(kind, name)
+        if kind == "checks":
+            return {"scope": component.scope, "title": component.title}
+        found = {"summary": str(component.summary)}
+        if kind == "tasks":
+            return {**found, "for": str(component.kind)}
+        if kind == "methods":
+            knows = ", ".join(component.build({}).knows_of_batch) or NOTHING
+            return {**found, "for": component.kind, "knows": knows, "tags": list(component.tags)}
+        return found
     except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
-        return {"for": "", "knows": f"does not load: {error}"}
+        return {"title" if kind == "checks" else "summary": f"does not load: {error}"}
 
 
-def _check_in_short(known: Any, code: str) -> dict[str, str]:
-    """Return what a check looks at and what it finds; why not, where it does not load."""
-    try:
-        check = known.component("checks", code)
-        return {"scope": check.scope, "title": check.title}
-    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
-        return {"scope": "", "title": f"does not load: {error}"}
+def _text(row: dict[str, Any]) -> str:
+    return " ".join(str(value) for name, value in row.items() if name != "from").lower()
 
 
 def explain(
-    code: Annotated[str, typer.Argument(help="Code of a check: ZSP101.")],
+    code: Annotated[str, typer.Argument(autocompletion=completion.checks, help="Code of a check: ZSP101.")],
     as_json: o.Json = False,
 ) -> None:
     """Explain what a check found: when it speaks, causes, remedies, how to silence it, an example."""
@@ -133,11 +160,13 @@ def explain(
     if as_json:
         print_json(vars(found))
     else:
-        typer.echo(found.page, nl=False)
+        echo(found.page, nl=False)
 
 
 def show(
-    name: Annotated[str, typer.Argument(help="Name of a method, kernel, data set or task.")],
+    name: Annotated[
+        str, typer.Argument(autocompletion=completion.components, help="Name of a method, kernel, data set or task.")
+    ],
     as_json: o.Json = False,
 ) -> None:
     """Show what a component is: parameters with defaults, legal values and search ranges, citation, origin."""
@@ -151,7 +180,7 @@ def show(
     found = [known.entry(kind, spec.name) for kind in _KINDS if known.claims(kind, spec.name)]
     if not found:
         raise UnknownNameError("component", spec.name, {n for kind in _KINDS for n in known.spellings(kind)})
-    descriptions = [_describe(entry, spec) for entry in found]
+    descriptions = [described(entry, spec) for entry in found]
     if as_json:
         print_json(descriptions)
         return
@@ -180,7 +209,8 @@ def _parameter_table(parameters: list[dict[str, Any]]) -> Any:
     return table
 
 
-def _describe(entry: Any, spec: Any) -> dict[str, Any]:
+def described(entry: Any, spec: Any) -> dict[str, Any]:
+    """Return what is shown of a component with the options of a spec: texts by key, and its parameters as a list."""
     import inspect
 
     from zslplat.evaluation.components import NOTHING
@@ -205,9 +235,12 @@ def _describe(entry: Any, spec: Any) -> dict[str, Any]:
                 "description": parameter.description,
             }
         )
+    # Those of components inside, a kernel's say, which the method's domains describe.
+    domains = getattr(instance, "domains", {})
     for name, dimension in space.items():
+        described_as = domains[name].description if name in domains else ""
         parameters.append(
-            {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": ""}
+            {"name": name, "default": "", "legal": "", "search": describe_range(dimension), "description": described_as}
         )
     # What these parameters want: variants of a method may differ from the class's own.
     preprocessing = getattr(instance, "wanted_preprocessing", None)

@@ -1,4 +1,4 @@
-"""``compare``: what is recorded for one task on one data set, side by side."""
+"""``compare``: what is recorded of tasks on data sets, side by side."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ from typing import Annotated
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
-from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK
+from zslplat.front.asking import DEFAULT_DATASET, DEFAULT_TASK
 
 
 def register(app: typer.Typer) -> None:
@@ -29,6 +30,7 @@ def compare(
         typer.Option(
             "--dataset",
             "-d",
+            autocompletion=completion.datasets,
             help=f"Data set; may be repeated, for a table methods x data sets. Default: {DEFAULT_DATASET}, or those of "
             "the study, experiment or suite that is asked for.",
         ),
@@ -36,13 +38,32 @@ def compare(
     all_datasets: Annotated[
         bool, typer.Option("--all-datasets", help="All data sets on which the task is recorded.")
     ] = False,
-    task: o.TaskSpec = DEFAULT_TASK,
+    tasks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--task",
+            "-t",
+            autocompletion=completion.tasks,
+            help=f"Task; may be repeated, for a table each. Default: {DEFAULT_TASK}.",
+        ),
+    ] = None,
+    all_tasks: Annotated[
+        bool, typer.Option("--all-tasks", help="All tasks that are recorded on the data sets, a table each.")
+    ] = False,
     methods: Annotated[
         list[str] | None,
-        typer.Option("--method", "-m", help='Show these methods only: a name or spec, or a pattern, "mfmr*".'),
+        typer.Option(
+            "--method",
+            "-m",
+            autocompletion=completion.methods,
+            help='Show these methods only: a name or spec, or a pattern, "mfmr*".',
+        ),
     ] = None,
     studies: Annotated[
-        list[str] | None, typer.Option("--study", help="Show these studies only; patterns are known, too.")
+        list[str] | None,
+        typer.Option(
+            "--study", autocompletion=completion.studies, help="Show these studies only; patterns are known, too."
+        ),
     ] = None,
     experiments: Annotated[
         list[str] | None,
@@ -55,7 +76,10 @@ def compare(
         str | None,
         typer.Option("--against", help="What the others are compared with; default: the best on validation."),
     ] = None,
-    metric: Annotated[str | None, typer.Option("--metric", help="Metric; default: the task's own.")] = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option("--metric", help="Metric; may be repeated, for a table each. Default: the task's own."),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option(
@@ -83,32 +107,36 @@ def compare(
 
     There is a row per setting. Reruns and other studies of the same setting stand behind it: of what the newest code
     computed, the study with the most trials is shown, and of equals the newest.
+
+    Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
     from zslplat.cli.comparison_table import print_comparison
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
-    from zslplat.comparison.exports import check_ending, export
+    from zslplat.comparison.exports import check_ending, export_each
     from zslplat.comparison.filters import Filters
-    from zslplat.comparison.selection import compared
-    from zslplat.data.catalogue import parse_dataset
-    from zslplat.errors import UsageError
-    from zslplat.spec import Spec
-    from zslplat.tracking.stores import show_what_is_left
+    from zslplat.front.comparing import compared_as_asked
 
     if out is not None:
         check_ending(out)
-    if datasets and all_datasets:
-        raise UsageError("--dataset names data sets and --all-datasets means all; give one of the two")
-    filters = Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites)))
-    everywhere = all_datasets or any((filters.studies, filters.experiments, filters.suites))
-    asked = datasets or ([] if everywhere else [DEFAULT_DATASET])
     settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
-    task_spec, specs = Spec.parse(task), [str(parse_dataset(dataset)) for dataset in asked]
-    show_what_is_left(settings, o.say)
-    found = compared(settings, specs, str(task_spec), filters, against=against, metric=metric, every=every, warn=o.say)
+    found = compared_as_asked(
+        settings,
+        Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites))),
+        datasets=datasets or (),
+        all_datasets=all_datasets,
+        tasks=tasks or (),
+        all_tasks=all_tasks,
+        against=against,
+        metrics=metrics or (),
+        every=every,
+        warn=o.say,
+    )
     if out is not None:
-        export(found, out)
+        export_each(found, out)
     if as_json:
-        print_json(found.to_json())
+        contents = [one.to_json() for one in found]
+        print_json(contents[0] if len(contents) == 1 else contents)
         return
-    print_comparison(found, wide=wide)
-    print_warnings(stdout_console(), found.warnings, len(found.findings) - len(found.warnings))
+    for one in found:
+        print_comparison(one, wide=wide)
+        print_warnings(stdout_console(), one.warnings, len(one.findings) - len(one.warnings))

@@ -5,10 +5,10 @@ from __future__ import annotations
 import sys
 
 from rich import box
-from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from zslplat.cli.terminal import Console
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import Sheet, sheets
 

@@ -73,7 +73,7 @@ def cross_validate(
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
-    count = o.worker_count(workers)
+    count = o.worker_count(workers, memory)
     options = StudyOptions(
         name=study,
         trials=trials,

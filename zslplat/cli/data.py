@@ -1,4 +1,4 @@
-"""``data list``, ``info``, ``import``, ``fetch`` and ``prepare``."""
+"""``data list``, ``info``, ``import``, ``template``, ``fetch`` and ``prepare``."""
 
 from __future__ import annotations
 
@@ -8,12 +8,13 @@ from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
+from zslplat.cli.help_pages import Commands
+from zslplat.cli.invocation import echo
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
-    help="Data sets: list them, describe one, import your own, fetch and prepare the public archive.",
+app = Commands(
+    help="Data sets: list them, describe one, write an example, import your own, fetch and prepare the public archive.",
 )
 
 
@@ -32,7 +33,7 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
     if as_json:
         print_json([vars(entry) for entry in entries])
         if problem:
-            typer.echo(f"warning: data root {settings.data_root} {problem}", err=True)
+            echo(f"warning: data root {settings.data_root} {problem}", err=True)
         return
     table = Table("name", "kind", "what it is")
     for entry in entries:
@@ -47,7 +48,12 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
 
 @app.command()
 def info(
-    name: Annotated[str, typer.Argument(help='Data set, for example digit-pairs or "CIFAR100(features=mnv2)".')],
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.datasets, help='Data set, for example digit-pairs or "CIFAR100(features=mnv2)".'
+        ),
+    ],
     data_root: o.DataRoot = None,
     store: o.Store = None,
     as_json: o.Json = False,
@@ -55,9 +61,13 @@ def info(
     """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
-    from zslplat.evaluation.components import open_dataset
+    from zslplat.data.right_form import with_right_form
+    from zslplat.evaluation.components import open_dataset, source_of
+    from zslplat.registry import known_as
 
-    description = describe(open_dataset(parse_dataset(name), o.settings_from(data_root, store)))
+    settings, spec = o.settings_from(data_root, store), parse_dataset(name)
+    with with_right_form(known_as(type(source_of(spec, settings)))):
+        description = describe(open_dataset(spec, settings))
     if as_json:
         print_json(description)
         return
@@ -85,6 +95,9 @@ def import_(
     licence: Annotated[str, typer.Option("--licence", help="Their licence.")] = "",
     citation: Annotated[str, typer.Option("--citation", help="What to cite.")] = "",
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace a data set of the same name.")] = False,
+    link: Annotated[
+        bool, typer.Option("--link", help="Hard links instead of copies: no space, on one file system only.")
+    ] = False,
     data_root: o.DataRoot = None,
 ) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
@@ -103,26 +116,61 @@ def import_(
         citation=citation,
         reserved=names("datasets"),
         overwrite=overwrite,
+        link=link,
     )
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
     views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
     shape += f" in views {views}" if views else ""
-    typer.echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
+    echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
     if imported.constant:
         shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")
-        typer.echo(
+        echo(
             f"warning: {len(imported.constant)} of {math.prod(data.X.shape[1:])} features have the same value in all "
             f"rows and tell nothing: {shown}",
             err=True,
         )
     places = o.places_given(o.settings_from(data_root))
-    typer.echo(f"use it: --dataset {format_value(imported.name)}{places}")
+    echo(f"use it: --dataset {format_value(imported.name)}{places}")
+
+
+@app.command()
+def template(
+    kind: Annotated[
+        str,
+        typer.Argument(
+            help="npz, npy, parts (a folder of parts), csv, mat, hdf5 or parquet.",
+            metavar="FORMAT",
+            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet"),
+        ),
+    ],
+    to: Annotated[
+        Path | None, typer.Option("--to", help="File or folder to write; default: example in the current folder.")
+    ] = None,
+) -> None:
+    """Write an example of a format, with all that it has a place for, to be looked at and replaced by your own data.
+
+    Two feature sets (views), labels, signatures of classes and of rows, splits, validation folds and groups.
+    """
+    import shlex
+
+    from zslplat.data.templates import write_template
+
+    path, spec, files = write_template(kind, to)
+    echo("\n".join(map(str, files)))
+    echo(f"look at it: zslplat data info {shlex.quote(str(spec))}")
+    echo(f"tune on it: zslplat tune --method eszsl --dataset {shlex.quote(str(spec))}")
+    echo(f"keep it by name: zslplat data import {shlex.quote(str(path))} --name mine --data-root DATA")
 
 
 @app.command()
 def fetch(
-    name: Annotated[str, typer.Argument(help="AWA1, AWA2, CUB, SUN or APY.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.of("AWA1", "AWA2", "CUB", "SUN", "APY"), help="AWA1, AWA2, CUB, SUN or APY."
+        ),
+    ],
     url: Annotated[
         str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
     ] = None,
@@ -152,14 +200,19 @@ def fetch(
         print_json(vars(found))
         return
     origin = f", from {found.url}, SHA-256 {found.sha256}" if found.sha256 else ""
-    typer.echo(f"{found.name}: {'fetched' if found.new else 'there already'}, {found.folder}{origin}")
+    echo(f"{found.name}: {'fetched' if found.new else 'there already'}, {found.folder}{origin}")
     if found.also:
-        typer.echo(f"came with it: {', '.join(found.also)}")
+        echo(f"came with it: {', '.join(found.also)}")
 
 
 @app.command()
 def prepare(
-    name: Annotated[str, typer.Argument(help="AWA1, AWA2, CUB, SUN, APY, or any data set under the data root.")],
+    name: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.datasets, help="AWA1, AWA2, CUB, SUN, APY, or any data set under the data root."
+        ),
+    ],
     url: Annotated[
         str | None, typer.Option("--url", help="Where the archive is, instead of its public address.")
     ] = None,
@@ -181,7 +234,7 @@ def prepare(
         with _download_progress(quiet) as progress:
             prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
     data = open_dataset(spec, settings)
-    typer.echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
+    echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
 
 
 def _nothing_there(root: Path | None, found: bool) -> str:
@@ -198,7 +251,7 @@ def _nothing_there(root: Path | None, found: bool) -> str:
 def _places(settings: Any) -> Any:
     from zslplat.data.source import DataPlaces
 
-    return DataPlaces(settings.data_root, settings.cache / "data")
+    return DataPlaces(settings.data_root, settings.cache / "data", settings.given)
 
 
 def _root(data_root: Path | None) -> Path:
@@ -229,8 +282,9 @@ class _download_progress:
     def __enter__(self) -> Any:
         if self.quiet:
             return None
-        from rich.console import Console
         from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TransferSpeedColumn
+
+        from zslplat.cli.terminal import Console
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         self.bar = Progress(*columns, console=Console(stderr=True))

@@ -1,15 +1,19 @@
-"""``tune``, ``run``, ``rerun`` and ``sweep``."""
+"""``tune``, ``run`` and ``rerun``."""
 
 from __future__ import annotations
 
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
-
-DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
+from zslplat.cli.invocation import echo
+from zslplat.cli.study_file import config_callback, write_study_file
+from zslplat.front.asking import DEFAULT_DATASET as DEFAULT_DATASET
+from zslplat.front.asking import DEFAULT_TASK as DEFAULT_TASK
 
 
 def register(app: typer.Typer) -> None:
@@ -17,10 +21,10 @@ def register(app: typer.Typer) -> None:
     app.command()(tune)
     app.command()(run)
     app.command()(rerun)
-    app.command()(sweep)
 
 
 def tune(
+    context: typer.Context,
     method: o.Method,
     dataset: o.DatasetSpec = DEFAULT_DATASET,
     task: o.TaskSpec = DEFAULT_TASK,
@@ -42,18 +46,41 @@ def tune(
     features: o.Features = None,
     signatures: o.Signatures = None,
     study: Annotated[
-        str | None, typer.Option("--study", help="Name of the study; default: made from the request.")
+        str | None,
+        typer.Option(
+            "--study", autocompletion=completion.studies, help="Name of the study; default: made from the request."
+        ),
     ] = None,
     sampler: Annotated[
         str,
         typer.Option(
             "--sampler",
-            help="tpe, random or grid: all combinations of 7 values of each range, never more than --trials, and more "
-            "than 1000 only where --trials asks for them.",
+            autocompletion=completion.of("tpe", "random", "grid", "qmc", "gp", "cmaes"),
+            help="tpe, random, qmc (Sobol points), gp (Gaussian process; needs torch), cmaes (needs cmaes), or grid: "
+            "all combinations of 7 values of each range, never more than --trials, more than 1000 with --yes.",
         ),
     ] = "tpe",
+    yes: Annotated[bool, typer.Option("--yes", help="Search a grid of more than 1000 points.")] = False,
+    patience: Annotated[
+        int | None,
+        typer.Option("--patience", help="End the search after so many trials without a better one.", min=1),
+    ] = None,
+    warm_start: Annotated[
+        str | None,
+        typer.Option(
+            "--warm-start",
+            autocompletion=completion.studies,
+            help="Try the best trials of another study of the store first: STUDY, or STUDY:K for the K best (4).",
+            metavar="STUDY[:K]",
+        ),
+    ] = None,
     pruner: Annotated[
-        str, typer.Option("--pruner", help="median or none; acts on methods that train in epochs.")
+        str,
+        typer.Option(
+            "--pruner",
+            autocompletion=completion.of("median", "none"),
+            help="median or none; acts on methods that train in epochs.",
+        ),
     ] = "median",
     batch_size: Annotated[
         int, typer.Option("--batch-size", help="Trials proposed together, whatever --workers.", min=1)
@@ -77,9 +104,30 @@ def tune(
     accept_changed_code: Annotated[
         bool, typer.Option("--accept-changed-code", help="Continue although code has changed; the mixture is marked.")
     ] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(
+            "--config",
+            help="TOML file with these options by name (trials = 40, set = {lam = 1}); the command line overrules it.",
+            callback=config_callback,
+            is_eager=True,
+        ),
+    ] = None,
+    write_config: Annotated[
+        Path | None,
+        typer.Option("--write-config", help="Write the options as such a file, and do nothing else."),
+    ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option(
+            "--dry-run",
+            help="Say what would be done and about how long it takes, after timing one trial; record nothing.",
+        ),
+    ] = False,
     trial_artifacts: Annotated[
         float, typer.Option("--trial-artifacts", help="MiB of learned matrices logged over all trials.", min=0)
     ] = 64,
+    no_model: o.NoModel = False,
     data_root: o.DataRoot = None,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
@@ -93,20 +141,20 @@ def tune(
     The same command continues a stopped study; a larger --trials extends it.
     """
     from zslplat.cli.reporting import reporting
-    from zslplat.errors import UnknownNameError
+    from zslplat.front.asking import check_search
     from zslplat.tuning.options import StudyOptions
-    from zslplat.tuning.proposals import SAMPLERS
     from zslplat.tuning.study import run_study
 
-    for kind, value, known in (("sampler", sampler, SAMPLERS), ("pruner", pruner, ("median", "none"))):
-        if value not in known:
-            raise UnknownNameError(kind, value, known)
+    check_search(sampler, pruner)
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
-    count = o.worker_count(workers)
+    count = o.worker_count(workers, memory)
     study_options = StudyOptions(
         name=study,
         trials=trials,
+        patience=patience,
+        large_grid=yes,
+        warm_start=warm_start,
         batch_size=batch_size,
         sampler=sampler,
         pruner=pruner,
@@ -114,12 +162,25 @@ def tune(
         cluster=cluster,
         timeout=timeout,
         trial_timeout=trial_timeout,
-        memory_bytes=o.memory_limit(memory, count),
+        memory_bytes=o.memory_limit(memory, count, cluster),
         repeats=repeats,
         artifact_bytes=int(trial_artifacts * 2**20),
         accept_changed_code=accept_changed_code,
         retry_failed=retry_failed,
+        keep_models=not no_model,
     )
+    if write_config is not None:
+        write_study_file(write_config, context)
+        echo(f"wrote {write_config}; zslplat tune --config {shlex.quote(str(write_config))} carries it out")
+        return
+    if dry_run:
+        from zslplat.cli.rehearsed import print_rehearsal
+        from zslplat.tuning.rehearsal import rehearse
+
+        with reporting(as_json=as_json, quiet=quiet) as reporter:
+            found = rehearse(setting, study_options, settings, reporter)
+        print_rehearsal(found, settings, as_json=as_json)
+        return
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_study(setting, study_options, settings, reporter)
     from zslplat.cli.outcomes import print_study
@@ -128,14 +189,23 @@ def tune(
 
 
 def run(
-    method: Annotated[str | None, typer.Option("--method", "-m", help="Method with its parameters.")] = None,
+    method: Annotated[
+        str | None,
+        typer.Option("--method", "-m", autocompletion=completion.methods, help="Method with its parameters."),
+    ] = None,
     config: Annotated[
         Path | None, typer.Option("--config", help="A best.toml or run.toml instead of --method.")
     ] = None,
     dataset: Annotated[
-        str | None, typer.Option("--dataset", "-d", help=f"Data set; default {DEFAULT_DATASET}.")
+        str | None,
+        typer.Option(
+            "--dataset", "-d", autocompletion=completion.datasets, help=f"Data set; default {DEFAULT_DATASET}."
+        ),
     ] = None,
-    task: Annotated[str | None, typer.Option("--task", "-t", help=f"Protocol; default {DEFAULT_TASK}.")] = None,
+    task: Annotated[
+        str | None,
+        typer.Option("--task", "-t", autocompletion=completion.tasks, help=f"Protocol; default {DEFAULT_TASK}."),
+    ] = None,
     test: Annotated[bool, typer.Option("--test", help="Score the test split instead of the validation folds.")] = False,
     set_: o.Set = None,
     kernel: o.Kernel = None,
@@ -150,6 +220,7 @@ def run(
     workers: o.Workers = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
+    no_model: o.NoModel = False,
     data_root: o.DataRoot = None,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
@@ -180,7 +251,7 @@ def run(
         seed if seed is not None else int(content.get("seed", 0)),
         recorded=config is not None,
     )
-    count = o.worker_count(workers)
+    count = o.worker_count(workers, memory)
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_setting(
             setting,
@@ -193,6 +264,7 @@ def run(
             reporter=reporter,
             export_to=export,
             method_seed=content.get("method_seed") if seed is None else None,
+            keep_model=not no_model,
         )
     from zslplat.cli.outcomes import print_run
 
@@ -223,108 +295,11 @@ def rerun(
     if as_json:
         print_json({"run": run_id, "compared": compared, "differences": lines, "metrics": metrics})
     else:
-        typer.echo(f"{found.name}: {compared} metrics compared, {len(lines)} differ")
+        echo(f"{found.name}: {compared} metrics compared, {len(lines)} differ")
         for line in lines:
-            typer.echo(f"  {line}")
+            echo(f"  {line}")
     if check and (lines or not compared):
         raise StoreError(f"run {found.name!r} did not give its recorded numbers again")
-
-
-def sweep(
-    method: Annotated[
-        list[str],
-        typer.Option(
-            "--method",
-            "-m",
-            help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)"; several for an option of the task.',
-        ),
-    ],
-    param: Annotated[
-        str, typer.Option("--param", "-p", help="The hyperparameter, or the option of the task, that varies.")
-    ],
-    range_: Annotated[
-        str | None, typer.Option("--range", help="low..high, low..high:log or a|b|c; default: its search range.")
-    ] = None,
-    points: Annotated[int, typer.Option("--points", help="Values in a numeric range.", min=2)] = 9,
-    dataset: o.DatasetSpec = DEFAULT_DATASET,
-    task: o.TaskSpec = DEFAULT_TASK,
-    set_: o.Set = None,
-    kernel: o.Kernel = None,
-    features: o.Features = None,
-    signatures: o.Signatures = None,
-    seed: o.Seed = 0,
-    repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
-    workers: o.Workers = None,
-    trial_timeout: o.TrialTimeout = None,
-    memory: o.Memory = None,
-    data_root: o.DataRoot = None,
-    store: o.Store = None,
-    tracking_uri: o.TrackingUri = None,
-    storage_url: o.StorageUrl = None,
-    silence: o.Silence = None,
-    as_json: o.Json = False,
-    quiet: o.Quiet = False,
-) -> None:
-    """Vary one hyperparameter, or one option of the task, the others fixed: validation and test curves.
-
-    An option of the task (labelled_ratio of feature-selection, imbalance of zsl) may vary for several methods at once;
-    write task.NAME where a hyperparameter has the same name. This is analysis: it shows the test curve, and nothing
-    ever selects by it.
-    """
-    from zslplat.cli.outcomes import print_sweep, print_task_sweep
-    from zslplat.cli.reporting import reporting
-    from zslplat.errors import UnknownNameError, UsageError
-    from zslplat.evaluation.worker import Limits
-    from zslplat.registry import component
-    from zslplat.space import parse_range
-    from zslplat.tuning.proposals import grid_values
-    from zslplat.tuning.sweep import run_sweep
-    from zslplat.tuning.task_sweep import run_task_sweep
-
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
-    chosen = [setting_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
-    setting = chosen[0]
-    template = component("methods", setting.method.name).build(setting.method.parameters)
-    known = {**template.parameters}
-    of_method = param in known or param in template.space
-    options = component("tasks", setting.task.name).parameters
-    option = param.removeprefix("task.")
-    if option not in options and not of_method:
-        names = {*known, *template.space, *options}
-        raise UnknownNameError(f"parameter of {setting.method.name} or option of {setting.task.name}", param, names)
-    of_task = option in options and (param != option or not of_method)
-    if not of_task and len(method) > 1:
-        raise UsageError(f"{param} is a hyperparameter of {setting.method.name}: give one --method, or sweep a task's")
-    legal = options[option].legal if of_task else known[param].legal if param in known else None
-    if range_ is not None:
-        dimension = parse_range(range_, legal)
-    elif not of_task and param in template.space:
-        dimension = template.space[param]
-    else:
-        raise UsageError(f"{param} has no search range of its own; give --range low..high or a|b|c")
-    count = o.worker_count(workers)
-    limits = Limits(trial_timeout, o.memory_limit(memory, count))
-    if of_task:
-        values = grid_values(dimension, points)
-        with reporting(as_json=as_json, quiet=quiet) as reporter:
-            found = run_task_sweep(
-                chosen, option, values, settings, repeats=repeats, workers=count, limits=limits, reporter=reporter
-            )
-        print_task_sweep(found, str(setting.dataset), as_json=as_json)
-        return
-    with reporting(as_json=as_json, quiet=quiet) as reporter:
-        result = run_sweep(
-            setting,
-            param,
-            dimension,
-            settings,
-            points=points,
-            repeats=repeats,
-            workers=count,
-            limits=limits,
-            reporter=reporter,
-        )
-    print_sweep(result, setting, as_json=as_json)
 
 
 def setting_of(
@@ -343,14 +318,9 @@ def setting_of(
 ) -> Any:
     """Return the setting that the options of a command ask for."""
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.evaluation.components import searched_space
-    from zslplat.evaluation.setting import Setting
-    from zslplat.registry import component
+    from zslplat.front.asking import asked
     from zslplat.spec import Spec
 
     spec = o.method_spec(method, assignments, kernel, recorded=recorded)
-    found = {}
-    if searched:
-        template = component("methods", spec.name).build(spec.parameters)
-        found = searched_space(template, spec.parameters, o.ranges_from(spaces))
-    return Setting(spec, parse_dataset(dataset), Spec.parse(task), found, features, signatures, seed)
+    ranges = o.ranges_from(spaces) if searched else None
+    return asked(spec, parse_dataset(dataset), Spec.parse(task), features, signatures, seed, ranges)

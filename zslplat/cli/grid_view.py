@@ -2,100 +2,27 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from rich.console import Group
-from rich.live import Live
 from rich.table import Table
 
-from zslplat.cli.reporting import (
-    LineReporter,
-    QuietReporter,
-    TerminalReporter,
-    print_json,
-    print_warnings,
-    stdout_console,
-)
-from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
-from zslplat.suites.clock import remaining_text
-
-_MARKS = {WAITING: "[dim].[/dim]", RUNNING: "[cyan]>[/cyan]", DONE: "[green]+[/green]", FAILED: "[red]x[/red]"}
+from zslplat.cli.reporting import print_json, print_warnings, stdout_console
+from zslplat.front.grid_progress import GridLines as GridLines
+from zslplat.front.grid_progress import GridTerminal as GridTerminal
+from zslplat.front.grid_progress import ended_text as ended_text
+from zslplat.front.grid_progress import grid_progress
+from zslplat.front.grid_progress import grid_table as grid_table
+from zslplat.front.grid_progress import progress_text as progress_text
+from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
 
 
 @contextmanager
 def grid_reporting(*, as_json: bool, quiet: bool) -> Iterator[Any]:
     """Give the reporter that fits where the output goes; its view is gone afterwards."""
-    silent = as_json or quiet
-    reporter = QuietReporter() if silent else GridTerminal() if sys.stderr.isatty() else GridLines()
-    try:
+    with grid_progress(quiet=as_json or quiet) as reporter:
         yield reporter
-    finally:
-        reporter.close()
-
-
-class GridLines(LineReporter):
-    """Plain lines: one for each cell that ends, with the time that is left."""
-
-    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
-        """Print how a cell ended."""
-        if changed is not None and changed.status in (DONE, FAILED):
-            self.note(ended_text(cells, changed, remaining))
-
-
-class GridTerminal(TerminalReporter):
-    """A live table of rows and data sets, a mark for each task, above the line of what is done just now."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        # One live display at a time: the bar is drawn in this one.
-        self.progress.stop()
-        self.live = Live(self.progress, console=self.console, transient=True, refresh_per_second=4)
-        self.live.start()
-
-    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
-        """Show all cells as they are now; those that failed leave a line."""
-        if changed is not None and changed.status == FAILED:
-            self.note(ended_text(cells, changed, remaining))
-        # Where a terminal is too low for all rows, the last ones are cut.
-        self.live.update(Group(progress_text(cells, remaining), self.progress, grid_table(cells)))
-
-    def close(self) -> None:
-        """Remove the view."""
-        self.live.stop()
-
-
-def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
-    """Return how many cells have ended, and the time that is left."""
-    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
-    return f"{ended} of {len(cells)} cells; {remaining_text(remaining)}"
-
-
-def grid_table(cells: Sequence[Cell]) -> Table:
-    """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
-    places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
-    rows = list(dict.fromkeys(cell.row for cell in cells))
-    marks: dict[tuple[str, tuple[str, int | None]], str] = {}
-    for cell in cells:
-        at = (cell.row, (cell.data, cell.split))
-        marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
-    names = [name if split is None else f"{name} #{split}" for name, split in places]
-    table = Table("", *names, caption="+ done  x failed  - left out  > now  . waiting")
-    for row in rows:
-        table.add_row(row, *(marks.get((row, place), "") for place in places))
-    return table
-
-
-def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> str:
-    """Return the line of a cell that has ended."""
-    if cell.status == FAILED:
-        outcome = f"failed: {cell.reason}"
-    else:
-        value = "" if cell.value is None else f"{cell.value:.4f}"
-        outcome = f"{value}  {cell.seconds:.1f} s" if cell.new else f"{value}  recorded already"
-    return f"{cell.title}  {outcome}  ({progress_text(cells, remaining)})"
 
 
 def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
@@ -141,10 +68,11 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
 def score_tables(result: Any) -> Iterator[Table]:
     """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
     from zslplat.suites.budgets import GIVEN
-    from zslplat.suites.written import MEAN, kinds_by_task, kinds_of, tables_of
+    from zslplat.suites.written import MEAN, SCORES, kinds_by_task, kinds_of, tables_of
 
     tables, kinds = tables_of(result), kinds_by_task(result)
-    lines = [line for line in tables.scores if line[10] in (GIVEN, MEAN)]
+    split = SCORES.index("split")
+    lines = [line for line in tables.scores if line[split] in (GIVEN, MEAN)]
     names = list(dict.fromkeys(line[0] for line in lines))
     rows = list(dict.fromkeys(line[1] for line in lines))
     for kind, metric in kinds_of(result):
@@ -157,15 +85,15 @@ def score_tables(result: Any) -> Iterator[Table]:
             marks = dict.fromkeys(line[8] for line in found if line is not None)
             table.add_row(
                 row + " *" * any(line is not None and line[9] for line in found),
-                *("" if line is None else _score(line) for line in found),
+                *("" if line is None else _score(line, of_splits=line[split] == MEAN) for line in found),
                 " / ".join(marks),
             )
         yield table
     yield _budget_table(tables.budgets, names)
 
 
-def _score(line: list[Any]) -> str:
-    if line[10] == "mean":
+def _score(line: list[Any], *, of_splits: bool) -> str:
+    if of_splits:
         return f"{line[4]:.3f} ({line[6]:.3f} .. {line[7]:.3f})"
     return f"{line[4]:.3f}" + (f" ±{line[5]:.3f}" if line[5] != "" else "")
 

@@ -1,12 +1,16 @@
-"""``ui``: the MLflow UI on the right store."""
+"""``ui``: the MLflow UI on the right store, opened on its newest results."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from zslplat.cli import options as o
+from zslplat.cli.invocation import echo
+
+if TYPE_CHECKING:
+    from zslplat.settings import Settings
 
 
 def register(app: typer.Typer) -> None:
@@ -15,98 +19,99 @@ def register(app: typer.Typer) -> None:
 
 
 def ui(
-    port: Annotated[int, typer.Option("--port", help="Port on this machine.", min=1, max=65535)] = 5000,
+    port: Annotated[
+        int | None,
+        typer.Option("--port", help="Port on this machine; default: 5000, or the next that is free.", min=1, max=65535),
+    ] = None,
     host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    open_: Annotated[
+        bool, typer.Option("--open/--no-open", help="Open a browser, where there is a screen.", show_default=False)
+    ] = True,
     store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
 ) -> None:
-    """Start the MLflow UI on the store's runs and print its address; Ctrl-C ends it."""
-    import os
-    import signal
-    import subprocess
-    import sys
+    """Start the MLflow UI and open it on the newest experiment's results; Ctrl-C ends it.
 
+    With a tracking server the link leads there, and nothing is started.
+    """
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri)
+    if settings.tracking_is_local:
+        _serve(settings, host, port, opened=open_)
+    else:
+        _lead_to_server(settings, opened=open_)
+
+
+def _lead_to_server(settings: Settings, *, opened: bool) -> None:
+    from zslplat.tracking.links import server_start
+
+    shown = settings.shown_tracking_uri
+    echo(f"runs are tracked at {shown}; open that address in a browser")
+    if shown.startswith("http"):
+        link = f"{shown.rstrip('/')}/{server_start(settings).path}"
+        echo(link)
+        if opened and shown == settings.tracking_uri:
+            _open(link)
+
+
+def _serve(settings: Settings, host: str, port: int | None, *, opened: bool) -> None:
+    """Start a server on the store's own database, and stay until it ends or somebody ends it."""
+    import signal
+
+    from zslplat.cli.mlflow_server import Server, usable_port
     from zslplat.errors import StoreError, UsageError
+    from zslplat.tracking.links import local_start
     from zslplat.tracking.stores import show_what_is_left
 
-    settings = o.settings_from(store=store)
-    if not settings.tracking_is_local:
-        typer.echo(f"runs are tracked at {settings.shown_tracking_uri}; open that address in a browser")
-        return
     if not (settings.store / "mlflow.db").exists():
         recorded = (settings.store / "optuna.db").exists()
         hint = "zslplat store rebuild makes them anew from the records" if recorded else "tune or run something first"
         raise StoreError(f"no runs in {settings.store} yet; {hint}, or give --store")
     show_what_is_left(settings, o.say)
-    problem = _unusable(host, port)
-    if problem:
-        raise UsageError(f"the MLflow UI cannot listen on {host}:{port}: {problem}; choose another --port (or --host)")
-    environment = {**os.environ, "MLFLOW_DISABLE_TELEMETRY": "true", "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
-    command = [sys.executable, "-m", "mlflow", "ui", "--backend-store-uri", settings.tracking_uri]
-    command += ["--default-artifact-root", settings.artifacts.as_uri(), "--host", host, "--port", str(port)]
-    # A group of its own, so that Ctrl-C ends the server and all that it has started.
-    process = subprocess.Popen(command, env=environment, start_new_session=True)
+    free = usable_port(host, port)
     for ending in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(ending, signal.default_int_handler)
     stopped = answered = False
+    server = Server.start(settings, host, free)
     try:
-        answered = _wait_for_answer(process, host, port)
+        start = local_start(settings)
+        answered = server.answers()
         if answered:
             # Only now is there something to open.
-            typer.echo(f"MLflow UI on http://{host}:{port} for {settings.store} (Ctrl-C ends it)")
-        process.wait()
+            link = f"{server.address}/{start.path}"
+            echo(f"MLflow UI on {server.address} for {settings.store} (Ctrl-C ends it)")
+            echo(f"newest results: {link}")
+            if start.outdated:
+                o.say(
+                    f"{start.outdated} runs are shown as an earlier version showed them, and the views leave them out; "
+                    "zslplat store rebuild brings them into today's form"
+                )
+            if opened:
+                _open(link)
+        server.process.wait()
     except KeyboardInterrupt:
         stopped = True
     finally:
-        _end_group(process.pid)
+        server.end()
     # Whatever its exit code says: the server is to run until somebody stops it.
     if not stopped:
+        if not answered and server.has_lost_its_port():
+            raise UsageError(f"port {server.port} on {host} was taken just now; choose another with --port")
         when = "" if answered else " before it answered"
         raise StoreError(
-            f"the MLflow UI ended by itself{when}, with exit code {process.returncode}; its own messages are above; "
-            f"if port {port} is taken choose another with --port"
+            f"the MLflow UI ended by itself{when}, with exit code {server.process.returncode}; its own messages are "
+            f"above; if port {server.port} is taken choose another with --port"
         )
 
 
-def _unusable(host: str, port: int) -> str:
-    """Return why nothing can listen there, an empty text where it can."""
-    import socket
-
-    try:
-        places = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
-        for family, kind, protocol, _, address in places:
-            with socket.socket(family, kind, protocol) as probe:
-                # As servers do: a connection that was closed just now is no obstacle.
-                probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-                probe.bind(address)
-    except OSError as error:
-        return str(error.strerror or error)
-    return ""
-
-
-def _wait_for_answer(process: Any, host: str, port: int) -> bool:
-    """Wait until the server takes connections; False where its process ends before."""
-    import socket
-    import time
-
-    there = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(host, host)
-    while process.poll() is None:
-        try:
-            socket.create_connection((there, port), timeout=1).close()
-        except OSError:
-            time.sleep(0.1)
-        else:
-            return True
-    return False
-
-
-def _end_group(group: int) -> None:
-    """End all processes of a group, first kindly."""
-    import contextlib
+def _open(link: str) -> None:
+    """Open a browser of somebody who sits before a screen; whatever comes of it, the link is printed."""
     import os
-    import signal
-    import time
+    import sys
+    import webbrowser
+    from contextlib import suppress
 
-    with contextlib.suppress(ProcessLookupError):
-        os.killpg(group, signal.SIGTERM)
-        time.sleep(0.5)
-        os.killpg(group, signal.SIGKILL)
+    elsewhere = sys.platform.startswith("linux") or "SSH_CONNECTION" in os.environ
+    screen = any(os.environ.get(name) for name in ("DISPLAY", "WAYLAND_DISPLAY", "BROWSER"))
+    if sys.stdout.isatty() and (screen or not elsewhere):
+        with suppress(Exception):
+            webbrowser.open(link)

@@ -14,6 +14,8 @@ from typing import Annotated, Any, TextIO
 
 import typer
 
+from zslplat.names import visible
+
 
 @dataclass
 class Invocation:
@@ -61,6 +63,11 @@ def end_json() -> None:
         kept.stream.close()
 
 
+def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
+    """Write a line (a text with ``nl=False``), on standard error with ``err``; control characters are shown escaped."""
+    typer.echo(visible(text), err=err, nl=nl)
+
+
 def write_result(content: Any) -> None:
     """Write a result as one JSON document on standard output."""
     text = json.dumps(content, indent=2, default=str)
@@ -94,7 +101,15 @@ def _version_callback(value: bool) -> None:
     if value:
         from zslplat import __version__
 
-        typer.echo(f"zslplat {__version__}")
+        echo(f"zslplat {__version__}")
+        raise typer.Exit()
+
+
+def _completion_callback(value: str | None) -> None:
+    if value:
+        from zslplat.cli.completion import script
+
+        echo(script(value))
         raise typer.Exit()
 
 
@@ -107,24 +122,38 @@ def with_debug(command: Any) -> Any:
     return command
 
 
-def with_version(group: Any) -> Any:
-    """Return the group with the option ``--version``."""
+def with_own_options(group: Any) -> Any:
+    """Return the group of all commands with what it alone takes: ``--version`` and ``--show-completion``."""
     group.params.append(_made("--version", "Print the version and exit.", _version_callback))
+    text = (
+        'Print the script that completes commands, options and names in bash, zsh or fish; eval "$(zslplat '
+        '--show-completion bash)" in ~/.bashrc has it in every shell.'
+    )
+    group.params.append(_made("--show-completion", text, _completion_callback, shell=True))
     return group
 
 
-def _made(name: str, text: str, callback: Any) -> Any:
+def _made(name: str, text: str, callback: Any, *, shell: bool = False) -> Any:
     """Return an option as Typer makes it of a declaration, whose own classes differ from version to version."""
     declaration = typer.Option(
-        name, help=text, rich_help_panel="Output", callback=callback, is_eager=True, expose_value=False
+        name,
+        help=text,
+        rich_help_panel=None if shell else "Output",
+        callback=callback,
+        is_eager=True,
+        expose_value=False,
+        metavar="SHELL" if shell else None,
     )
 
-    def declared(value: Annotated[bool, declaration] = False) -> None:
+    def flag(value: Annotated[bool, declaration] = False) -> None:
+        return
+
+    def with_value(value: Annotated[str | None, declaration] = None) -> None:
         return
 
     single = typer.Typer(add_completion=False)
-    single.command()(declared)
+    single.command()(with_value if shell else flag)
     option = next(p for p in typer.main.get_command(single).params if name in p.opts)
     # Two parameters of one name would be one to the parser.
-    option.name = name.removeprefix("--")
+    option.name = name.removeprefix("--").replace("-", "_")
     return option

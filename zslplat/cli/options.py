@@ -7,22 +7,47 @@ from typing import Annotated, Any
 
 import typer
 
-from zslplat.cli.invocation import json_callback
+from zslplat.cli import completion
+from zslplat.cli.invocation import echo, json_callback
+from zslplat.evaluation.memory import memory_limit as memory_limit
+from zslplat.evaluation.memory import worker_count as worker_count
 
 _PLACES, _OUTPUT, _WORK = "Places", "Output", "Work"
 
-Method = Annotated[str, typer.Option("--method", "-m", help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)".')]
+Method = Annotated[
+    str,
+    typer.Option(
+        "--method",
+        "-m",
+        autocompletion=completion.methods,
+        help='Method, for example mfmr-joint or "mfmr(lam=1,k=10)".',
+    ),
+]
 DatasetSpec = Annotated[
     str,
     typer.Option(
-        "--dataset", "-d", help='Data set: a registered name or a folder of the data root, "CIFAR100(features=mnv2)".'
+        "--dataset",
+        "-d",
+        autocompletion=completion.datasets,
+        help='Data set: a registered name or a folder of the data root, "CIFAR100(features=mnv2)".',
     ),
 ]
 TaskSpec = Annotated[
-    str, typer.Option("--task", "-t", help="Protocol: zsl, gzsl, retrieval, ... (zslplat list tasks).")
+    str,
+    typer.Option(
+        "--task",
+        "-t",
+        autocompletion=completion.tasks,
+        help="Protocol: zsl, gzsl, retrieval, ... (zslplat list tasks).",
+    ),
 ]
 Set = Annotated[list[str] | None, typer.Option("--set", help="Fix a hyperparameter: lam=1. May be repeated.")]
-Kernel = Annotated[str | None, typer.Option("--kernel", help="Kernel of a kernel method; short for --set kernel=...")]
+Kernel = Annotated[
+    str | None,
+    typer.Option(
+        "--kernel", autocompletion=completion.kernels, help="Kernel of a kernel method; short for --set kernel=..."
+    ),
+]
 Features = Annotated[
     str | None,
     typer.Option("--features", help="Preprocessing of features instead of the method's own: hellinger,center,l2."),
@@ -40,7 +65,7 @@ TrialTimeout = Annotated[
 ]
 Memory = Annotated[
     float | None,
-    typer.Option("--memory", help="GiB of memory per worker; default: 80% of the machine's, shared.", min=0.1),
+    typer.Option("--memory", help="GiB of memory of all processes together; default: 80% of the machine's.", min=0.1),
 ]
 DataRoot = Annotated[
     Path | None, typer.Option("--data-root", help="Folder of data sets [ZSLPLAT_DATA_ROOT].", rich_help_panel=_PLACES)
@@ -75,9 +100,14 @@ Silence = Annotated[
     list[str] | None,
     typer.Option(
         "--silence",
+        autocompletion=completion.checks,
         help="Code of a check whose findings are counted, not shown: ZSP101. May be repeated [ZSLPLAT_SILENCE].",
         rich_help_panel=_OUTPUT,
     ),
+]
+NoModel = Annotated[
+    bool,
+    typer.Option("--no-model", help="Keep no model of the final evaluation for predict, export and the like."),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="Print the result only.", rich_help_panel=_OUTPUT)]
 
@@ -89,45 +119,18 @@ def settings_from(
     storage_url: str | None = None,
     silence: list[str] | None = None,
 ) -> Any:
-    """Resolve the places, and the silenced checks, from the options of a command.
+    """Resolve the places, and the silenced checks, from the options of a command; see :func:`front.asking.places`."""
+    from zslplat.front.asking import places
 
-    Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
-    """
-    from zslplat.settings import resolve_settings
-
-    places = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
-    settings = resolve_settings({**places, "silence": silence or None})
-    if silence:
-        from zslplat.errors import UnknownNameError
-        from zslplat.registry import KINDS, names
-
-        known = names("checks")
-        for code in settings.silenced:
-            if code not in known:
-                raise UnknownNameError(KINDS["checks"], code, known)
-    return settings
+    return places(data_root, store, tracking_uri, storage_url, silence)
 
 
 def method_spec(method: str, assignments: list[str] | None, kernel: str | None, *, recorded: bool = False) -> Any:
-    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec of plain values.
-
-    Raises :class:`UsageError` for a value that is given twice. ``recorded``: the method is that of a configuration,
-    whose values options may replace.
-    """
-    from zslplat.errors import UsageError
+    """Combine ``--method``, ``--set`` and ``--kernel`` into one spec; see :func:`zslplat.front.asking.combined`."""
+    from zslplat.front.asking import combined
     from zslplat.spec import Spec
 
-    spec = Spec.parse(method)
-    extra = assigned(assignments)
-    if kernel is not None:
-        if "kernel" in extra or ("kernel" in spec.parameters and not recorded):
-            raise UsageError("the kernel is given twice; use --kernel or --set kernel=..., not both")
-        extra["kernel"] = kernel
-    twice = sorted(set(extra) & set(spec.parameters))
-    if twice and not recorded:
-        raise UsageError(f"{twice[0]} is given twice, in --method {method} and with --set; leave one out")
-    values = {**spec.parameters, **extra}
-    return Spec(spec.name, {k: str(v) if isinstance(v, Spec) else v for k, v in values.items()})
+    return combined(Spec.parse(method), assigned(assignments), kernel, recorded=recorded)
 
 
 def assigned(assignments: list[str] | None) -> dict[str, Any]:
@@ -151,8 +154,6 @@ def places_given(settings: Any) -> str:
     """
     import shlex
 
-    from zslplat.settings import masked_url
-
     usual = settings_from()
     options = {
         "--data-root": (settings.data_root, usual.data_root),
@@ -161,7 +162,7 @@ def places_given(settings: Any) -> str:
             settings.shown_tracking_uri,
             None if settings.tracking_is_local else usual.shown_tracking_uri,
         ),
-        "--storage-url": (masked_url(settings.storage_url), masked_url(usual.storage_url)),
+        "--storage-url": (settings.masked(settings.storage_url), usual.masked(usual.storage_url)),
     }
     if settings.tracking_is_local:
         del options["--tracking-uri"]
@@ -189,22 +190,6 @@ def ranges_from(spaces: list[str] | None) -> dict[str, str]:
     return ranges
 
 
-def worker_count(workers: int | None) -> int:
-    """Return the number of workers: as asked, or the cores of this machine, at most 4."""
-    import os
-
-    return workers or min(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1, 4)
-
-
-def memory_limit(gigabytes: float | None, workers: int) -> int:
-    """Return the bytes that one worker's child may take."""
-    from zslplat.evaluation.memory import machine_bytes
-
-    if gigabytes is not None:
-        return int(gigabytes * 2**30)
-    return int(machine_bytes() * 0.8 / workers)
-
-
 def say(text: str) -> None:
     """Print a warning of a command that has no progress to show."""
-    typer.echo(f"warning: {text}", err=True)
+    echo(f"warning: {text}", err=True)

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
 from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK
 
@@ -76,10 +77,21 @@ def score(
     ],
     dataset: Annotated[
         str | None,
-        typer.Option("--dataset", "-d", help=f"Data set; default: that of the manifest, or {DEFAULT_DATASET}."),
+        typer.Option(
+            "--dataset",
+            "-d",
+            autocompletion=completion.datasets,
+            help=f"Data set; default: that of the manifest, or {DEFAULT_DATASET}.",
+        ),
     ] = None,
     task: Annotated[
-        str | None, typer.Option("--task", "-t", help=f"Protocol; default: that of the manifest, or {DEFAULT_TASK}.")
+        str | None,
+        typer.Option(
+            "--task",
+            "-t",
+            autocompletion=completion.tasks,
+            help=f"Protocol; default: that of the manifest, or {DEFAULT_TASK}.",
+        ),
     ] = None,
     split: Annotated[
         str,

@@ -7,9 +7,12 @@ from typing import Annotated, Any
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
+from zslplat.cli.help_pages import Commands
+from zslplat.cli.invocation import echo
 
-app = typer.Typer(no_args_is_help=True, help="Plugins: write a new package, check an installed one.")
+app = Commands(help="Plugins: write a new package, check an installed one.")
 
 
 @app.command()
@@ -18,7 +21,8 @@ def new(
     kind: Annotated[
         str,
         typer.Argument(
-            help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, command or hook."
+            help="kernel, method (zero-shot), coding, feature-selection, exemplar, dataset, task, check, command or "
+            "hook."
         ),
     ],
     name: Annotated[str, typer.Argument(help="Name of the component: lower-case words joined by -.")],
@@ -36,13 +40,18 @@ def new(
     folder = directory or Path(f"zslplat-{name}")
     # Without the dot pip would look the name up in an index.
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
-    typer.echo("\n".join(str(path) for path in written))
-    typer.echo(f"next: pip install {shown} && pytest {shown}")
+    echo("\n".join(str(path) for path in written))
+    echo(f"next: pip install {shown} && pytest {shown}")
 
 
 @app.command()
 def check(
-    distribution: Annotated[str, typer.Argument(help="Name of an installed package, for example zslplat-arccos.")],
+    distribution: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.distributions, help="Name of an installed package, for example zslplat-arccos."
+        ),
+    ],
     as_json: o.Json = False,
 ) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails."""
@@ -53,7 +62,7 @@ def check(
     rows: list[dict[str, Any]] = []
     for subject in subjects_of(registry(), distribution):
         if not as_json:
-            typer.echo(f"checking {subject.name} ...", err=True)
+            echo(f"checking {subject.name} ...", err=True)
         rows += [
             {
                 "kind": subject.kind,

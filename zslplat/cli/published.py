@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from zslplat.cli import options as o
+from zslplat.cli.help_pages import Commands
+from zslplat.cli.invocation import echo
 
 if TYPE_CHECKING:
     from zslplat.published import PublishedTable
 
-app = typer.Typer(
-    no_args_is_help=True,
-    rich_markup_mode=None,
+app = Commands(
     help="The tables of the papers as data: list them, show one, write one as CSV.",
 )
 
@@ -74,7 +74,7 @@ def show(
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     if out is not None:
-        typer.echo(f"written: {out}")
+        echo(f"written: {out}")
 
 
 def _other_statuses(table: PublishedTable) -> str:

@@ -31,6 +31,7 @@ def query(
     from rich.table import Table
 
     from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.data.npy_header import load_npy
     from zslplat.errors import DataError
     from zslplat.methods.exemplars.index import ExemplarIndex
     from zslplat.tracking.stores import existing_records
@@ -41,7 +42,7 @@ def query(
         settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
         folder = artifact_folder(settings, existing_records(settings, o.say), run, "index")
     try:
-        X = np.load(input_, allow_pickle=False)
+        X = load_npy(Path(input_))
     except (OSError, ValueError) as error:
         raise DataError(f"{input_} cannot be read: {error}; give a .npy file of rows (q, d)") from error
     columns = ExemplarIndex.load(folder).query(np.atleast_2d(X), top).columns()

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from zslplat.cli import completion
 from zslplat.cli import options as o
 
 
@@ -21,8 +22,16 @@ def report(
         typer.Argument(help="Studies, methods or run ids; default: all that is recorded.", metavar="[NAME]..."),
     ] = None,
     suite: Annotated[str | None, typer.Option("--suite", help="Only what was carried out for this suite.")] = None,
-    dataset: Annotated[str | None, typer.Option("--dataset", "-d", help="Only what was done on this data set.")] = None,
-    task: Annotated[str | None, typer.Option("--task", "-t", help="Only what was done for this task.")] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option(
+            "--dataset", "-d", autocompletion=completion.datasets, help="Only what was done on this data set."
+        ),
+    ] = None,
+    task: Annotated[
+        str | None,
+        typer.Option("--task", "-t", autocompletion=completion.tasks, help="Only what was done for this task."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="HTML file; default: reports/ in the store, named by what it is of.")
     ] = None,

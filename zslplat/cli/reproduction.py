@@ -124,7 +124,7 @@ def _options(
     """Return how cells are carried out; what is not given stays with the recipe."""
     from zslplat.reproduction.cells import Budget
 
-    count = o.worker_count(workers)
+    count = o.worker_count(workers, memory)
     return Budget(trials, repeats, count, trial_timeout, o.memory_limit(memory, count))
 
 
@@ -182,7 +182,7 @@ def claims(
         from zslplat.suites.grid import GridOptions
 
         settings = o.settings_from(data_root, store, tracking_uri, storage_url)
-        count = o.worker_count(workers)
+        count = o.worker_count(workers, memory)
         options = GridOptions(
             trials=trials,
             repeats=repeats,

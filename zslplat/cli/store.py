@@ -8,16 +8,19 @@ from typing import Annotated
 import typer
 
 from zslplat.cli import options as o
+from zslplat.cli.help_pages import Commands
+from zslplat.cli.invocation import echo
 
-app = typer.Typer(no_args_is_help=True, help="The store: check it, make MLflow's part anew, merge another, clean up.")
+app = Commands(help="The store: check it, make MLflow's part anew, merge another, clean up.")
 
 
 @app.command()
 def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False) -> None:
-    """Read everything that is recorded, outcomes per row included; exit code 1 where something is not as written."""
+    """Read everything that is recorded, models too; exit code 1 where something is not as written."""
     from zslplat.cli.reporting import print_json
     from zslplat.errors import StoreError
     from zslplat.evaluation.outcomes import read_outcomes
+    from zslplat.models.folder import MODEL, SHARED, exists, read_model
     from zslplat.records.maintenance import problems_of
     from zslplat.tracking.stores import existing_records
 
@@ -32,15 +35,21 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
                 read_outcomes(records.evaluation_folder(run_of(owner, key)))
             except StoreError as error:
                 found.append(str(error))
+        folder = records.evaluation_folder(run_of(owner, key)) / MODEL
+        if exists(folder):
+            try:
+                read_model(folder, settings.store / SHARED)
+            except StoreError as error:
+                found.append(str(error))
     counts = {"studies": len(records.identities()), "evaluations": evaluations, "schema": records.schema}
     records.close()
     if as_json:
         print_json({"store": str(settings.store), "identity": records.identity, **counts, "problems": found})
     else:
-        typer.echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
-        typer.echo(f"{counts['studies']} studies, {evaluations} evaluations beside trials, {len(found)} problems")
+        echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
+        echo(f"{counts['studies']} studies, {evaluations} evaluations beside trials, {len(found)} problems")
         for line in found:
-            typer.echo(f"  {line}")
+            echo(f"  {line}")
     if found:
         raise typer.Exit(1)
 
@@ -77,10 +86,10 @@ def rebuild(
     if as_json:
         print_json(vars(done))
         return
-    typer.echo(f"shown from the records: {done.studies} studies, {done.runs} single runs and sweeps")
-    typer.echo(f"evaluated again for their matrices: {done.evaluated}, with the recorded numbers")
+    echo(f"shown from the records: {done.studies} studies, {done.runs} single runs and sweeps")
+    echo(f"evaluated again for their matrices: {done.evaluated}, with the recorded numbers")
     if done.left_out:
-        typer.echo(f"matrices that are gone and were not made again: {done.left_out}")
+        echo(f"matrices that are gone and were not made again: {done.left_out}")
 
 
 @app.command()
@@ -93,11 +102,11 @@ def merge(
     """Take over the studies, runs and outcomes of another store; nothing that is here is changed."""
     from zslplat.cli.reporting import print_json
     from zslplat.records.maintenance import merge as take_over
-    from zslplat.settings import resolve_settings
+    from zslplat.settings import resolve_settings, sqlite_url
     from zslplat.tracking.stores import existing_records, open_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
-    theirs = resolve_settings({"store": str(other), "storage_url": f"sqlite:///{other.absolute() / 'optuna.db'}"})
+    theirs = resolve_settings({"store": str(other), "storage_url": sqlite_url(other.absolute() / "optuna.db")})
     there = existing_records(theirs, o.say)
     settings.make_store()
     records = open_records(settings, o.say)
@@ -107,10 +116,10 @@ def merge(
     if as_json:
         print_json(vars(done))
         return
-    typer.echo(f"taken over from {other}: {len(done.studies)} studies, {done.evaluations} evaluations")
+    echo(f"taken over from {other}: {len(done.studies)} studies, {done.evaluations} evaluations")
     for line in done.left_out:
-        typer.echo(f"left out: {line}")
-    typer.echo("zslplat store rebuild shows them in MLflow")
+        echo(f"left out: {line}")
+    echo("zslplat store rebuild shows them in MLflow")
 
 
 @app.command()
@@ -139,5 +148,5 @@ def gc(
         print_json({"removed": not dry_run, "bytes": total, "paths": rows})
         return
     for name, why in rows.items():
-        typer.echo(f"{name}: {why}")
-    typer.echo(f"{'would remove' if dry_run else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB")
+        echo(f"{name}: {why}")
+    echo(f"{'would remove' if dry_run else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB")

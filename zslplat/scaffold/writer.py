@@ -14,7 +14,7 @@ from string import Template
 
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.hookspecs import API_VERSION
-from zslplat.registry import COMMAND_GROUP, GROUP, Registry
+from zslplat.registry import COMMAND_GROUP, GROUP, OWN_CODES, Registry
 
 _NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 _SUFFIX = ".template"
@@ -40,6 +40,7 @@ KINDS = {
     "exemplar": Kind("exemplar method", "methods", "zslplat tune --task exemplar-retrieval --method $name"),
     "dataset": Kind("data set", "datasets", "zslplat tune --method eszsl --dataset $name"),
     "task": Kind("task", "tasks", "zslplat show $name"),
+    "check": Kind("check", "checks", "zslplat explain $code", ()),
     "command": Kind("command", "", "zslplat $name", ("typer>=0.17,<1",), COMMAND_GROUP),
     "hook": Kind("hook", "", "export $variable=runs.jsonl", ()),
 }
@@ -90,11 +91,17 @@ def _values(kind: str, name: str, registry: Registry, commands: Collection[str])
     file, cls = name.replace("-", "_"), "".join(part.capitalize() for part in name.split("-"))
     if keyword.iskeyword(file) or cls in api.__all__ or cls in ("True", "False", "None"):
         raise UsageError(f"{name!r} would clash with a name of Python or of zslplat.api; choose another one")
-    taken = registry.entries[described.registered].get(name) if described.registered else None
+    # A check is registered by its code; a code of letters of the name is a start, to be replaced like the rest.
+    code = "".join(sign for sign in name.upper() if "A" <= sign <= "Z") + "101"
+    called = code if kind == "check" else name
+    if called.startswith(OWN_CODES) and kind == "check":
+        raise UsageError(f"{name!r} makes the code {code}, and {OWN_CODES} is kept for zslplat; choose another name")
+    taken = registry.entries[described.registered].get(called) if described.registered else None
     if taken:
         plugin = taken[0].plugin
         raise UsageError(
-            f"{described.words} {name!r} exists already, in {plugin.distribution} {plugin.version}; choose another name"
+            f"{described.words} {called!r} exists already, in {plugin.distribution} {plugin.version}; choose another "
+            "name"
         )
     if described.group == COMMAND_GROUP and name in commands:
         raise UsageError(f"command {name!r} exists already; choose another name")
@@ -106,6 +113,7 @@ def _values(kind: str, name: str, registry: Registry, commands: Collection[str])
         "file": file,
         "cls": cls,
         "function": file,
+        "code": code,
         "variable": variable,
         "module": module,
         "words": described.words,
@@ -115,7 +123,7 @@ def _values(kind: str, name: str, registry: Registry, commands: Collection[str])
         "dependencies": ", ".join(f'"{need}"' for need in (*described.needs, bounds)),
         "api": API_VERSION,
         "year": str(datetime.date.today().year),
-        "usage": Template(described.usage).substitute(name=name, variable=variable),
+        "usage": Template(described.usage).substitute(name=name, variable=variable, code=code),
     }
 
 

@@ -1,0 +1,136 @@
+"""Arrays in memory are data sets like those of files: the same checks, the same fingerprint, the same numbers."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import array_toys
+import numpy as np
+import pandas as pd
+import pytest
+
+import zslplat
+from zslplat.errors import DataError, MissingDataError, UsageError
+from zslplat.evaluation.components import open_dataset
+from zslplat.front.datasets import dataset_spec
+from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
+
+
+@pytest.fixture
+def toy():
+    """Rows of 9 classes named by texts, the last three of which are unseen."""
+    rng = np.random.default_rng(4)
+    names = [f"bird {i}" for i in range(9)]
+    S = rng.normal(size=(9, 5))
+    y = np.repeat(np.arange(9), 8)
+    X = S[y] @ rng.normal(size=(5, 7)) + 0.2 * rng.normal(size=(72, 7))
+    return X, y, S, names
+
+
+def test_arrays_make_the_data_set_that_their_file_makes(tmp_path):
+    arrays = array_toys.toy()
+    np.savez(tmp_path / "toy.npz", **arrays)
+    by_file = zslplat.load_dataset(f'npz(file="{tmp_path}/toy.npz")', store=tmp_path / "mlruns")
+    made = zslplat.make_dataset(arrays.pop("X"), arrays.pop("y"), arrays.pop("S", None), name="toy", **arrays)
+    assert made.fingerprint == by_file.fingerprint
+    assert made.splits.keys() == by_file.splits.keys()
+    assert (made.name, made.class_names) == ("toy", by_file.class_names)
+
+
+def test_tables_name_their_classes_and_attributes(toy):
+    X, y, S, names = toy
+    table = pd.DataFrame(S, index=names, columns=list("abcde"))
+    labels = pd.Series([names[i] for i in y])
+    made = zslplat.make_dataset(pd.DataFrame(X), labels, table, unseen=names[6:])
+    plain = zslplat.make_dataset(X, y, S, class_names=names, unseen=[6, 7, 8])
+    assert made.class_names == plain.class_names == tuple(names)
+    assert made.fingerprint == plain.fingerprint
+    assert made.signature_set().names == tuple("abcde")
+    assert {split: len(rows) for split, rows in made.splits.items()} == {"train": 48, "test_unseen": 24}
+    assert zslplat.make_dataset(X, y, table, unseen=names[6:]).fingerprint == plain.fingerprint
+    shuffled = table.sample(frac=1, random_state=0)
+    again = zslplat.make_dataset(X, labels, shuffled, unseen=names[6:])
+    assert again.class_names == tuple(shuffled.index)
+    assert [again.class_names[i] for i in again.y] == labels.tolist()
+
+
+def test_a_class_of_several_rows_has_several_signatures(toy):
+    X, y, S, names = toy
+    doubled = pd.DataFrame(np.vstack([S, S + 0.1]), index=names * 2)
+    made = zslplat.make_dataset(X, [names[i] for i in y], doubled, unseen=names[6:])
+    values, described = made.class_signatures()
+    assert values.shape == (18, 5)
+    assert described.tolist() == list(range(9)) * 2
+
+
+def test_views_and_rows_that_stay_together_are_kept(toy):
+    X, y, S, _ = toy
+    made = zslplat.make_dataset(
+        {"one": X, "two": X[:, :3]}, y, S, unseen=[7, 8], groups=[f"g{i // 2}" for i in range(72)]
+    )
+    assert [view.name for view in made.views] == ["one", "two"]
+    assert made.groups.tolist() == [i // 2 for i in range(72)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"y": [0, 1], "unseen": None}, DataError, "72 rows of features but 2 labels"),
+        ({"S": np.ones((5, 9))}, DataError, "transposed|run to 8"),
+        ({"y": ["bird 0"] * 72, "unseen": None}, DataError, "class_names must say"),
+        ({"unseen": [20]}, DataError, "class 20, of which there is no row"),
+        ({"unseen": ["cat"]}, DataError, "which has no name"),
+        ({"unseen": [8], "split": ["train"] * 72}, UsageError, "give one of them"),
+        ({"X": np.full((72, 3), np.nan)}, DataError, "row 0 holds NaN"),
+        ({"X": [["a"]] * 72}, DataError, "expected numbers"),
+        ({"split": ["trian"] * 72, "unseen": None}, DataError, "did you mean train"),
+    ],
+)
+def test_what_does_not_fit_together_is_one_clear_error(toy, changes, error, message):
+    X, y, S, _ = toy
+    with pytest.raises(error, match=message):
+        zslplat.make_dataset(**{"X": X, "y": y, "S": S, "unseen": [6, 7, 8], **changes})
+
+
+def test_a_data_set_in_memory_is_kept_by_its_content(toy, tmp_path):
+    X, y, S, _ = toy
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    made = zslplat.make_dataset(X, y, S, name="birds", unseen=[6, 7, 8])
+    spec = dataset_spec(made, settings)
+    assert spec == dataset_spec({"X": X, "y": y, "S": S, "name": "birds", "unseen": [6, 7, 8]}, settings)
+    assert spec.name == "arrays"
+    assert spec != dataset_spec(replace(made, X=X + 1), settings)
+    found = open_dataset(Spec.parse(str(spec)), settings)
+    assert (found.name, found.fingerprint) == ("birds", made.fingerprint)
+    assert (np.asarray(found.X) == X).all()
+    elsewhere = resolve_settings({"store": tmp_path / "other"})
+    with pytest.raises(MissingDataError, match="the store does not keep arrays"):
+        open_dataset(spec, elsewhere)
+    with pytest.raises(UsageError, match="make_dataset"):
+        open_dataset(Spec("arrays"), settings)
+
+
+def test_a_data_set_that_was_loaded_by_name_is_that_of_the_name(tmp_path):
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    loaded = zslplat.load_dataset("digit-pairs")
+    assert dataset_spec(loaded, settings) == Spec("digit-pairs")
+    assert dataset_spec(replace(loaded, y=loaded.y[::-1].copy(), splits={}), settings).name == "arrays"
+
+
+def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, toy, tmp_path):
+    X, y, S, _ = toy
+    store = new_store()
+    given = {"X": X, "y": y, "S": S, "name": "birds", "unseen": [6, 7, 8]}
+    found = zslplat.evaluate("eszsl", given, test=True, store=store, workers=1, quiet=True)
+    assert found.setting.dataset_title == "birds"
+    moved = store.rename(tmp_path / "moved")
+    again = ("run", "-m", "eszsl", "-d", found.setting.dataset, "--test", "--json", "--store", moved, "--workers", 1)
+    told = json.loads(call(*again).stdout)
+    assert told["known"] == 1
+    assert told["metrics"] == json.loads(json.dumps(found.result.metrics))
+    np.savez(tmp_path / "birds.npz", X=X, y=y, S=S, train=y < 6)
+    of_file = ("run", "-m", "eszsl", "-d", f'npz(file="{tmp_path}/birds.npz")', "--test", "--json", "--workers", 1)
+    assert json.loads(call(*of_file, "--store", moved).stdout)["metrics"] == told["metrics"]
+    assert call("rerun", told["run_ids"][0], "--check", "--store", moved, "--workers", 1).returncode == 0

@@ -1,0 +1,181 @@
+"""``studies list``, ``show`` and ``delete``: what is recorded, study by study."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated, Any
+
+import typer
+
+from zslplat.cli import completion
+from zslplat.cli import options as o
+from zslplat.cli.help_pages import Commands
+from zslplat.cli.invocation import echo
+
+app = Commands(help="Studies: list them, show one, delete one.")
+MOST_TRIALS = 20
+
+
+@app.command("list")
+def list_(
+    names: Annotated[
+        list[str] | None,
+        typer.Argument(
+            autocompletion=completion.studies,
+            help='Studies or methods, patterns as "mfmr*" among them; default: all.',
+            metavar="[NAME]...",
+        ),
+    ] = None,
+    dataset: Annotated[
+        str | None,
+        typer.Option("--dataset", "-d", autocompletion=completion.datasets, help="Only those on this data set."),
+    ] = None,
+    task: Annotated[
+        str | None, typer.Option("--task", "-t", autocompletion=completion.tasks, help="Only those of this task.")
+    ] = None,
+    store: o.Store = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+) -> None:
+    """List the recorded studies, oldest first: how far they are, what validation reached, and what the test gave."""
+    from dataclasses import asdict
+
+    from zslplat.cli.reporting import print_json
+    from zslplat.comparison.naming import fits
+    from zslplat.errors import UnknownNameError
+    from zslplat.records.summaries import summaries
+    from zslplat.tracking.stores import existing_records
+
+    settings = o.settings_from(store=store, storage_url=storage_url)
+    records = existing_records(settings, o.say)
+    found = summaries(records)
+    records.close()
+    for kind, wanted, key in (("data set", dataset, "dataset"), ("task", task, "task")):
+        known = {str(getattr(one, key)) for one in found}
+        if wanted is not None and wanted not in known:
+            raise UnknownNameError(f"{kind} with a study", wanted, known)
+        found = [one for one in found if wanted in (None, getattr(one, key))]
+    called = {one.study: (one.study, one.method or "", (one.method or "").partition("(")[0]) for one in found}
+    for name in names or ():
+        if not any(fits(name, text) for texts in called.values() for text in texts):
+            raise UnknownNameError("study or method", name, {text for texts in called.values() for text in texts})
+    kept = [one for one in found if not names or any(fits(n, text) for n in names for text in called[one.study])]
+    if as_json:
+        print_json([asdict(one) for one in kept])
+        return
+    # Lines of plain text: a store may hold thousands.
+    rows = [("study", "state", "trials", "validation", "test", "metric", "ended")]
+    rows += [
+        (
+            *(one.study, one.state, str(one.trials), _number(one.validation), _number(one.test), one.metric or ""),
+            time.strftime("%Y-%m-%d %H:%M", time.localtime(one.ended)) if one.ended else "",
+        )
+        for one in kept
+    ]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    for row in rows:
+        cells = (c.rjust(w) if i in (2, 3, 4) else c.ljust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+        echo("  ".join(cells).rstrip())
+
+
+@app.command()
+def show(
+    study: Annotated[str, typer.Argument(help="Name of a study.", autocompletion=completion.studies)],
+    every: Annotated[bool, typer.Option("--all", help=f"All trials; default: the best {MOST_TRIALS}.")] = False,
+    importance: Annotated[
+        bool, typer.Option("--importance", help="Say which hyperparameters mattered, too; that takes a few seconds.")
+    ] = False,
+    store: o.Store = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+) -> None:
+    """Show a study: what it asks, its trials, the best first, and the test evaluations of its winner."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.errors import UnknownNameError
+    from zslplat.records.overview import Overview
+    from zslplat.records.studies import STUDY
+    from zslplat.spec import format_value
+    from zslplat.tracking.stores import existing_records
+
+    settings = o.settings_from(store=store, storage_url=storage_url)
+    records = existing_records(settings, o.say)
+    if study not in (names := records.study_names()):
+        raise UnknownNameError("study", study, names)
+    known = Overview(records)
+    values, trials = known.values(study), [record for _, record in known.finished(study)]
+    tests = list(records.evaluations(STUDY + study).values())
+    mattered = None
+    if importance:
+        from zslplat.records.importance import importance_of
+
+        mattered = importance_of(records.study(study).optuna_trials())
+    records.close()
+    finished, about = values.get("finished") or {}, values.get("about") or {}
+    sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
+    ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
+    content = {
+        **{"study": study, "setting": values.get("identity"), "finished": finished or None},
+        "trials": [{k: r.get(k) for k in ("number", "run", "state", "value", "parameters", "reason")} for r in trials],
+        **({} if mattered is None else {"importance": mattered.shares or mattered.why_not}),
+        "tests": [{k: r.get(k) for k in ("run", "winner", "repeat", "metrics", "created")} for r in tests],
+    }
+    if as_json:
+        print_json(content)
+        return
+    echo(f"study {study}")
+    for name, value in (values.get("identity") or {}).items():
+        echo(f"  {name}: {format_value(value) if not isinstance(value, dict) else _in_words(value)}")
+    echo(f"{len(trials)} trials{'' if finished else ', unfinished'}")
+    for record in ordered if every else ordered[:MOST_TRIALS]:
+        reached = _number(record["value"]) or record["state"]
+        echo(f"  trial {record['number']}: {reached}  {_in_words(record['parameters'])}".rstrip())
+    if mattered is not None:
+        echo(f"importance: {mattered.in_words}")
+    for record in tests:
+        told = _in_words({name: f"{value:.4f}" for name, value in record["metrics"].items()})
+        old = "" if record["winner"] == finished.get("winner") else ", of an earlier winner"
+        echo(f"test of trial {record['winner']}, repeat {record.get('repeat', 0)}{old}: {told}")
+
+
+@app.command()
+def delete(
+    study: Annotated[str, typer.Argument(help="Name of a study.", autocompletion=completion.studies)],
+    yes: Annotated[bool, typer.Option("--yes", help="Delete it; without this it is only said what would go.")] = False,
+    store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
+    storage_url: o.StorageUrl = None,
+    as_json: o.Json = False,
+) -> None:
+    """Delete a study for good: its trials and test evaluations, their files, and its runs in MLflow."""
+    from zslplat.cli.reporting import print_json
+    from zslplat.errors import UsageError
+    from zslplat.tracking.deletion import delete_study
+    from zslplat.tracking.stores import existing_records
+
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    records = existing_records(settings, o.say)
+    if not yes:
+        found = records.study(study)
+        trials, tests = len(found.finished()), len(records.evaluations(found.owner))
+        raise UsageError(
+            f"study {study!r} has {trials} trials and {tests} test evaluations, which cannot be had again without "
+            "computing them; give --yes to delete it"
+        )
+    done = delete_study(settings, records, study, o.say)
+    records.close()
+    if as_json:
+        print_json(vars(done))
+    else:
+        echo(
+            f"deleted study {study}: {done.trials} trials, {done.evaluations} test evaluations, {done.runs} MLflow runs"
+        )
+
+
+def _number(value: float | None) -> str:
+    return "" if value is None else f"{value:.4f}"
+
+
+def _in_words(values: dict[str, Any]) -> str:
+    from zslplat.spec import format_value
+
+    return ", ".join(f"{name}={format_value(value)}" for name, value in values.items())

@@ -1,0 +1,168 @@
+"""From what a command or a function is given to the setting that it asks for: one way for both, with one default.
+
+Everything here is light until it is called, as commands name these defaults before they have anything to do.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.settings import Settings, resolve_settings
+from zslplat.spec import Spec, format_value
+
+if TYPE_CHECKING:
+    from zslplat.evaluation.setting import Setting
+    from zslplat.methods.base import Method
+    from zslplat.pipelines.base import Pipeline
+
+
+DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
+PRUNERS = ("median", "none")
+
+# A method by its spec, as an estimator or the class of one, or as a pipeline.
+MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline"
+
+
+def places(
+    data_root: str | Path | None = None,
+    store: str | Path | None = None,
+    tracking_uri: str | None = None,
+    storage_url: str | None = None,
+    silence: Sequence[str] | None = None,
+) -> Settings:
+    """Resolve the places, and the silenced checks; what is not given comes from environment and config files.
+
+    Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
+    """
+    given = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
+    settings = resolve_settings({**given, "silence": silence or None})
+    if silence:
+        from zslplat.registry import KINDS, names
+
+        known = names("checks")
+        for code in settings.silenced:
+            if code not in known:
+                raise UnknownNameError(KINDS["checks"], code, known)
+    return settings
+
+
+def combined(spec: Spec, values: Mapping[str, Any], kernel: str | None, *, recorded: bool = False) -> Spec:
+    """Combine the spec of a method, further values and a kernel into one spec of plain values.
+
+    Raises :class:`UsageError` for a value that is given twice. ``recorded``: the method is that of a configuration,
+    whose values may be replaced.
+    """
+    extra = dict(values)
+    if kernel is not None:
+        if "kernel" in extra or ("kernel" in spec.parameters and not recorded):
+            raise UsageError("the kernel is given twice; use --kernel or --set kernel=..., not both")
+        extra["kernel"] = kernel
+    twice = sorted(set(extra) & set(spec.parameters))
+    if twice and not recorded:
+        raise UsageError(f"{twice[0]} is given twice, in --method {spec} and with --set; leave one out")
+    all_values = {**spec.parameters, **extra}
+    return Spec(spec.name, {k: str(v) if isinstance(v, Spec) else v for k, v in all_values.items()})
+
+
+def asked(
+    method: Spec,
+    dataset: Spec,
+    task: Spec,
+    features: str | None,
+    signatures: str | None,
+    seed: int,
+    ranges: Mapping[str, str] | None = None,
+) -> Setting:
+    """Return the setting; with ``ranges``, even none, the method's space is searched, these in place of its own."""
+    from zslplat.evaluation.components import searched_space
+    from zslplat.evaluation.setting import Setting
+    from zslplat.registry import component
+
+    space = {}
+    if ranges is not None:
+        template = component("methods", method.name).build(method.parameters)
+        space = searched_space(template, method.parameters, ranges)
+    return Setting(method, dataset, task, space, features, signatures, seed)
+
+
+def check_search(sampler: str, pruner: str) -> None:
+    """Raise :class:`UnknownNameError` for a sampler or pruner that is not there, :class:`UsageError` for a sampler
+    whose package is not.
+    """
+    from zslplat.tuning.samplers import require_sampler
+
+    require_sampler(sampler)
+    if pruner not in PRUNERS:
+        raise UnknownNameError("pruner", pruner, PRUNERS)
+
+
+def spec_of(method: MethodLike) -> Spec:
+    """Return the spec of a method: given as one, as an estimator or its class, or as a pipeline.
+
+    Of an estimator the spec holds the values that are not its class's defaults. Raises :class:`UsageError` for a class
+    that no plugin registers: workers build methods by their names.
+    """
+    from zslplat.methods.base import Method
+    from zslplat.registry import registered_name
+
+    if isinstance(method, Spec):
+        return method
+    if isinstance(method, str):
+        return Spec.parse(method)
+    built = getattr(method, "method", method)  # of a pipeline
+    owner = built if isinstance(built, type) else type(built)
+    if not issubclass(owner, Method):
+        raise UsageError(
+            f"method={quoted(method)}: expected a spec such as 'eszsl(alpha=.01)', an estimator or its class"
+        )
+    name = registered_name(owner, "methods")
+    if name is None:
+        raise UsageError(
+            f"{owner.__name__} is no registered method, and workers build methods by their names; register it in a "
+            "package: zslplat plugins new method NAME writes one"
+        )
+    if isinstance(built, type):
+        return Spec(name)
+    usual = owner.build({}).get_params(deep=False)
+    given = {key: _plain(value) for key, value in built.get_params(deep=False).items()}
+    return Spec(name, {key: value for key, value in given.items() if value != _plain(usual[key])})
+
+
+def range_texts(space: Mapping[str, Any] | None) -> dict[str, str]:
+    """Return ranges as ``--space`` writes them, see :func:`range_text`."""
+    return {name: range_text(given) for name, given in (space or {}).items()}
+
+
+def range_text(given: Any) -> str:
+    """Return a range, a text already, (low, high), (low, high, "log") or a list of values, as ``--space`` writes it.
+
+    Raises :class:`UsageError` for anything else.
+    """
+    if isinstance(given, str):
+        return given
+    pair = isinstance(given, tuple) and len(given) > 1 and all(_is_number(value) for value in given[:2])
+    if pair and (len(given) == 2 or isinstance(given[2], str)):
+        flags = "".join(f":{flag}" for flag in given[2:])
+        return f"{format_value(given[0])}..{format_value(given[1])}{flags}"
+    if isinstance(given, Sequence) and len(given):
+        return "|".join(format_value(_plain(value)) for value in given)
+    found = str(given)
+    if hasattr(given, "when"):  # a range of zslplat.api
+        return found
+    raise UsageError(
+        f"range {quoted(given)}: expected (low, high), (low, high, 'log'), a list of values, or a text such as "
+        "'1e-3..1e3:log'"
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _plain(value: Any) -> Any:
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    return value if value is None or isinstance(value, bool | int | float | str | list | tuple) else str(value)

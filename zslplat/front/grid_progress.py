@@ -1,0 +1,108 @@
+"""Progress of a grid: a line for every cell that ends, or a live table of all."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from rich.console import Group
+from rich.live import Live
+from rich.table import Table
+
+from zslplat.front.progress import LineReporter, NotebookReporter, QuietReporter, TerminalReporter, in_notebook
+from zslplat.suites.cells import DONE, FAILED, RUNNING, WAITING, Cell
+from zslplat.suites.clock import remaining_text
+
+_MARKS = {WAITING: "[dim].[/dim]", RUNNING: "[cyan]>[/cyan]", DONE: "[green]+[/green]", FAILED: "[red]x[/red]"}
+
+
+@contextmanager
+def grid_progress(*, quiet: bool) -> Iterator[Any]:
+    """Give the reporter that fits where the output goes; its view is gone afterwards."""
+    reporter = _fitting(quiet=quiet)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _fitting(*, quiet: bool) -> Any:
+    if quiet:
+        return QuietReporter()
+    if in_notebook():
+        return GridNotebook()
+    return GridTerminal() if sys.stderr.isatty() else GridLines()
+
+
+class GridLines(LineReporter):
+    """Plain lines: one for each cell that ends, with the time that is left."""
+
+    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
+        """Print how a cell ended."""
+        if changed is not None and changed.status in (DONE, FAILED):
+            self.note(ended_text(cells, changed, remaining))
+
+
+class GridNotebook(NotebookReporter):
+    """A line in a notebook with how many cells have ended; those that failed leave a line."""
+
+    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
+        """Show how many have ended, and the time that is left."""
+        if changed is not None and changed.status == FAILED:
+            self.warn(ended_text(cells, changed, remaining))
+        self.stage(progress_text(cells, remaining))
+
+
+class GridTerminal(TerminalReporter):
+    """A live table of rows and data sets, a mark for each task, above the line of what is done just now."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        # One live display at a time: the bar is drawn in this one.
+        self.progress.stop()
+        self.live = Live(self.progress, console=self.console, transient=True, refresh_per_second=4)
+        self.live.start()
+
+    def cells(self, cells: Sequence[Cell], changed: Cell | None, remaining: float | None) -> None:
+        """Show all cells as they are now; those that failed leave a line."""
+        if changed is not None and changed.status == FAILED:
+            self.note(ended_text(cells, changed, remaining))
+        # Where a terminal is too low for all rows, the last ones are cut.
+        self.live.update(Group(progress_text(cells, remaining), self.progress, grid_table(cells)))
+
+    def close(self) -> None:
+        """Remove the view."""
+        self.live.stop()
+
+
+def progress_text(cells: Sequence[Cell], remaining: float | None) -> str:
+    """Return how many cells have ended, and the time that is left."""
+    ended = sum(cell.status not in (WAITING, RUNNING) for cell in cells)
+    return f"{ended} of {len(cells)} cells; {remaining_text(remaining)}"
+
+
+def grid_table(cells: Sequence[Cell]) -> Table:
+    """Return the grid: a line for each row, a column for each data set (and split), a mark for each task."""
+    places = list(dict.fromkeys((cell.data, cell.split) for cell in cells))
+    rows = list(dict.fromkeys(cell.row for cell in cells))
+    marks: dict[tuple[str, tuple[str, int | None]], str] = {}
+    for cell in cells:
+        at = (cell.row, (cell.data, cell.split))
+        marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
+    names = [name if split is None else f"{name} #{split}" for name, split in places]
+    table = Table("", *names, caption="+ done  x failed  - left out  > now  . waiting")
+    for row in rows:
+        table.add_row(row, *(marks.get((row, place), "") for place in places))
+    return table
+
+
+def ended_text(cells: Sequence[Cell], cell: Cell, remaining: float | None) -> str:
+    """Return the line of a cell that has ended."""
+    if cell.status == FAILED:
+        outcome = f"failed: {cell.reason}"
+    else:
+        value = "" if cell.value is None else f"{cell.value:.4f}"
+        outcome = f"{value}  {cell.seconds:.1f} s" if cell.new else f"{value}  recorded already"
+    return f"{cell.title}  {outcome}  ({progress_text(cells, remaining)})"

@@ -1,0 +1,240 @@
+"""Progress: a live line on a terminal and in a notebook, plain lines in a pipe, warnings alone where it is quiet."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from markupsafe import escape
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
+from zslplat.evaluation.reporter import Reporter
+from zslplat.front.terminal import Console
+from zslplat.front.time_left import Pieces, WholeCounts
+from zslplat.names import visible
+from zslplat.spec import format_value
+
+_BETWEEN_UPDATES = 0.2  # seconds
+
+
+@contextmanager
+def progress(*, quiet: bool) -> Iterator[Reporter]:
+    """Give the reporter that fits where the output goes; its live line is gone afterwards."""
+    reporter = _fitting(quiet=quiet)
+    try:
+        yield reporter
+    finally:
+        reporter.close()
+
+
+def _fitting(*, quiet: bool) -> QuietReporter | LineReporter | TerminalReporter:
+    if quiet:
+        return QuietReporter()
+    if in_notebook():
+        return NotebookReporter()
+    return TerminalReporter() if sys.stderr.isatty() else LineReporter()
+
+
+class QuietReporter:
+    """Prints warnings only, on standard error."""
+
+    def stage(self, text: str) -> None:
+        """Ignore."""
+
+    def note(self, text: str) -> None:
+        """Ignore."""
+
+    def warn(self, text: str) -> None:
+        """Print the warning."""
+        print(visible(f"warning: {text}"), file=sys.stderr, flush=True)
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Ignore."""
+
+    def close(self) -> None:
+        """Nothing to put away."""
+
+
+class LineReporter:
+    """Plain lines on standard error."""
+
+    def stage(self, text: str) -> None:
+        """Print the stage."""
+        _line(text)
+
+    def note(self, text: str) -> None:
+        """Print the note."""
+        _line(text)
+
+    def warn(self, text: str) -> None:
+        """Print the warning."""
+        _line(f"warning: {text}")
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Print one line per trial."""
+        _line(trial_text(done, total, record, best))
+
+    def close(self) -> None:
+        """Nothing to put away."""
+
+
+class TerminalReporter:
+    """A live line with the stage, the progress and the best value so far; notes stay above it."""
+
+    def __init__(self) -> None:
+        self.console = Console(stderr=True)
+        self.progress = Progress(
+            SpinnerColumn(),
+            TextColumn("{task.description}", markup=False),
+            BarColumn(bar_width=24),
+            WholeCounts(),
+            TextColumn("{task.fields[best]}"),
+            TimeElapsedColumn(),
+            TextColumn("{task.fields[left]}"),
+            console=self.console,
+            transient=True,
+        )
+        self.task = self.progress.add_task("starting", total=None, best="", left="")
+        self.pieces = Pieces()
+        self.progress.start()
+
+    def stage(self, text: str) -> None:
+        """Show the stage."""
+        self.pieces = Pieces()
+        self.progress.update(self.task, description=visible(text), completed=0, best="", left="")
+        self.progress.tasks[0].total = None  # which an update leaves as it was
+
+    def working(self, done: float, total: int | None) -> None:
+        """Move the bar by what the jobs at work have done of themselves."""
+        self.pieces.working(done, total)
+        self._move()
+
+    def _move(self) -> None:
+        pieces = self.pieces
+        self.progress.update(self.task, completed=pieces.completed, total=pieces.total or None, left=pieces.left)
+
+    def note(self, text: str) -> None:
+        """Print the note above the live line."""
+        self.progress.console.print(text, highlight=False, markup=False)
+
+    def warn(self, text: str) -> None:
+        """Print the warning above the live line."""
+        self.note(f"warning: {text}")
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Advance the bar; failed trials leave a line with their reason."""
+        shown = "" if best is None else f"best {best:.4f}"
+        self.pieces.record(done, total)
+        self.progress.update(self.task, best=shown)
+        self._move()
+        if record.get("reason"):
+            self.note(trial_text(done, total, record, best))
+
+    def close(self) -> None:
+        """Remove the live line."""
+        self.progress.stop()
+
+
+def _line(text: str) -> None:
+    print(visible(f"{time.strftime('%H:%M:%S')} {text}"), file=sys.stderr, flush=True)
+
+
+def trial_text(done: int, total: int, record: Mapping[str, Any], best: float | None) -> str:
+    """Return the line of a trial that has ended."""
+    setting = ", ".join(f"{k}={_short(v)}" for k, v in record["parameters"].items())
+    if record.get("reason"):
+        outcome = f"failed: {record['reason']}"
+    elif record.get("value") is None:
+        outcome = "pruned"
+    else:
+        outcome = f"{record['value']:.4f}"
+    looked = "; ".join(entry["text"] for entry in record.get("warnings", []))
+    # Trials have numbers from 0 on, here as in MLflow, Optuna and the result.
+    what = f"{record.get('what', 'trial')} {record['number']} ({done} of {total})"
+    return (
+        f"{what}  {setting}  {outcome}"
+        + ("" if best is None else f"  best {best:.4f}")
+        + (f"  warning: {looked}" if looked else "")
+    )
+
+
+def _short(value: Any) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else format_value(value)
+
+
+class NotebookReporter(LineReporter):
+    """A line under the cell of a notebook, with a bar, which is gone at the end; warnings and failed trials stay.
+
+    ``show(html)`` displays something and returns what has ``update(html)``; by default IPython's display.
+    """
+
+    def __init__(self, show: Callable[[str], Any] | None = None) -> None:
+        self._show = show or _displayed
+        self._text, self._best, self._pieces = "starting", "", Pieces()
+        self._shown = 0.0
+        self._handle = self._show(self._html())
+
+    def stage(self, text: str) -> None:
+        """Show the stage."""
+        self._text, self._best, self._pieces = text, "", Pieces()
+        self._update(now=True)
+
+    def note(self, text: str) -> None:
+        """Ignore: a cell is no log."""
+
+    def trial(self, done: int, total: int, record: Mapping[str, Any], best: float | None) -> None:
+        """Move the bar; failed trials leave a line with their reason."""
+        self._pieces.record(done, total)
+        self._best = "" if best is None else f"best {best:.4f}"
+        self._update(now=done == total)
+        if record.get("reason"):
+            _line(trial_text(done, total, record, best))
+
+    def working(self, done: float, total: int | None) -> None:
+        """Move the bar by what the jobs at work have done of themselves."""
+        self._pieces.working(done, total)
+        self._update(now=False)
+
+    def close(self) -> None:
+        """Remove the line."""
+        self._handle.update("")
+
+    def _update(self, *, now: bool) -> None:
+        # Every update is a message to the browser.
+        if now or time.monotonic() - self._shown > _BETWEEN_UPDATES:
+            self._shown = time.monotonic()
+            self._handle.update(self._html())
+
+    def _html(self) -> str:
+        done, total = self._pieces.completed, self._pieces.total
+        bar = f'<progress value="{done:g}" max="{total}"></progress> ' if total else ""
+        count = f" {int(done)} of {total}" if total else ""
+        left = f" {self._pieces.left}" if self._pieces.left else ""
+        return f"<div>{bar}{escape(visible(self._text))}{count} {escape(self._best)}{left}</div>"
+
+
+def in_notebook() -> bool:
+    """Tell whether this runs in the kernel of a notebook, which has imported IPython long before."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return shell is not None and hasattr(shell, "kernel")
+
+
+class _Displayed:
+    """What IPython shows under the cell, by a handle that changes it."""
+
+    def __init__(self, html: str) -> None:
+        from IPython.display import HTML, display
+
+        self._made = HTML
+        self._handle = display(HTML(html), display_id=True)
+
+    def update(self, html: str) -> None:
+        """Show this in its place."""
+        self._handle.update(self._made(html))
+
+
+def _displayed(html: str) -> Any:
+    return _Displayed(html)

@@ -1,0 +1,153 @@
+"""``zslplat.sweep``: one hyperparameter, or one option of the task, over a range, the others fixed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from zslplat.drawing import drawn
+from zslplat.evaluation.memory import memory_limit, worker_count
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.worker import Limits
+from zslplat.front.asking import (
+    DEFAULT_DATASET,
+    DEFAULT_TASK,
+    MethodLike,
+    asked,
+    combined,
+    places,
+    range_text,
+    spec_of,
+)
+from zslplat.front.datasets import DatasetLike, dataset_spec
+from zslplat.front.progress import progress
+from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.registry import component
+from zslplat.settings import Settings
+from zslplat.space import Choice
+from zslplat.spec import Spec, format_value
+from zslplat.tuning.proposals import grid_values
+from zslplat.tuning.sweep import SweepResult, run_sweep, sweep_figure
+from zslplat.tuning.swept import Swept, swept_by
+from zslplat.tuning.task_sweep import TaskSweepResult, run_task_sweep, task_sweep_figure
+
+if TYPE_CHECKING:
+    import pandas as pd
+    from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True, repr=False)
+class Sweep(Result):
+    """The points of a sweep: ``result`` holds all that the command prints as JSON.
+
+    Test curves are analysis: nothing selects by them, ``best`` neither.
+    """
+
+    result: SweepResult | TaskSweepResult
+    swept: Swept = field(repr=False)
+    setting: Setting = field(repr=False)
+    settings: Settings = field(repr=False)
+
+    @property
+    def best(self) -> dict[str, Any]:
+        """The value with the best validation: of a hyperparameter ``{name: value}``, of a task's option by method."""
+        name, maximise = self.swept.name, component("tasks", self.setting.task.name).primary.maximise
+        found = {}
+        for label, curve in self._curves(VALIDATION).items():
+            known = [(value if maximise else -value, -i) for i, value in enumerate(curve) if value is not None]
+            if known:
+                found[label] = self.result.values[-max(known)[1]]
+        return found if self.swept.of_task else dict.fromkeys([name] * len(found), next(iter(found.values()), None))
+
+    def to_frame(self) -> pd.DataFrame:
+        """Return a row per value (and method, where an option of the task varies): validation and test."""
+        import pandas as pd
+
+        test = self._curves(TEST)
+        lines = []
+        for label, curve in self._curves(VALIDATION).items():
+            for value, validated, tested in zip(self.result.values, curve, test[label], strict=True):
+                own = {"method": label} if self.swept.of_task else {}
+                lines.append({**own, self.swept.name: value, VALIDATION: validated, TEST: tested})
+        return pd.DataFrame(lines)
+
+    def plot(self) -> Figure:
+        """Return the curves of validation and test, as the command draws them."""
+        if isinstance(self.result, TaskSweepResult):
+            return drawn(task_sweep_figure(self.result))
+        log = not isinstance(self.swept.dimension, Choice) and self.swept.dimension.log
+        curves = {split: next(iter(self._curves(split).values())) for split in (VALIDATION, TEST)}
+        return drawn(sweep_figure(self.swept.name, self.result.values, curves, self.result.primary, log=log))
+
+    def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
+        found = self.result.validation if split == VALIDATION else self.result.test
+        return found if isinstance(found, dict) else {self.setting.method.name: found}
+
+    def _summary(self) -> Summary:
+        result = self.result
+        table: dict[str, Sequence[Any]] = {n: column.tolist() for n, column in self.to_frame().astype(object).items()}
+        table[self.swept.name] = [format_value(value) for value in table[self.swept.name]]
+        return Summary(
+            f"{result.primary} of {self.setting.method} on {self.setting.dataset_title}, task {self.setting.task}: "
+            f"sweep of {self.swept.name}",
+            [table],
+            ["test is for analysis only", *warning_lines(result.warnings, result.silenced)],
+        )
+
+
+def sweep(
+    method: MethodLike | Sequence[MethodLike],
+    param: str,
+    range: Any = None,
+    dataset: DatasetLike = DEFAULT_DATASET,
+    task: str = DEFAULT_TASK,
+    *,
+    points: int = 9,
+    set: Mapping[str, Any] | None = None,
+    kernel: str | None = None,
+    features: str | None = None,
+    signatures: str | None = None,
+    seed: int = 0,
+    repeats: int = 1,
+    workers: int | None = None,
+    trial_timeout: float | None = None,
+    memory: float | None = None,
+    data_root: str | Path | None = None,
+    store: str | Path | None = None,
+    tracking_uri: str | None = None,
+    storage_url: str | None = None,
+    silence: Sequence[str] | None = None,
+    quiet: bool = False,
+) -> Sweep:
+    """Vary one hyperparameter, or one option of the task, the others fixed, as ``zslplat sweep``.
+
+    The arguments are the options of the command, with its defaults. ``range`` is ``(low, high)``,
+    ``(low, high, "log")``, a list of values or a text; by default the range that tuning searches. Several methods may
+    be given where an option of the task varies. Like the command it scores the test split at every point, for analysis:
+    nothing ever selects by it. Raises like :func:`~zslplat.front.studies.tune`.
+
+    >>> curve = sweep("eszsl(gamma=.01)", "alpha", (1e-3, 10, "log"), points=3, workers=1, quiet=True)
+    >>> curve.to_frame().columns.tolist(), [f"{value:g}" for value in curve.result.values]
+    (['alpha', 'validation', 'test'], ['0.001', '0.1', '10'])
+    """
+    settings = places(data_root, store, tracking_uri, storage_url, silence)
+    of = dataset_spec(dataset, settings)
+    several: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
+    chosen = [
+        asked(combined(spec_of(one), set or {}, kernel), of, Spec.parse(task), features, signatures, seed)
+        for one in several
+    ]
+    swept = swept_by(chosen, param, None if range is None else range_text(range))
+    count = worker_count(workers, memory)
+    limits = Limits(trial_timeout, memory_limit(memory, count))
+    result: SweepResult | TaskSweepResult
+    with progress(quiet=quiet) as reporter:
+        how: dict[str, Any] = {"repeats": repeats, "workers": count, "limits": limits, "reporter": reporter}
+        if swept.of_task:
+            values = grid_values(swept.dimension, points)
+            result = run_task_sweep(chosen, swept.name, values, settings, **how)
+        else:
+            result = run_sweep(chosen[0], swept.name, swept.dimension, settings, points=points, **how)
+    return Sweep(result, swept, chosen[0], settings)
