@@ -3,6 +3,8 @@
     python benchmarks/views.py faces FILE    pixels, gradient histograms, covariances of Extended Yale B (extyaleb.npz)
     python benchmarks/views.py synthetic     two views of which each tells one half of the class
 
+``--keep`` keeps the table with its provenance, from where ``docs/views.md`` has its figures.
+
 ``faces`` takes some images of every subject for training and others for testing, several times. Every row of the table
 is tuned on validation folds of the training images by random search, with as many settings as any other: ``--trials``
 for each view alone, so that the best of three views is the best of three times as many. A combination takes the
@@ -31,7 +33,10 @@ from zslplat.data.rows import View
 from zslplat.errors import ZslplatError
 from zslplat.methods.coding.estimator import KernelCodingMethod
 from zslplat.registry import component
+from zslplat.reproduction.results import keep_results
 from zslplat.space import Choice, Integer, Real, Space
+
+Line = dict[str, Any]
 
 CELL, BINS = 6, 9
 KERNELS = {"pixels": "gaussian", "gradients": "chi-squared", "covariances": "log-euclidean"}
@@ -241,8 +246,9 @@ def replicates(outcome: Outcome, tested: Sequence[np.ndarray], images: int, seed
     return np.asarray(hits / total)
 
 
-def report(method: str, outcomes: Mapping[str, Outcome], tested: Sequence[np.ndarray], images: int) -> None:
-    """Print the table: accuracies with intervals, and paired differences from the best single view."""
+def report(method: str, outcomes: Mapping[str, Outcome], tested: Sequence[np.ndarray], images: int) -> list[Line]:
+    """Print the table: accuracies with intervals, and paired differences from the best single view; return it."""
+    lines: list[Line] = []
     base = replicates(outcomes[BEST], tested, images)
     print(f"\n{method}: {len(tested)} splits, {len(tested[0])} test rows each; 95% intervals over splits and rows")
     print(
@@ -253,16 +259,30 @@ def report(method: str, outcomes: Mapping[str, Outcome], tested: Sequence[np.nda
         found = replicates(outcome, tested, images)
         low, high = np.quantile(found, (0.025, 0.975))
         line = f"{name:34s}{np.mean(outcome.validation):11.4f}{mean:8.4f}{low:10.4f}..{high:.4f}"
+        told: Line = {"method": method, "row": name, "splits": len(tested), "test": mean, "low": low, "high": high}
         if name != BEST:
             start, stop = np.quantile(found - base, (0.025, 0.975))
             off = mean - float(np.mean([right.mean() for right in outcomes[BEST].right]))
             line += f"{off:+12.4f}{start:+12.4f}..{stop:+.4f}"
+            told |= {"difference": off, "difference_low": start, "difference_high": stop}
         else:
             line += " " * 32
         print(f"{line}{outcome.seconds:7.0f}")
+        lines.append({**told, "seconds": outcome.seconds})
     for name, outcome in outcomes.items():
         if outcome.shares:
             print(f"  mean shares, {name}: {' '.join(f'{one:.2f}' for one in np.mean(outcome.shares, axis=0))}")
+    return lines
+
+
+def keep(options: argparse.Namespace, lines: Sequence[Line]) -> None:
+    """Keep a table where that is asked for."""
+    if options.keep:
+        stamped = [
+            {"data": options.command, **{k: float(v) if isinstance(v, np.floating) else v for k, v in line.items()}}
+            for line in lines
+        ]
+        keep_results("views", [{**line, "seed": options.seed} for line in stamped], ("data", "method", "row"), hours=0)
 
 
 def faces(options: argparse.Namespace) -> None:
@@ -279,7 +299,7 @@ def faces(options: argparse.Namespace) -> None:
     print("  " + ", ".join(f"{view.name} {'x'.join(map(str, view.shape))}" for view in views))
     print(f"{options.train} training and {options.test} test images of every subject; {options.trials} trials per view")
     for method in options.methods:
-        report(method, *compare(method, rows_of_the_table(KERNELS), X, y, views, options), len(X))
+        keep(options, report(method, *compare(method, rows_of_the_table(KERNELS), X, y, views, options), len(X)))
 
 
 def two_halves(
@@ -298,7 +318,7 @@ def synthetic(options: argparse.Namespace) -> None:
     views = (View("first", (X.shape[1] // 2,)), View("second", (X.shape[1] // 2,)))
     rows = rows_of_the_table({"first": "gaussian", "second": "gaussian"})
     for method in options.methods:
-        report(method, *compare(method, rows, X, y, views, options), len(X))
+        keep(options, report(method, *compare(method, rows, X, y, views, options), len(X)))
 
 
 def main() -> None:
@@ -316,6 +336,7 @@ def main() -> None:
         command.add_argument("--splits", type=int, default=6)
         command.add_argument("--trials", type=int, default=20, help="settings tried for a single view")
         command.add_argument("--seed", type=int, default=0)
+        command.add_argument("--keep", action="store_true", help="keep the table among the results of the project")
     options = parser.parse_args()
     (faces if options.command == "faces" else synthetic)(options)
 

@@ -13,6 +13,7 @@ import numpy as np
 from zslplat.api import (
     Choice,
     ClassFold,
+    Curve,
     Dataset,
     DataSource,
     Diagnostics,
@@ -31,12 +32,12 @@ SENTINEL = 12345.5
 
 
 def linger(where):
-    """Take long at the place that the environment names, as far as tests that interrupt are concerned."""
+    """Take longer than any test at the place that the environment names: whoever waits for the end of it fails."""
     if os.environ.get("TROUBLE_LINGERS") == where:
-        time.sleep(30)
+        time.sleep(3600)
     if os.environ.get("TROUBLE_LINGERS") == f"{where}, deaf":
         # Compiled code that runs for long and looks at no signal, but lets other threads run.
-        hashlib.pbkdf2_hmac("sha256", b"", b"", 200_000_000)
+        hashlib.pbkdf2_hmac("sha256", b"", b"", 2_000_000_000)
 
 
 class Plain(ZeroShotMethod):
@@ -123,6 +124,58 @@ class Trouble(Plain):
     def decision_function(self, X, S, *, seen=None, statistics=None):
         scores = super().decision_function(X, S)
         return np.full_like(scores, np.nan) if self.trouble == "undefined" else scores
+
+
+ODD_NAMES = {"path": "../../etc", "empty": "", "dots": "..", "endless": "n" * 300, "newline": "a\nb"}
+
+
+class Odd(Plain):
+    """Says what cannot be shown, recorded or written as it is, or answers in numbers that are none."""
+
+    summary = "odd texts, names and numbers"
+    random = False
+    TEXTS = {"unprintable": "lone \ud800, \0 and \x1b[31m", "long": "x" * 20_000_000}
+    NUMBERS = {"complex": complex, "objects": object, "texts": str}
+    KINDS = ("sound", "unspeakable", "warns", *TEXTS, *NUMBERS, *(f"{n}-{k}" for k in "dmf" for n in ODD_NAMES))
+    parameters = {"odd": Parameter("what is odd", Choice(KINDS), Choice(KINDS))}
+
+    def __init__(self, odd="sound"):
+        super().__init__()
+        self.odd = odd
+
+    def fit(self, X, y, S, *, statistics=None):
+        if self.odd in self.TEXTS:
+            raise ValueError(self.TEXTS[self.odd])
+        if self.odd == "unspeakable":
+            raise Unspeakable
+        if self.odd == "warns":
+            warnings.warn(self.TEXTS["unprintable"] + "y" * 3_000_000, OutcomeWarning, stacklevel=2)
+        if self.odd.endswith("-d"):
+            self.diagnostics_ = Diagnostics(numbers={self._name: 1.0})
+        return super().fit(X, y, S)
+
+    @property
+    def _name(self):
+        return ODD_NAMES.get(self.odd.partition("-")[0], "plain")
+
+    def matrices(self):
+        return {self._name if self.odd.endswith("-m") else "W": self.W_}
+
+    def figures(self):
+        return {self._name: Curve({"line": ([1, 2], [3.0, 4.0])}, "x", "y", "title")} if self.odd.endswith("-f") else {}
+
+    def decision_function(self, X, S, *, seen=None, statistics=None):
+        scores = super().decision_function(X, S)
+        return scores.astype(self.NUMBERS[self.odd]) if self.odd in self.NUMBERS else scores
+
+
+class Unspeakable(Exception):
+    """Cannot be shown."""
+
+    def __str__(self):
+        raise RuntimeError("nobody can say this")
+
+    __repr__ = __str__
 
 
 class Stepwise(Plain):
@@ -312,6 +365,7 @@ def zslplat_methods():
         "stepwise": Stepwise,
         "slow-final": SlowFinal,
         "trouble": Trouble,
+        "odd": Odd,
         "spy": Spy,
     }
 

@@ -10,24 +10,29 @@ ROOT = Path(__file__).parents[1]
 PACKAGE = ROOT / "zslplat"
 # From the top; a floor imports only what stands below it.
 FLOORS = (
-    ("cli", "testing", "scaffold", "__main__"),
+    ("cli", "documentation", "testing", "scaffold", "__main__"),
+    ("front",),
     ("reports",),
     ("reproduction",),
     ("suites",),
     ("comparison",),
+    ("serving",),
     ("tuning",),
     ("tracking",),
     ("evaluation",),
     ("records",),
+    ("models",),
     ("api",),
     ("checks",),
+    ("pipelines",),
     ("tasks",),
     ("methods",),
     ("kernels",),
     ("data",),
     ("drawing", "tables", "published"),
-    ("figures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins", "errors"),
-    ("multiples", "keys", "__init__"),
+    ("figures", "pictures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins"),
+    ("errors",),
+    ("multiples", "keys", "names", "__init__"),
 )
 MOST_LINES = 400
 

@@ -4,6 +4,7 @@ import csv
 
 import numpy as np
 import pytest
+from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
 from zslplat.drawing import render
@@ -98,3 +99,11 @@ def test_table_is_written_with_full_precision(tmp_path):
 def test_columns_of_unequal_length_are_refused(tmp_path):
     with pytest.raises(ValueError):
         write_table(Table({"a": [1, 2], "b": [1]}), tmp_path / "t.csv")
+
+
+def test_a_figure_is_drawn_once(tmp_path, monkeypatch):
+    drawn, draw = [], Canvas.draw
+    monkeypatch.setattr(Canvas, "draw", lambda canvas, renderer: (drawn.append(canvas), draw(canvas, renderer)))
+    for name, figure in FIGURES.items():
+        render(figure, tmp_path / f"{name}.png")
+    assert len(drawn) == len(FIGURES)

@@ -7,7 +7,9 @@ its class, too. Truth is what the same methods would reach on average over *new 
 of *these classes*. Coverage is the share of simulations whose interval holds the truth; the size of a test is how often
 it finds a difference at level .05 where there is none.
 
-    python benchmarks/coverage.py [--simulations 1000] [--only accuracy rivals ausuc splits groups]
+    python benchmarks/interval_coverage.py [--simulations 1000] [--only accuracy rivals ausuc splits groups] [--keep]
+
+``--keep`` keeps the figures with their provenance, from where ``docs/statistics.md`` has its tables.
 
 Standard errors of the figures are sqrt(c (1 - c) / simulations): .007 for .95 of 1000.
 """
@@ -17,6 +19,8 @@ from __future__ import annotations
 import argparse
 import time
 from collections import defaultdict
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 from scipy.stats import norm
@@ -27,6 +31,7 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.metrics.ausuc import winners
 from zslplat.metrics.jackknife import jackknifed
 from zslplat.metrics.resampling import draws, draws_of_things, resampled_ausuc, resampled_means
+from zslplat.reproduction.results import keep_results
 
 CLASSES = (5, 10, 20, 50)
 LEVEL, MEAN, CLASS_SD, CORRELATION = 0.05, 0.5, 0.8, 0.7
@@ -246,42 +251,62 @@ def by_quantity(results: dict[str, dict[str, Line]]) -> dict[tuple[str, str], Li
     return {(name, size): found[name] for name in names for size, found in results.items() if name in found}
 
 
+def kept(part: str, times: int, results: dict[str, dict[str, Line]], seconds: float) -> None:
+    """Keep the figures of one part, a line per quantity, size and interval."""
+    lines = [
+        {"part": part, "quantity": quantity, "size": size, "of": name, "share": float(share), "simulations": times}
+        for (quantity, size), line in by_quantity(results).items()
+        for name, share in line.items()
+    ]
+    keep_results("coverage", lines, ("part", "quantity", "size", "of"), hours=seconds / 3600)
+
+
 def main() -> None:
     """Simulate and print."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--simulations", type=int, default=1000)
     parser.add_argument("--only", nargs="+", default=["accuracy", "rivals", "ausuc", "splits", "groups"])
+    parser.add_argument("--keep", action="store_true", help="keep the figures among the results of the project")
     asked = parser.parse_args()
     n, start = asked.simulations, time.perf_counter()
+
+    def part(name: str, title: str, times: int, sizes: dict[str, Callable[[], dict[str, Line]]]) -> None:
+        """Simulate, print and keep one part: ``sizes`` says how each of its sizes is simulated."""
+        began = time.perf_counter()
+        results = {size: simulate() for size, simulate in sizes.items()}
+        show(f"{title} ({times} simulations)", by_quantity(results))
+        if asked.keep:
+            kept(name, times, results, time.perf_counter() - began)
+
     if "accuracy" in asked.only:
-        sizes = {f"{c} classes x {rows}": accuracy(c, rows, n) for c in CLASSES for rows in (60, 300)}
-        show("Over new classes: mean per-class accuracy", by_quantity(sizes))
-        sizes = {f"{c} classes x 60": accuracy(c, 60, n, shift=1.8) for c in CLASSES}
-        show("The same near the ceiling (mean accuracy .96, skewed)", by_quantity(sizes))
+        sizes = {f"{c} classes x {rows}": partial(accuracy, c, rows, n) for c in CLASSES for rows in (60, 300)}
+        part("accuracy", "Over new classes: mean per-class accuracy", n, sizes)
+        sizes = {f"{c} classes x 60": partial(accuracy, c, 60, n, shift=1.8) for c in CLASSES}
+        part("ceiling", "The same near the ceiling (mean accuracy .96, skewed)", n, sizes)
     if "rivals" in asked.only:
         times = max(n // 5, 1)
         sizes = {
-            f"{count} rivals, {c} classes{where}": rivals(c, count, times, shift)
+            f"{count} rivals, {c} classes{where}": partial(rivals, c, count, times, shift)
             for where, shift in (("", 0.0), (" near the ceiling", 1.8))
             for count in (3, 30)
             for c in (6, 8, 10, 20)
         }
-        show(f"Rivals that are all alike: is any of them told apart? ({times} simulations)", by_quantity(sizes))
+        part("rivals", "Rivals that are all alike: is any of them told apart?", times, sizes)
     if "ausuc" in asked.only:
         times = max(n // 2, 1)
-        sizes = {f"{c} unseen, {min(4 * c, 150)} seen x 20": generalised(c, 20, times) for c in CLASSES}
-        show(f"Over new classes: generalised task ({times} simulations)", by_quantity(sizes))
+        sizes = {f"{c} unseen, {min(4 * c, 150)} seen x 20": partial(generalised, c, 20, times) for c in CLASSES}
+        part("ausuc", "Over new classes: generalised task", times, sizes)
     if "splits" in asked.only:
         sizes = {
-            f"{c} classes, {c // 5} unseen, training adds {training:g}": splits(c, n, training)
+            f"{c} classes, {c // 5} unseen, training adds {training:g}": partial(splits, c, n, training)
             for training in (0.0, 0.5, 1.0)
             for c in (25, 50, 100, 250)
         }
-        show("Over new classes: 10 class splits of one data set", by_quantity(sizes))
+        part("splits", "Over new classes: 10 class splits of one data set", n, sizes)
     if "groups" in asked.only:
         times = max(n // 2, 1)
-        sizes = {f"10 classes x {each} groups x 10 rows": groups(each, times) for each in (3, 10, 30)}
-        show(f"Over other rows of these classes, in groups ({times} simulations)", by_quantity(sizes))
+        sizes = {f"10 classes x {each} groups x 10 rows": partial(groups, each, times) for each in (3, 10, 30)}
+        part("groups", "Over other rows of these classes, in groups", times, sizes)
     print(f"\n{n} simulations, {time.perf_counter() - start:.0f} s")
 
 

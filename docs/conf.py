@@ -1,0 +1,65 @@
+"""How Sphinx builds the site: python -m zslplat.documentation, or sphinx-build -W docs docs/_build/html."""
+
+import os
+import warnings
+from importlib.metadata import version as version_of
+
+project = "zslplat"
+author = "The zslplat developers"
+copyright = author
+version = release = version_of("zslplat")
+language = "en"
+
+extensions = ["myst_parser", "sphinx_gallery.gen_gallery", "zslplat.documentation.extension"]
+exclude_patterns = ["_build", "results/**", "tutorials/*.ipynb", "tutorials/**/README.md", "sg_execution_times.rst"]
+# Everything is read offline: formulas are MathML, fonts and scripts lie beside the pages.
+html_math_renderer = "mathml"
+html_theme = "pydata_sphinx_theme"
+html_static_path = ["_static"]
+html_css_files = ["site.css"]
+html_title = "zslplat"
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "zslplat"},
+    "navbar_align": "left",
+    "header_links_before_dropdown": 6,
+    "show_prev_next": True,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "show_nav_level": 1,
+    "navigation_with_keys": False,
+    "show_version_warning_banner": False,
+}
+# Pages that have no others below them need no list of these.
+html_sidebars = {"index": [], "start": [], "plugins": []}
+highlight_language = "text"
+pygments_style = "default"
+
+myst_enable_extensions = ["deflist"]
+myst_heading_anchors = 3
+# X' is a transpose, and no quotation begins or ends there.
+smartquotes = False
+# Files beside the documentation, such as ../README.md, are named and not part of the site.
+nitpicky = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": ["../examples"],
+    "gallery_dirs": ["tutorials"],
+    "filename_pattern": r"[/\\]\d\d_",
+    "within_subsection_order": "FileNameSortKey",
+    # A reader's own copy shows where a tutorial failed on this machine; a check of the documentation ends there.
+    "abort_on_example_error": "ZSLPLAT_DOCS_LENIENT" not in os.environ,
+    "only_warn_on_example_error": "ZSLPLAT_DOCS_LENIENT" in os.environ,
+    "download_all_examples": False,
+    "show_memory": False,
+    "show_signature": False,
+    "remove_config_comments": True,
+    "min_reported_time": 0,
+    "write_computation_times": False,
+    "reset_modules": ("matplotlib", "zslplat.documentation.gallery.with_a_store_of_its_own"),
+}
+# Tutorials run as a reader would run them, with no one to watch progress bars.
+os.environ.setdefault("TERM", "dumb")
+os.environ.setdefault("MPLBACKEND", "agg")
+warnings.filterwarnings("ignore", category=DeprecationWarning)

@@ -1,0 +1,44 @@
+"""
+A cluster
+=========
+
+Trials can be evaluated on the workers of a Dask cluster instead of on local processes. This tutorial starts one on
+this machine and gives it a study; the numbers are those of local workers.
+"""
+
+# %%
+# Dask is an extra, ``pip install 'zslplat[dask]'``. Where it is missing, there is nothing to show.
+
+import tempfile
+
+import zslplat
+
+try:
+    from distributed import LocalCluster
+except ImportError as missing:
+    LocalCluster = None
+    print(f"Skipped: {missing}. Install zslplat[dask], and build the pages again.")
+
+# %%
+# One Dask worker per machine, with as many threads as it has cores, holds each input once. Jobs run in processes of
+# their own below it. A worker in this very process (``processes=False``) does for trying things out.
+
+if LocalCluster:
+    scratch = tempfile.mkdtemp()
+    cluster = LocalCluster(
+        n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None, local_directory=scratch
+    )
+    there = zslplat.tune("eszsl", trials=4, study="there", cluster=cluster.scheduler_address, quiet=True)
+    cluster.close()
+    print(there)
+
+# %%
+# The same study with local workers gives the same trials:
+
+if LocalCluster:
+    here = zslplat.tune("eszsl", trials=4, study="here", quiet=True)
+    print("equal:", (here.to_frame()["value"] == there.to_frame()["value"]).all())
+
+# %%
+# On the command line that is ``zslplat tune --method eszsl --cluster tcp://head:8786``. Machines of one's own, Slurm
+# and Kubernetes, and what may go wrong, are in :doc:`/cluster`.

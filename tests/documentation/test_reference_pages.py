@@ -1,0 +1,133 @@
+"""Every command, option, hook and public name stands in the sources of the site, with what it is."""
+
+import inspect
+import re
+import textwrap
+from pathlib import Path
+
+import pytest
+import typer
+
+import zslplat
+from zslplat import api, hookspecs
+from zslplat.cli.app import app
+from zslplat.documentation import commands, interface
+from zslplat.registry import LISTED, build_registry
+
+DOCS = Path(__file__).parents[2] / "docs"
+HOOKS = [name for name, value in vars(hookspecs).items() if name.startswith("zslplat_") and inspect.isfunction(value)]
+COMMANDS = dict(commands.commands(typer.main.get_command(app)))
+PAGE = commands.page()
+API = interface.plugin_page(lambda name: "")
+PYTHON = interface.python_page(lambda name: "")
+PUBLIC = [name for name in getattr(zslplat, "__all__", []) if name != "__version__"]
+
+pytestmark = pytest.mark.skipif(not DOCS.is_dir(), reason="the documentation is not beside the tests")
+
+
+def section(page, title, level="##"):
+    """Return the text below a title, up to the next of its level."""
+    found = re.search(rf"^{level} {re.escape(title)}$(.*?)(?=^#{{1,{len(level)}}} |\Z)", page, re.MULTILINE | re.DOTALL)
+    assert found, title
+    return found[1]
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_command_is_described_with_all_of_its_arguments_and_options(name):
+    text = section(PAGE, name)
+    assert f"zslplat {name}" in text
+    assert " ".join(COMMANDS[name].help.split())[:40] in " ".join(text.split())
+    for parameter in COMMANDS[name].params:
+        if parameter.name == "help" or getattr(parameter, "hidden", False):
+            continue
+        for option in parameter.opts if parameter.param_type_name == "option" else []:
+            assert f"`{option}`" in text, option
+        words = " ".join((parameter.help or "").split())
+        assert words[:15] in text.replace(r"\|", "|").replace(r"\{", "{"), parameter.name
+
+
+@pytest.mark.parametrize("name", sorted(api.__all__))
+def test_name_of_the_plugin_interface_is_described(name):
+    text = section(API, name, "###")
+    assert len(text.split()) > 3
+    value = getattr(api, name)
+    if inspect.isclass(value):
+        for member, _ in interface.members(value):
+            assert f"{name}.{member}" in text
+
+
+def test_signatures_show_texts_in_quotation_marks_and_annotations_without():
+    def tune(method: str, task: str = "zsl", *, trials: "int | None" = None) -> "dict[str, float]":
+        """Tune."""
+
+    shown = " ".join(interface._signature("tune", tune).split())
+    assert "task: str = 'zsl'," in shown
+    assert "trials: int | None = None" in shown
+    assert shown.endswith("-> dict[str, float]")
+
+
+@pytest.mark.parametrize("name", PUBLIC)
+def test_function_of_the_package_is_described(name):
+    text = section(PYTHON, name, "###")
+    assert name in text
+    assert len(text.split()) > 10
+
+
+@pytest.mark.parametrize("hook", HOOKS)
+def test_hook_is_described_with_an_example(hook):
+    text = section((DOCS / "plugins.md").read_text(encoding="utf-8"), hook, "###")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    assert f"def {hook}(" in example
+    assert "@hookimpl" in example
+
+
+def test_examples_of_hooks_register_what_they_say(tmp_path, monkeypatch):
+    text = (DOCS / "plugins.md").read_text(encoding="utf-8")
+    examples = [e for e in re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL) if "@hookimpl" in e]
+    assert len(examples) == len(HOOKS)
+    for number, example in enumerate(examples):
+        (tmp_path / f"hook_example_{number}.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    registry = build_registry([_Point(f"hook_example_{n}") for n in range(len(examples))])
+    assert registry.broken == []
+    found = {kind: registry.names(kind) for kind in LISTED}
+    assert all(len(names) == 1 for names in found.values()), found
+    for kind in LISTED:
+        # The task of the example is in a package that nobody has written yet.
+        if kind != "tasks":
+            registry.component(kind, found[kind][0])
+
+
+@pytest.mark.parametrize(("kind", "check"), [("methods", "check_method"), ("kernels", "check_kernel")])
+def test_examples_of_components_keep_their_promises(kind, check, tmp_path, monkeypatch):
+    from zslplat import testing
+
+    text = section((DOCS / "plugins.md").read_text(encoding="utf-8"), f"zslplat_{kind}", "###")
+    (example,) = re.findall(r"```python\n(.*?)```", text, flags=re.DOTALL)
+    (tmp_path / f"kept_{kind}.py").write_text(example)
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (component,) = getattr(__import__(f"kept_{kind}"), f"zslplat_{kind}")().values()
+    getattr(testing, check)(component())
+
+
+class _Point:
+    """An entry point as the registry reads it."""
+
+    dist = None
+    group = "zslplat"
+
+    def __init__(self, module):
+        self.name = self.value = module
+
+    def load(self):
+        return __import__(self.value)
+
+
+def test_what_plugins_are_told_of_a_run_is_described():
+    source = textwrap.dedent(Path(inspect.getfile(zslplat)).with_name("tracking").joinpath("projection.py").read_text())
+    told = source[source.index("announce(") :].partition("self.on_away")[0]
+    keys = re.findall(r'^\s+"(\w+)":', told, flags=re.MULTILINE)
+    assert len(keys) > 4
+    text = section((DOCS / "plugins.md").read_text(encoding="utf-8"), "zslplat_run_finished", "###")
+    assert set(re.findall(r"^\| `(\w+)` \|", text, flags=re.MULTILINE)) == set(keys)

@@ -1,0 +1,149 @@
+"""The built copy: found, unpacked or built, and told of where none can be had."""
+
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+from zslplat.documentation import site
+from zslplat.errors import StoreError, UsageError
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setattr(site, "cached", lambda: tmp_path / "cache")
+    return tmp_path / "cache"
+
+
+@pytest.fixture
+def brought(tmp_path, monkeypatch):
+    """A distribution that brings a built site."""
+    pages = tmp_path / "built"
+    (pages / "inner").mkdir(parents=True)
+    (pages / "index.html").write_text("first page")
+    (pages / "inner" / "page.html").write_text("another")
+    file = tmp_path / site.PACKED
+    site.pack(pages, file)
+    monkeypatch.setattr(site, "packed", lambda: file)
+    return file
+
+
+def test_what_the_distribution_brings_is_unpacked_once(cache, brought):
+    page = site.start_page()
+    assert page.read_text() == "first page"
+    assert (page.parent / "inner" / "page.html").read_text() == "another"
+    page.write_text("kept")
+    assert site.start_page() == page
+    assert page.read_text() == "kept"
+
+
+def test_another_state_replaces_the_copy(cache, brought):
+    first = site.start_page()
+    with zipfile.ZipFile(brought, "w") as archive:
+        archive.writestr("index.html", "newer")
+    second = site.start_page()
+    assert second.read_text() == "newer"
+    assert not first.exists()
+
+
+def test_a_site_that_is_not_there_is_built_and_said_to_be(cache, monkeypatch):
+    def build(target, *, strict):
+        target.mkdir(parents=True)
+        (target / "index.html").write_text(f"built, strict: {strict}")
+
+    said = []
+    monkeypatch.setattr(site, "packed", lambda: None)
+    monkeypatch.setattr(site, "require_builder", lambda: None)
+    monkeypatch.setattr(site, "build", build)
+    page = site.start_page(told=said.append)
+    assert page.read_text() == "built, strict: False"
+    assert len(said) == 1
+    site.start_page(told=said.append)
+    assert len(said) == 1
+
+
+def test_missing_packages_are_named_with_what_to_do(monkeypatch):
+    monkeypatch.setattr(site, "NEEDED", ("sphinx_of_nobody",))
+    with pytest.raises(UsageError, match=r"needs sphinx_of_nobody; pip install 'zslplat\[docs\]', or read the pages"):
+        site.require_builder()
+
+
+def test_an_installation_without_sources_says_so(monkeypatch, tmp_path):
+    monkeypatch.setattr(site, "__file__", str(tmp_path / "lib" / "zslplat" / "documentation" / "site.py"))
+    monkeypatch.setattr(site, "_distributed", lambda name: [])
+    with pytest.raises(StoreError, match="from a clone"):
+        site.sources()
+
+
+def test_fingerprint_tells_states_of_the_sources_apart(tmp_path):
+    for name in ("docs", "examples"):
+        (tmp_path / name).mkdir()
+    page = tmp_path / "docs" / "page.md"
+    page.write_text("one")
+    first = site.fingerprint(tmp_path)
+    assert site.fingerprint(tmp_path) == first
+    page.write_text("two")
+    assert site.fingerprint(tmp_path) != first
+
+
+def test_command_prints_the_first_page_and_opens_nothing_with_path(cache, brought, monkeypatch, capsys):
+    import webbrowser
+
+    from zslplat.cli.app import run_app
+
+    opened = []
+    monkeypatch.setattr(webbrowser, "open", lambda address: opened.append(address) or True)
+    assert run_app(["docs", "--path"]) == 0
+    page = Path(capsys.readouterr().out.strip())
+    assert page.read_text() == "first page"
+    assert opened == []
+    assert run_app(["docs"]) == 0
+    assert opened == [page.as_uri()]
+
+
+def test_command_says_where_no_browser_opens(cache, brought, monkeypatch, capsys):
+    import webbrowser
+
+    from zslplat.cli.app import run_app
+
+    monkeypatch.setattr(webbrowser, "open", lambda address: False)
+    assert run_app(["docs"]) == 0
+    assert "no browser" in capsys.readouterr().err
+
+
+def test_copy_of_the_sources_follows_them(tmp_path):
+    root, work = tmp_path / "root", tmp_path / "work"
+    for name in ("docs", "examples"):
+        (root / name).mkdir(parents=True)
+        (root / name / "kept.txt").write_text(name)
+    (root / "docs" / "old.md").write_text("old")
+    site._copy(root, work)
+    (work / "docs" / "generated").mkdir()
+    (work / "docs" / "generated" / "made.md").write_text("made")
+    (root / "docs" / "old.md").unlink()
+    site._copy(root, work)
+    found = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.is_file())
+    assert found == ["docs/generated/made.md", "docs/kept.txt", "examples/kept.txt"]
+
+
+@pytest.mark.skipif(not (ROOT / "docs").is_dir(), reason="the documentation is not beside the tests")
+def test_distribution_brings_every_source_of_the_site():
+    listed = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["setuptools"]["data-files"]
+    brought = {
+        f"{place.removeprefix('share/zslplat/')}/{path.name}"
+        for place, patterns in listed.items()
+        for pattern in patterns
+        for path in ROOT.glob(pattern)
+    }
+    needed = {
+        str(path.relative_to(ROOT))
+        for folder in ("docs", "examples")
+        for path in (ROOT / folder).rglob("*")
+        if path.is_file() and path.suffix != ".pyc" and "_build" not in path.parts
+    }
+    # Figures are drawn where the results are kept, in a checkout.
+    needed |= {f"docs/checks/{path.name}" for path in (ROOT / "zslplat" / "checks" / "pages").glob("*.md")}
+    assert needed - brought <= {"docs/figures.py", "docs/figures.toml"}

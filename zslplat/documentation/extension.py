@@ -1,0 +1,83 @@
+"""The Sphinx extension: before a build it writes the pages of components, commands and names into the sources.
+
+They go to the folder ``generated`` beside the written pages, and are written only where they changed, so that a second
+build reads what is new alone. :data:`zslplat.documentation.mathml.RENDERER` shows formulas.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from zslplat.documentation import commands, components, examples, interface
+from zslplat.documentation.components import KINDS, ComponentFacts
+from zslplat.documentation.docstrings import Linked
+from zslplat.registry import registry
+
+FOLDER = "generated"
+
+
+def setup(app: Any) -> dict[str, Any]:
+    """Register with Sphinx."""
+    from zslplat.documentation import mathml
+
+    mathml.register(app)
+    app.connect("builder-inited", lambda app: write_pages(Path(app.srcdir) / FOLDER))
+    app.connect("source-read", _with_contents)
+    return {"parallel_read_safe": True, "parallel_write_safe": True}
+
+
+def _with_contents(app: Any, name: str, source: list[str]) -> None:
+    """Hang the pages of checks below the page that lists them, which is plain Markdown and says nothing of that."""
+    if name == "checks":
+        source[0] += "\n```{toctree}\n:hidden:\n:glob:\n\nchecks/*\n```\n"
+
+
+def write_pages(folder: Path) -> list[Path]:
+    """Write all generated pages under a folder and return them; pages of what is no longer there are removed."""
+    written = []
+    for name, text in pages():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        if not path.is_file() or path.read_text(encoding="utf-8") != text:
+            path.write_text(text, encoding="utf-8")
+        written.append(path)
+    for path in set(folder.rglob("*.md")) - set(written):
+        path.unlink()
+    return written
+
+
+def pages() -> Iterator[tuple[str, str]]:
+    """Yield (place below the folder, text) of every generated page."""
+    for kind in KINDS:
+        found = component_facts(kind)
+        for facts in found:
+            linked = links(f"{kind}/")
+            yield f"{kind}/{facts.entry.name}.md", components.page(facts, examples.shown(facts), linked)
+        yield f"{kind}/index.md", components.index(kind, found)
+    yield "commands.md", commands.page()
+    yield "api.md", interface.plugin_page(links(""))
+    yield "python.md", interface.python_page(links(""))
+
+
+def component_facts(kind: str) -> list[ComponentFacts]:
+    """Return the facts of every component of a kind, by name."""
+    return [ComponentFacts.of(registry().entry(kind, name)) for name in registry().names(kind)]
+
+
+def links(inside: str) -> Linked:
+    """Return where names are described, as seen from a page in the folder ``inside`` of the generated ones."""
+    from zslplat import api
+
+    up = "../" * inside.count("/")
+
+    def linked(name: str) -> str:
+        if name.startswith("component:"):
+            short = name.partition(":")[2]
+            kind = next((k for k in KINDS if short in registry().entries[k]), None)
+            return f"{up}{kind}/{short}.md" if kind else ""
+        short = name.rpartition(".")[2]
+        return f"#{interface.label('api', short)}" if short in api.__all__ else ""
+
+    return linked
