@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from importlib import import_module
 from typing import Any
 
 from markupsafe import escape
@@ -31,11 +33,21 @@ def progress(*, quiet: bool) -> Iterator[Reporter]:
 
 
 def _fitting(*, quiet: bool) -> QuietReporter | LineReporter | TerminalReporter:
+    notebook = in_notebook()
+    if notebook:
+        _import_quietly("tqdm.auto")
     if quiet:
         return QuietReporter()
-    if in_notebook():
+    if notebook:
         return NotebookReporter()
     return TerminalReporter() if sys.stderr.isatty() else LineReporter()
+
+
+def _import_quietly(name: str) -> None:
+    """Import a library of a dependency's, which warns in notebooks that bars which nobody asked for lack a package."""
+    with warnings.catch_warnings(), suppress(ImportError):
+        warnings.simplefilter("ignore")
+        import_module(name)
 
 
 class QuietReporter:
