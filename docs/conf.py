@@ -56,6 +56,8 @@ sphinx_gallery_conf = {
     "show_signature": False,
     "remove_config_comments": True,
     "min_reported_time": 0,
+    # Most of a tutorial's time is its commands' start.
+    "parallel": 2,
     "write_computation_times": False,
     "reset_modules": ("matplotlib", "zslplat.documentation.gallery.with_a_store_of_its_own"),
 }

@@ -97,3 +97,13 @@ def test_what_cannot_be_exported_to_is_said_before_the_test_split_is_looked_at(c
     assert again.returncode == 0, again.stderr
     assert json.loads(again.stdout)["test_evaluations"] == 1
     assert (tmp_path / "results.v2" / "predictions.csv").is_file()
+
+
+def test_validation_folds_are_mapped_only_where_artifacts_are_asked_for(call, tmp_path):
+    run = ("run", "-m", "mfmr-joint(iterations=5)", "-d", "digit-pairs(rows=5)", "-q")
+    assert call(*run).returncode == 0
+    recorded = {path.name for path in (tmp_path / "mlruns").rglob("*.csv")}
+    assert "confusion.csv" in recorded
+    assert "projection.csv" not in recorded
+    assert call(*run, "--export", tmp_path / "out").returncode == 0
+    assert (tmp_path / "out" / "fold-1" / "projection.csv").is_file()

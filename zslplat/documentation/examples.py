@@ -10,14 +10,13 @@ import contextlib
 import io
 import os
 import shlex
-import subprocess
-import sys
 import tempfile
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from zslplat.cli.app import run_app
 from zslplat.documentation.components import ComponentFacts
 from zslplat.documentation.docstrings import to_markdown
 from zslplat.errors import UsageError, ZslplatError
@@ -157,17 +156,13 @@ def _of_a_task(name: str) -> str:
         return f"`zslplat tune --method NAME --task {name}` tunes a method that the task takes."
     method, dataset = _TASKS[name]
     options = ["run", "--method", method, "--task", name, "--dataset", dataset]
-    with _elsewhere():
-        done = subprocess.run(
-            [sys.executable, "-m", "zslplat", *options],
-            capture_output=True,
-            text=True,
-            env={**os.environ, "COLUMNS": "100", "TERM": "dumb"},
-        )
-    if done.returncode:
-        raise ZslplatError(f"the example of task {name} failed: {done.stderr.strip()}")
+    out, err = io.StringIO(), io.StringIO()
+    with _elsewhere(COLUMNS="100", TERM="dumb"), contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = run_app(options)
+    if code:
+        raise ZslplatError(f"the example of task {name} failed: {err.getvalue().strip()}")
     # Where it was recorded is a folder that is gone.
-    printed = [line for line in done.stdout.rstrip().splitlines() if not line.startswith("runs: ")]
+    printed = [line for line in out.getvalue().rstrip().splitlines() if not line.startswith("runs: ")]
     command = shlex.join(["zslplat", *options])
     return "```console\n$ " + command + "\n" + "\n".join(printed) + "\n```"
 
@@ -184,11 +179,11 @@ def carried_out(code: str) -> str:
 
 
 @contextlib.contextmanager
-def _elsewhere() -> Iterator[None]:
-    """Work in a folder of its own, so that an example writes nothing into the user's."""
+def _elsewhere(**variables: str) -> Iterator[None]:
+    """Work in a folder of its own, so that an example writes nothing into the user's; with variables set meanwhile."""
     with tempfile.TemporaryDirectory() as folder:
-        before = {name: os.environ.get(name) for name in ("ZSLPLAT_STORE", "ZSLPLAT_DATA_ROOT")}
-        os.environ["ZSLPLAT_STORE"] = str(Path(folder) / "mlruns")
+        before = {name: os.environ.get(name) for name in ("ZSLPLAT_STORE", "ZSLPLAT_DATA_ROOT", *variables)}
+        os.environ.update(variables, ZSLPLAT_STORE=str(Path(folder) / "mlruns"))
         os.environ.pop("ZSLPLAT_DATA_ROOT", None)
         try:
             with contextlib.chdir(folder):

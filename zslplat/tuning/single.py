@@ -142,7 +142,8 @@ class _Single:
                     parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     describe=True,
-                    maps=True,
+                    # A map takes seconds: one of the test split, and others where artifacts are asked for.
+                    maps=(self.split == "test" or self.target is not None) and r == 0,
                     model=self.keep_model,
                 )
             )
