@@ -211,7 +211,7 @@ class Dataset:
         check_finite(where, values)
         if signature.per_row:
             if len(values) != len(self.X):
-                raise DataError(f"{where}: {len(values)} rows for {len(self.X)} images")
+                raise DataError(f"{where}: {len(values)} rows, but {len(self.X)} rows of features; every row needs one")
             return
         described = np.arange(len(values)) if signature.classes is None else signature.classes
         missing = sorted(set(range(len(self.class_names))) - set(described.tolist()))
