@@ -7,12 +7,14 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from zslplat.data.arrays import NpzSource
+from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.importing import import_arrays
 from zslplat.data.npy_folder import NpySource
 from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.data.templates import write_template
 from zslplat.errors import DataError
+from zslplat.tasks.splits import split_rows
 
 ARRAYS = {
     "transposed folds": ("folds", lambda a: a.T, r"got shape \(12, 3\), which looks transposed"),
@@ -66,3 +68,32 @@ def test_an_attribute_that_holds_texts_is_not_left_out_in_silence(tmp_path):
         DataError, match=r"signatures\.parquet: column 'wings' holds texts; every column beside 'class'"
     ):
         ParquetSource(path=str(folder)).load(DataPlaces())
+
+
+def test_one_table_is_told_from_a_folder_of_them(tmp_path):
+    folder = tmp_path / "mine"
+    folder.mkdir()
+    (folder / "all.csv").write_text("label,f0,f1\nant,0.5,1\n")
+    for given in (folder, folder / "all.csv"):
+        with pytest.raises(
+            DataError, match=r"all\.csv: a table alone is no data set; make a folder .*data template csv"
+        ):
+            import_arrays(given, tmp_path / "root", "mine")
+    with pytest.raises(DataError, match=r"all\.csv: is a file; the data set is a folder of files"):
+        CsvSource(folder=str(folder / "all.csv")).load(DataPlaces())
+
+
+def test_a_data_set_without_signatures_or_splits_is_told_what_to_give(tmp_path):
+    folder, *_ = write_template("csv", tmp_path / "d")
+    for file in ("signatures", "splits", "folds"):
+        (folder / f"{file}.csv").unlink()
+    dataset = CsvSource(folder=str(folder)).load(DataPlaces())
+    with pytest.raises(
+        DataError, match=r"set 'rows' has a row per row of features; one with a row per class is needed"
+    ):
+        dataset.class_signatures()
+    with pytest.raises(DataError, match=r"no split 'train', .* none; say which rows train and which are tested"):
+        split_rows(dataset, "train", "task zsl")
+    (folder / "row_signatures.csv").unlink()
+    with pytest.raises(DataError, match=r"d has no signatures, .*; give a row of attributes per class"):
+        CsvSource(folder=str(folder)).load(DataPlaces()).class_signatures()
