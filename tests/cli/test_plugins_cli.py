@@ -52,7 +52,7 @@ def test_new_writes_a_package_and_says_what_to_do_next(call, tmp_path):
     done = call("plugins", "new", "kernel", "foo")
     assert done.returncode == 0, done.stderr
     assert (tmp_path / "zslplat-foo" / "zslplat_foo" / "foo.py").is_file()
-    assert "next: pip install ./zslplat-foo && pytest ./zslplat-foo" in done.stdout
+    assert 'next: pip install "./zslplat-foo[test]" && python -m pytest ./zslplat-foo' in done.stdout
 
 
 def test_new_writes_into_a_folder_of_choice(call, tmp_path):

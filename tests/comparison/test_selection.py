@@ -323,3 +323,11 @@ def test_the_table_fits_a_page_and_says_what_it_leaves_out(made, call):
     assert "of search" in wide
     assert "of search" not in "\n".join(table)
     assert "--wide shows" not in wide
+
+
+def test_where_nothing_is_recorded_the_error_names_the_data_sets_that_are(made, show):
+    with pytest.raises(StoreError, match=r"no test evaluation of task zsl on digit-pairs in .*; tune it first$"):
+        show("digit-pairs")
+    made.study("eszsl", 0.8)
+    with pytest.raises(StoreError, match=r"on digit-pairs in .*; recorded is made: choose with --dataset$"):
+        show("digit-pairs")

@@ -240,14 +240,17 @@ def test_csv_without_signatures_is_a_classification_set(tmp_path):
 
 
 BROKEN_CSV = {
-    "word in features": ({"features": "1,2\n3,x\n"}, r"features\.csv: cannot be read .*expected numbers"),
-    "ragged": ({"features": "1,2\n3\n"}, r"features\.csv: cannot be read"),
+    "word in features": ({"features": "1,2\n3,x\n"}, r"features\.csv: line 2, column 2: 'x' is no number"),
+    "ragged": ({"features": "1,2\n3\n"}, r"features\.csv: line 2 has 1 numbers, and line 1 has 2"),
     "labels too few": ({"labels": "ox\nant"}, r"labels\.csv: 2 lines for 30 rows"),
     "unknown class": ({"labels": "\n".join(["yak"] * 30)}, r"class 'yak' has no signature"),
-    "signature width": ({"signatures": "ox,1,2\nmole,1"}, r"signatures\.csv: class 'mole' .*expected 2 numbers"),
+    "signature width": (
+        {"signatures": "ox,1,2\nmole,1"},
+        r"signatures\.csv: line 2, class 'mole': 1 attr.* line 1 has 2",
+    ),
     "unknown split": ({"splits": "\n".join(["tarin"] * 30)}, r"unknown split 'tarin'; did you mean train"),
-    "unknown fold class": ({"folds": "ox,train\nyak,train"}, r"folds\.csv: unknown class 'yak'"),
-    "unknown side": ({"folds": "ox,train\nmole,test"}, r"folds\.csv: class 'mole': expected 1 times train"),
+    "unknown fold class": ({"folds": "ox,train\nyak,train"}, r"folds\.csv: line 2: unknown class 'yak'"),
+    "unknown side": ({"folds": "ox,train\nmole,test"}, r"folds\.csv: line 2, class 'mole': 'test'; expected train"),
 }
 
 

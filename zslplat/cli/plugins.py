@@ -41,7 +41,8 @@ def new(
     # Without the dot pip would look the name up in an index.
     shown = str(folder) if folder.is_absolute() else f"./{folder}"
     echo("\n".join(str(path) for path in written))
-    echo(f"next: pip install {shown} && pytest {shown}")
+    # The extra brings pytest, and `python -m` takes that of the environment, whatever else is on the path.
+    echo(f'next: pip install "{shown}[test]" && python -m pytest {shown}')
 
 
 @app.command()

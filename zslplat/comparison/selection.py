@@ -140,7 +140,7 @@ def compared(
     known = {dataset: reader.read(dataset, task) for dataset in asked}
     for dataset, groups in known.items():
         if not groups:
-            raise nothing_recorded(settings, dataset, task, records)
+            raise nothing_recorded(settings, dataset, task, reader)
 
     def resolved(name: str) -> str:
         return run_of_alias(settings, records.identity, name) or name

@@ -48,9 +48,10 @@ def read_test_evaluations(
     recorded, :class:`UnknownNameError` for a name that fits nothing, and for a data set that nobody knows.
     """
     records = existing_records(settings, warn)
-    groups = Reader(records, warn).read(dataset, task)
+    reader = Reader(records, warn)
+    groups = reader.read(dataset, task)
     if not groups:
-        raise nothing_recorded(settings, dataset, task, records)
+        raise nothing_recorded(settings, dataset, task, reader)
     data = newest_data(groups)
     groups = [group for group in groups if group.data == data]
     entries = entries_of(groups)
@@ -94,13 +95,19 @@ def with_outcomes(
     return replace(entry, replicates=drawn, **_over_classes(records, group, task, only))
 
 
-def nothing_recorded(settings: Settings, dataset: str, task: str, records: Records) -> ZslplatError:
-    """Return the error that says that nothing is recorded of a task on a data set, or that nobody knows the latter."""
+def nothing_recorded(settings: Settings, dataset: str, task: str, reader: Reader) -> ZslplatError:
+    """Return the error that says that nothing is recorded of a task on a data set, or that nobody knows the latter.
+
+    What the task is recorded on instead is named, newest first.
+    """
     try:
-        _require_known(settings, dataset, records)
+        _require_known(settings, dataset, reader.records)
     except UnknownNameError as unknown:
         return unknown
-    return StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}; tune it first")
+    others = reader.datasets(task)[::-1]
+    more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
+    hint = f"; recorded is {', '.join(others[:3])}{more}: choose with --dataset" if others else ""
+    return StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}{hint or '; tune it first'}")
 
 
 def _require_known(settings: Settings, dataset: str, records: Records) -> None:

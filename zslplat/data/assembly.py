@@ -263,7 +263,7 @@ def _positions(texts: np.ndarray, names: Sequence[str], where: str, naming: str 
     unknown = sorted(set(texts.tolist()) - set(position))
     if unknown:
         such = "1 such class" if len(unknown) == 1 else f"{len(unknown)} such classes"
-        form = naming or f"every class needs an entry in class_names, which begins with {names[0]!r}"
+        form = naming or f"names of classes are {', '.join(map(repr, names[:3]))}, ... and every label is one of them"
         raise DataError(f"{where}: class {unknown[0]!r} has no signature or name; {such}; {form}")
     return np.array([position[text] for text in texts.tolist()], dtype=np.int64)
 

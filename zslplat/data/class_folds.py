@@ -58,7 +58,13 @@ def folds_from_matrix(
 ) -> tuple[ClassFold, ...]:
     """Make folds from (k, c) values: 1 for classes held out, 0 for those trained on, -1 for those left out."""
     if folds.ndim != 2 or folds.shape[1] != len(class_names) or not np.isin(folds, (-1, 0, 1)).all():
-        raise DataError(f"{where}: expected a matrix (folds, {len(class_names)} classes) of 1, 0 and -1")
+        got = f"got shape {folds.shape}"
+        if folds.ndim == 2 and folds.shape[1] == len(class_names):
+            strange = folds[~np.isin(folds, (-1, 0, 1))].flat[0]
+            got = f"got {strange}"
+        elif folds.ndim == 2 and len(folds) == len(class_names):
+            got += ", which looks transposed"
+        raise DataError(f"{where}: expected a matrix (folds, {len(class_names)} classes) of 1, 0 and -1; {got}")
     sides = [[set(seen[row[seen] == side].tolist()) for side in (0, 1)] for row in folds]
     return tuple(
         _checked(f"fold-{number + 1}", train, validation, class_names, where)

@@ -9,7 +9,8 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, splits_from_names
-from zslplat.errors import DataError
+from zslplat.data.csv_faults import counts, fault_of_numbers, is_number, not_utf8, other_separator, shown
+from zslplat.errors import DataError, near_names
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
 _HEADERS = ("label", "class", "split", "group")
@@ -21,10 +22,12 @@ def read_folder(folder: Path) -> RawArrays:
     for needed in (FEATURES, LABELS):
         if not (folder / needed).is_file():
             present = ", ".join(sorted(p.name for p in folder.glob("*.csv"))) or "no CSV file"
-            raise DataError(f"{folder}: no {needed}; the folder has {present}")
+            raise DataError(f"{folder}: no {needed}; the folder has {present}; both {FEATURES} and {LABELS} are needed")
     X = read_matrix(folder / FEATURES)
     rows = len(X)
     y = read_column(folder / LABELS, rows)
+    if "" in y:
+        raise DataError(f"{folder / LABELS}: row {y.index('') + 1} of {rows} has no label; write a class in every line")
     signatures: dict[str, RawSignatures] = {}
     class_names: list[str] | None = None
     for path in [folder / SIGNATURES, *sorted(folder.glob("signatures-*.csv"))]:
@@ -36,7 +39,10 @@ def read_folder(folder: Path) -> RawArrays:
     for name, given in signatures.items():
         _refuse_transposed(folder / _signature_file(name), given, set(y))
     if (folder / "row_signatures.csv").is_file():
-        signatures["rows"] = RawSignatures(read_matrix(folder / "row_signatures.csv"), per_row=True)
+        of_rows = read_matrix(folder / "row_signatures.csv")
+        if len(of_rows) != rows:
+            raise DataError(f"{folder / 'row_signatures.csv'}: {len(of_rows)} lines for {rows} rows of {FEATURES}")
+        signatures["rows"] = RawSignatures(of_rows, per_row=True)
     if class_names is None:
         class_names = sorted(set(y), key=_natural)
     return RawArrays(
@@ -86,27 +92,60 @@ def read_matrix(path: Path) -> np.ndarray:
     """Return the numbers of a file (rows, columns) as float32; a first line that holds a word is a header."""
     try:
         with path.open(encoding="utf-8-sig") as file:
-            first = file.readline()
-        skip = 0 if all(_is_number(cell) for cell in first.strip().split(",")) else 1
-        matrix = np.loadtxt(path, dtype=np.float32, delimiter=",", skiprows=skip, ndmin=2, encoding="utf-8-sig")
-    except (OSError, ValueError) as error:
-        raise DataError(f"{path}: cannot be read ({error}); expected numbers separated by commas") from error
+            first = [cell.strip().strip('"') for cell in file.readline().strip().split(",")]
+        header = not all(is_number(cell) for cell in first)
+        if counts(first):
+            raise DataError(
+                f"{path}: line 1 counts the columns, 0,1,2,...: a header that would be read as a row; leave it out "
+                "(pandas: header=False)"
+            )
+        matrix = np.loadtxt(path, np.float32, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(path, error)}") from error
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error})") from error
+    except ValueError as error:
+        raise DataError(f"{path}: {_fault(path, header) or f'cannot be read ({error})'}") from error
     if matrix.size == 0:
-        raise DataError(f"{path}: holds no numbers")
+        raise DataError(f"{path}: holds no numbers; expected one line per row, numbers separated by commas")
+    if header and not first[0] and np.array_equal(matrix[:, 0], np.arange(len(matrix))) and matrix.shape[1] > 1:
+        raise DataError(
+            f"{path}: the first column has no name and counts the rows: an index, and no feature; leave it out "
+            "(pandas: index=False)"
+        )
     return matrix
+
+
+def _fault(path: Path, header: bool) -> str:
+    with path.open(encoding="utf-8-sig") as file:
+        return fault_of_numbers(file, header)
 
 
 def _read_lines(path: Path) -> list[list[str]]:
     try:
         with path.open(encoding="utf-8-sig", newline="") as file:
             return [[cell.strip() for cell in line] for line in csv.reader(file)]
+    except UnicodeDecodeError as error:
+        raise DataError(f"{path}: {not_utf8(path, error)}") from error
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
 
 
+def _single_cells(path: Path) -> list[str]:
+    """Return the cell of every line, empty for a blank one; raises :class:`DataError` for lines of several."""
+    lines = _read_lines(path)
+    for number, line in enumerate(lines, start=1):
+        if any(line[1:]):
+            raise DataError(
+                f"{path}: line {number} has {len(line)} cells, {', '.join(map(shown, line[:3]))}; expected one a line: "
+                "leave other columns out, and put a text with a comma in double quotes"
+            )
+    return [line[0] if line else "" for line in lines]
+
+
 def read_lines(path: Path) -> list[str]:
-    """Return the first cell of every line; a first line that names the column and blank lines at the end are none."""
-    cells = [line[0] if line else "" for line in _read_lines(path)]
+    """Return the cell of every line; a first line that names the column and blank lines at the end are none."""
+    cells = _single_cells(path)
     if cells and cells[0].lower() in _HEADERS:
         cells = cells[1:]
     while cells and not cells[-1] and len(cells) > 1:
@@ -116,35 +155,54 @@ def read_lines(path: Path) -> list[str]:
 
 def read_column(path: Path, rows: int, features: str = FEATURES) -> list[str]:
     """Return one text per row; a first line that names the column and blank lines at the end are no rows."""
-    cells = [line[0] if line else "" for line in _read_lines(path)]
+    cells = _single_cells(path)
     if len(cells) > rows and cells[0].lower() in _HEADERS:
         cells = cells[1:]
     while len(cells) > rows and not cells[-1]:
         cells.pop()
     if len(cells) != rows:
+        begins = f", and line 1 is {shown(cells[0])}" if len(cells) == rows + 1 else ""
         raise DataError(
             f"{path}: {len(cells)} lines for {rows} rows of {features}; a header must be one of {', '.join(_HEADERS)}"
+            f"{begins}"
         )
     return cells
 
 
 def read_signatures(path: Path) -> RawSignatures:
     """Return signatures with the class of each line, and the names of the attributes where there is a header."""
-    lines = [line for line in _read_lines(path) if any(line)]
+    lines = [(number, line) for number, line in enumerate(_read_lines(path), start=1) if any(line)]
     names: list[str] = []
-    if lines and not all(_is_number(cell) for cell in lines[0][1:]):
-        names, lines = lines[0][1:], lines[1:]
-    width = len(lines[0]) if lines else 0
+    if lines and not all(is_number(cell) for cell in lines[0][1][1:]):
+        names, lines = lines[0][1][1:], lines[1:]
+    form = "expected one line per class: its name, then its attributes, as in zebra,0.5,1"
+    width = len(lines[0][1]) if lines else 0
+    if not lines:
+        raise DataError(f"{path}: {'holds a header alone' if names else 'is empty'}; {form}")
     if width < 2:
-        raise DataError(f"{path}: expected lines of a class and its attributes")
+        wrong = other_separator(lines[0][1]) or f"only {shown(lines[0][1][0])} is there"
+        raise DataError(f"{path}: line {lines[0][0]}: {wrong}; {form}")
     values = []
-    for number, line in enumerate(lines):
-        if len(line) != width or not all(_is_number(cell) for cell in line[1:]):
-            raise DataError(f"{path}: class {line[0]!r} (entry {number + 1}): expected {width - 1} numbers")
+    for number, line in lines:
+        where = f"{path}: line {number}, class {shown(line[0])}"
+        if len(line) != width:
+            raise DataError(
+                f"{where}: {len(line) - 1} attributes, but line {lines[0][0]} has {width - 1}; give as many"
+            )
+        bad = next((column for column, cell in enumerate(line) if column and not is_number(cell)), 0)
+        if bad:
+            column = f"column {bad + 1}" + (f" ({names[bad - 1]})" if len(names) == width - 1 else "")
+            what = f"{shown(line[bad])} is no number" if line[bad] else "nothing is there"
+            hint = other_separator(line) or "every attribute must be a number"
+            raise DataError(f"{where}, {column}: {what}; {hint}")
         values.append([float(cell) for cell in line[1:]])
-    return RawSignatures(
-        np.array(values), np.array([line[0] for line in lines], dtype=np.str_), names=names, named=True
-    )
+    if names and len(names) != width - 1:
+        raise DataError(
+            f"{path}: the header names {len(names)} attributes, and line {lines[0][0]} has {width - 1}; it names the "
+            "column of classes, too, as in class,stripes,fur"
+        )
+    classes = np.array([line[0] for _, line in lines], dtype=np.str_)
+    return RawSignatures(np.array(values), classes, names=names, named=True)
 
 
 def _read_splits(path: Path, rows: int) -> dict[str, np.ndarray]:
@@ -156,29 +214,30 @@ def _read_splits(path: Path, rows: int) -> dict[str, np.ndarray]:
 def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:
     if not path.is_file():
         return None
-    lines = [line for line in _read_lines(path) if any(line)]
-    if lines and lines[0][0] not in class_names:
+    lines = [(number, line) for number, line in enumerate(_read_lines(path), start=1) if any(line)]
+    # A header says neither train nor validation anywhere.
+    if lines and lines[0][1][0] not in class_names and not _SIDES.keys() & set(filter(None, lines[0][1][1:])):
         lines = lines[1:]
-    width = len(lines[0]) if lines else 0
+    form = "expected one line per class: its name and, for every fold, train, validation or nothing"
+    width = len(lines[0][1]) if lines else 0
     if width < 2:
-        raise DataError(f"{path}: expected lines of a class and, for every fold, train, validation or nothing")
+        wrong = other_separator(lines[0][1]) if lines else "no class is there"
+        raise DataError(f"{path}: {wrong or 'no fold is there'}; {form}")
     folds = np.full((width - 1, len(class_names)), -1)
-    for line in lines:
+    for number, line in lines:
+        where = f"{path}: line {number}"
         if line[0] not in class_names:
-            raise DataError(f"{path}: unknown class {line[0]!r}")
-        if len(line) != width or any(cell not in _SIDES for cell in line[1:]):
-            raise DataError(f"{path}: class {line[0]!r}: expected {width - 1} times train, validation or nothing")
+            near = near_names(line[0], class_names, most=1, cutoff=0.6)
+            hint = f"did you mean {shown(near[0])}?" if near else f"classes are called {shown(class_names[0])}, ..."
+            raise DataError(f"{where}: unknown class {shown(line[0])}, without a signature; {hint}")
+        if len(line) != width:
+            raise DataError(f"{where}, class {shown(line[0])}: {len(line) - 1} folds, but the first has {width - 1}")
+        bad = next((cell for cell in line[1:] if cell not in _SIDES), None)
+        if bad is not None:
+            raise DataError(f"{where}, class {shown(line[0])}: {shown(bad)}; expected train, validation or nothing")
         folds[:, class_names.index(line[0])] = [_SIDES[cell] for cell in line[1:]]
     return folds
 
 
-def _is_number(cell: str) -> bool:
-    try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
-
-
 def _natural(text: str) -> tuple[int, float, str]:
-    return (0, float(text), text) if _is_number(text) else (1, 0.0, text)
+    return (0, float(text), text) if is_number(text) else (1, 0.0, text)

@@ -173,6 +173,11 @@ class Dataset:
     def signature_set(self, name: str = "") -> SignatureSet:
         """Return the named signature set, or the default one."""
         name = name or self.default_signatures or next(iter(self.signatures), "")
+        if not self.signatures:
+            raise DataError(
+                f"{self.name} has no signatures, which say what describes a class; give a row of attributes per class "
+                "(docs/formats.md), or use a task that needs none, such as coding"
+            )
         if name not in self.signatures:
             raise UnknownNameError(f"signature set of {self.name}", name, self.signatures)
         return self.signatures[name]
@@ -190,7 +195,10 @@ class Dataset:
         """
         signature = self.signature_set(name)
         if signature.per_row:
-            raise DataError(f"{self.name}: signature set {name!r} is per image; a class-level set is needed")
+            held = name or self.default_signatures or next(iter(self.signatures))
+            raise DataError(
+                f"{self.name}: signature set {held!r} has a row per row of features; one with a row per class is needed"
+            )
         return signature.values, signature.classes
 
     def _check_label_sets(self) -> None:
@@ -211,7 +219,7 @@ class Dataset:
         check_finite(where, values)
         if signature.per_row:
             if len(values) != len(self.X):
-                raise DataError(f"{where}: {len(values)} rows for {len(self.X)} images")
+                raise DataError(f"{where}: {len(values)} rows, but {len(self.X)} rows of features; every row needs one")
             return
         described = np.arange(len(values)) if signature.classes is None else signature.classes
         missing = sorted(set(range(len(self.class_names))) - set(described.tolist()))

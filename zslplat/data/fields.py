@@ -320,7 +320,12 @@ def _signatures(fields: Fields, found: Mapping[str, str], taken: set[str]) -> di
             given = replace(given, names=texts(fields.read(found["attribute_names"])))
         width = np.shape(given.values)[1:]
         if len(given.names) and width != (len(given.names),):
-            raise DataError(f"{fields.path}: {len(given.names)} names of attributes for {key} of {width} columns")
+            turned = len(width) == 1 and len(given.values) == len(given.names)
+            hint = "it looks transposed: save one row per class" if turned else "every column needs a name"
+            raise DataError(
+                f"{fields.path}: {len(given.names)} names of attributes, but {key} has shape "
+                f"{np.shape(given.values)}; {hint}"
+            )
         signatures[name] = given
     rows = {"rows": found["row_signatures"]} if found["row_signatures"] else {}
     rows |= {name: key for name, key in fields.sets_of(fields.row_sets).items() if key not in taken}

@@ -161,7 +161,16 @@ def _layout(source: Path) -> Layout:
     if layout is None and not source.exists():
         raise DataError(f"{source}: no such file or folder")
     if layout is None:
-        raise DataError(f"{source}: no layout that is known; expected a file or folder with {EXPECTED}")
+        files = [source] if source.is_file() else [path for path in sorted(source.iterdir()) if path.is_file()]
+        if files and all(file.suffix.lower() in (".csv", ".tsv") for file in files):
+            raise DataError(
+                f"{files[0]}: a table alone is no data set; make a folder of features.csv (numbers alone), labels.csv, "
+                "signatures.csv and splits.csv; `zslplat data template csv` writes an example"
+            )
+        raise DataError(
+            f"{source}: no layout that is known; expected a file or folder with {EXPECTED}; "
+            "`zslplat data template FORMAT` writes an example"
+        )
     return layout
 
 

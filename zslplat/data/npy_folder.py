@@ -28,6 +28,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import numpy as np
+from numpy.lib.format import MAGIC_PREFIX
 
 from zslplat.data import csv_tables
 from zslplat.data.arrays import NpzFile
@@ -279,6 +280,8 @@ def _mapped(path: Path) -> np.ndarray:
     try:
         array: np.ndarray = np.load(path, mmap_mode="r", allow_pickle=False)
     except ValueError as error:
+        if not _begins_as_npy(path):
+            raise DataError(f"{path}: is no .npy file, whatever its name says; save it with numpy.save") from error
         if "object" in str(error).lower() or "pickle" in str(error).lower():
             raise DataError(
                 f"{path}: holds pickled Python objects, which are never read; save it as an array of numbers or strings"
@@ -287,6 +290,11 @@ def _mapped(path: Path) -> np.ndarray:
     except Exception as error:
         raise DataError(f"{path}: cannot be read as an .npy file ({error}); save it again with numpy.save") from error
     return array
+
+
+def _begins_as_npy(path: Path) -> bool:
+    with path.open("rb") as file:
+        return file.read(len(MAGIC_PREFIX)) == MAGIC_PREFIX
 
 
 def _read_splits(path: Path) -> dict[str, np.ndarray]:
@@ -301,7 +309,7 @@ def _read_splits(path: Path) -> dict[str, np.ndarray]:
 
 def _read_json(path: Path) -> Any:
     try:
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8-sig"))
     except (OSError, ValueError, RecursionError) as error:
         raise DataError(f"{path}: cannot be read as JSON ({error}); correct it or remove it") from error
 

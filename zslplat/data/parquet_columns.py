@@ -213,6 +213,11 @@ def _read_signatures(file: Path) -> RawSignatures:
             f"{file}: expected attributes as columns of numbers or one column of lists, beside {classes!r}; it holds "
             + ", ".join(f"{name} ({kind})" for name, kind in fields.items())
         )
+    texts = [name for name in free if not lists and arrow.is_text(fields[name])]
+    if texts:
+        raise DataError(
+            f"{file}: column {texts[0]!r} holds texts; every column beside {classes!r} is an attribute, of numbers"
+        )
     described = np.char.strip(part.column(classes).astype(np.str_))
     if lists:
         return RawSignatures(part.column(lists[0]).astype(np.float64), described, named=True)

@@ -46,6 +46,8 @@ def _find(places: DataPlaces, name: str, what: str, fits: Callable[[Path], bool]
         return places.root / given
     if fits(given) and given.exists():
         return given
+    if given.is_file() and what == "folder":
+        raise MissingDataError(f"{given}: is a file; the data set is a folder of files")
     if given.is_absolute():
         raise MissingDataError(f"{given}: no such {what}")
     root = require_root(places, name)

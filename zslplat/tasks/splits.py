@@ -30,7 +30,8 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
         )
     if split not in dataset.splits or len(dataset.splits[split]) == 0:
         known = ", ".join(dataset.splits) or "none"
-        raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {known}")
+        hint = "" if dataset.splits else "; say which rows train and which are tested (splits, docs/formats.md)"
+        raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {known}{hint}")
     return dataset.rows(split)
 
 
