@@ -29,7 +29,7 @@ def array_of(given: Any, what: str) -> np.ndarray:
 def numbers_of(given: Any, what: str) -> np.ndarray:
     """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others."""
     found = array_of(given, what)
-    if found.dtype == object:
+    if found.dtype == object and not any(isinstance(value, str) for value in found.reshape(-1)):
         with suppress(TypeError, ValueError):
             found = found.astype(np.float64)
     if found.dtype.kind not in "biuf":
