@@ -18,8 +18,7 @@ from support import evaluations_of, trials_of
 import zslplat
 from zslplat.cli.app import app
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError
-from zslplat.front import asking
-from zslplat.front.asking import option_numbers, range_text, spec_of
+from zslplat.front.asking import range_text, spec_of
 from zslplat.front.progress import NotebookReporter
 from zslplat.front.results import Summary
 from zslplat.registry import component
@@ -296,57 +295,6 @@ def test_a_notebook_shows_a_bar_that_is_gone_at_the_end(capsys):
     reporter.trial(1, 2, {"number": 0, "parameters": {}, "reason": "no memory"}, None)
     reporter.warn("look")
     assert [line in capsys.readouterr().err for line in ("no memory",)] == [True]
-
-
-def test_numbers_have_the_bounds_of_the_options():
-    bounds = {**asking._WHOLE, **asking._REAL}
-    found = {}
-    for command in ("tune", "run", "sweep", "bench"):
-        for option in commands()[command].params:
-            least = getattr(option, "min", None)
-            if least is not None:
-                assert bounds[option.name] == least, (command, option.name)
-                found[option.name] = least
-    assert found == bounds
-    assert option_numbers(trials=np.int64(3), memory=np.float32(0.5), seed=None, workers=2.0) == {
-        "trials": 3,
-        "memory": 0.5,
-        "seed": None,
-        "workers": 2,
-    }
-    for wrong in (0, -1, 1.5, "3", True, float("nan"), float("inf"), [1]):
-        with pytest.raises(UsageError, match=r"workers=.*expected a whole number, at least 1"):
-            zslplat.evaluate("eszsl", workers=wrong)
-        with pytest.raises(UsageError, match=r"workers=.*expected a whole number, at least 1"):
-            zslplat.bench("zero-shot", workers=wrong)
-    with pytest.raises(UsageError, match=r"seed=-1"):
-        zslplat.tune("eszsl", seed=-1)
-    with pytest.raises(UsageError, match=r"points=1"):
-        zslplat.sweep("eszsl", "alpha", points=1)
-
-
-@pytest.mark.parametrize(
-    ("given", "told"),
-    [
-        ({"set": ["alpha=1"]}, "expected a dictionary"),
-        ({"space": ["alpha=1..2"]}, "expected a dictionary"),
-        ({"task": None}, "task=None"),
-        ({"dataset": 3}, "dataset=3"),
-    ],
-)
-def test_what_is_no_such_argument_is_one_clear_error(given, told, tmp_path):
-    with pytest.raises(UsageError, match=told):
-        zslplat.tune("eszsl", **{"store": tmp_path / "mlruns", **given})
-    with pytest.raises(UsageError, match="dataset="):
-        zslplat.load_dataset(None)
-
-
-def test_numbers_of_numpy_are_numbers():
-    assert range_text((np.int64(1), np.int64(9))) == range_text((1, 9))
-    assert range_text((np.float64(0.1), np.float32(8), "log")) == "0.1..8.0:log"
-    assert range_text(np.array([1.0, 2.0])) == range_text([1.0, 2.0])
-    spec = asking.combined(spec_of("eszsl"), {"alpha": np.float32(0.5)}, None)
-    assert str(spec) == "eszsl(alpha=0.5)"
 
 
 def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
