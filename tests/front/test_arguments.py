@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import importlib
+import sys
+
 import numpy as np
 import pytest
 import typer
@@ -11,6 +14,8 @@ from zslplat.cli.app import app
 from zslplat.errors import UsageError
 from zslplat.front import asking
 from zslplat.front.asking import option_numbers, range_text, spec_of
+from zslplat.front.grid_progress import grid_progress
+from zslplat.front.progress import progress
 
 
 def test_numbers_have_the_bounds_of_the_options():
@@ -62,3 +67,40 @@ def test_numbers_of_numpy_are_numbers():
     assert range_text(np.array([1.0, 2.0])) == range_text([1.0, 2.0])
     spec = asking.combined(spec_of("eszsl"), {"alpha": np.float32(0.5)}, None)
     assert str(spec) == "eszsl(alpha=0.5)"
+
+
+@pytest.mark.parametrize("shown", [progress, grid_progress])
+def test_a_package_whose_import_was_stopped_can_be_imported_again(shown, tmp_path, monkeypatch):
+    name = f"halfway_{shown.__name__}"
+    package = tmp_path / name
+    package.mkdir()
+    (package / "part.py").write_text("VALUE = 1\n")
+    (package / "__init__.py").write_text(f"import {name}.part\nimport {name}_stops\nhere = {name}.part.VALUE\n")
+    (tmp_path / f"{name}_stops.py").write_text("raise KeyboardInterrupt\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    with pytest.raises(KeyboardInterrupt), shown(quiet=True):
+        importlib.import_module(name)
+    (tmp_path / f"{name}_stops.py").write_text("")
+    importlib.invalidate_caches()
+    assert f"{name}.part" not in sys.modules
+    assert importlib.import_module(name).here == 1
+
+
+def test_what_is_no_result_and_no_name_is_refused(tmp_path):
+    for names, options, told in (
+        ([None], {}, "None: expected a study, method, spec or run"),
+        ([], {"dataset": 3}, "dataset=3: expected a text"),
+        ([], {"metric": [3]}, "metric=.*expected a text"),
+        ([], {"against": 3}, "3: expected a study"),
+    ):
+        with pytest.raises(UsageError, match=told):
+            zslplat.compare(*names, store=tmp_path, **options)
+    with pytest.raises(UsageError, match="give at least one method"):
+        zslplat.sweep([], "alpha", store=tmp_path)
+    with pytest.raises(UsageError, match=r"features=\['center'\]: expected steps"):
+        zslplat.evaluate("eszsl", features=["center"], store=tmp_path)
+    with pytest.raises(UsageError, match="signatures=3: expected steps"):
+        zslplat.make("eszsl", signatures=3)
+    with pytest.raises(UsageError, match=r"name='\.\./elsewhere'"):
+        zslplat.bench({"name": "../elsewhere", "tasks": ["zsl"]}, store=tmp_path)
+    assert zslplat.make("eszsl", alpha=np.float32(2)).get_params()["method__alpha"] == 2

@@ -145,6 +145,9 @@ def steps_of(method: MethodLike, features: str | None, signatures: str | None) -
     if _is_pipeline(method):
         features = method.features if features is None else features
         signatures = method.signatures if signatures is None else signatures
+    for what, steps in (("features", features), ("signatures", signatures)):
+        if not isinstance(steps, str | None):
+            raise UsageError(f"{what}={quoted(steps)}: expected steps as a text, such as 'center,l2'")
     return features, signatures
 
 

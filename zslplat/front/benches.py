@@ -11,6 +11,7 @@ import numpy as np
 
 from zslplat.checks.base import unsilenced
 from zslplat.drawing import drawn
+from zslplat.errors import UsageError, quoted
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
 from zslplat.front.asking import option_numbers, places
@@ -160,5 +161,7 @@ def _suite(given: str | Path | Mapping[str, Any] | Suite, settings: Settings) ->
     if isinstance(given, Mapping):
         content = dict(given)
         name = str(content.pop("name", "suite"))
+        if not name.strip(".") or Path(name).name != name:
+            raise UsageError(f"name={quoted(name)} of a suite is that of its folder of tables; leave / and .. out")
         return suite_from(name, content, f"suite {name}")
     return load_suite(given, settings)

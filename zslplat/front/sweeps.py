@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat.drawing import drawn
+from zslplat.errors import UsageError
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
@@ -141,6 +142,8 @@ def sweep(
     settings = places(data_root, store, tracking_uri, storage_url, silence)
     of = dataset_spec(dataset, settings)
     several: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
+    if not several:
+        raise UsageError("no method to sweep; give at least one method")
     chosen = [
         asked(
             combined(spec_of(one), set or {}, kernel),
