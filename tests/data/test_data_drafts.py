@@ -86,3 +86,12 @@ def test_folders_of_other_kinds_stay(tmp_path):
     with draft(tmp_path):
         pass
     assert (tmp_path / ".unpack-abc").is_dir()
+
+
+def test_among_files_of_others_nothing_goes_but_drafts_of_the_same_kind(tmp_path):
+    for name in (".old-photos", ".sent-letters", ".new-year", ".export-1"):
+        (tmp_path / name).mkdir()
+        os.utime(tmp_path / name, (0, 0))
+    with draft(tmp_path, ".export-"):
+        pass
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".new-year", ".old-photos", ".sent-letters"]

@@ -9,6 +9,7 @@ import array_toys
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.sparse import csr_matrix
 
 import zslplat
 from zslplat.errors import DataError, MissingDataError, UsageError
@@ -134,3 +135,43 @@ def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, to
     of_file = ("run", "-m", "eszsl", "-d", f'npz(file="{tmp_path}/birds.npz")', "--test", "--json", "--workers", 1)
     assert json.loads(call(*of_file, "--store", moved).stdout)["metrics"] == told["metrics"]
     assert call("rerun", told["run_ids"][0], "--check", "--store", moved, "--workers", 1).returncode == 0
+
+
+def test_labels_and_signatures_in_other_containers_are_the_same_data_set(toy):
+    X, y, S, names = toy
+    labels = [names[i] for i in y]
+    plain = zslplat.make_dataset(X, y, S, class_names=names, unseen=[6, 7, 8])
+    table = pd.DataFrame(S, index=names)
+    by_name = dict(zip(names, S, strict=True))
+    for given in (
+        {"X": X, "y": labels, "S": by_name, "unseen": set(names[6:])},
+        {"X": X.astype(object), "y": pd.Series(labels).astype("category"), "S": table, "unseen": [6, 7, 8]},
+        {"X": X, "y": y.astype(object), "S": S.astype(object), "class_names": names, "unseen": [6, 7, 8]},
+        {"X": X, "y": y.astype(float), "S": table, "unseen": names[6:]},
+        {"X": X, "y": pd.DataFrame({"label": labels}), "S": table, "unseen": names[6:]},
+    ):
+        made = zslplat.make_dataset(**given)
+        assert (made.fingerprint, made.class_names) == (plain.fingerprint, tuple(names))
+    one = zslplat.make_dataset(X, labels, table, unseen=names[8])
+    assert one.splits["test_unseen"].tolist() == np.flatnonzero(y == 8).tolist()
+    codes = pd.DataFrame(S, index=np.arange(9) + 100)
+    assert zslplat.make_dataset(X, y + 100.0, codes, unseen=[108]).class_names == tuple(map(str, range(100, 109)))
+
+
+@pytest.mark.parametrize(
+    ("changes", "error", "message"),
+    [
+        ({"row_signature": np.zeros((72, 5))}, UsageError, "'row_signature'; did you mean row_signatures"),
+        ({"X": csr_matrix(np.eye(72))}, DataError, r"X is a sparse matrix; give an array, X.toarray"),
+        ({"S": csr_matrix(np.eye(9))}, DataError, r"S is a sparse matrix"),
+        ({"S": {"bird 0": [1.0, 2.0], "bird 1": [1.0]}}, UsageError, r"\[1, 2\] attributes"),
+        ({"y": np.array([None] + ["bird 1"] * 71, dtype=object)}, DataError, "y: entry 0 is missing"),
+        ({"X": np.array([["a"]] * 72, dtype=object)}, DataError, "holds 'a'; expected numbers"),
+        ({"X": np.array([["1.5"]] * 72, dtype=object)}, DataError, "holds '1.5'; expected numbers"),
+    ],
+)
+def test_what_is_no_array_is_one_clear_error(toy, changes, error, message):
+    X, y, S, names = toy
+    given = {"X": X, "y": [names[i] for i in y], "S": pd.DataFrame(S, index=names)}
+    with pytest.raises(error, match=message):
+        zslplat.make_dataset(**{**given, **changes})

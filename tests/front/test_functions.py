@@ -38,8 +38,8 @@ def commands():
 def test_arguments_and_defaults_are_those_of_the_command(function, command):
     own = {n: p.default for n, p in inspect.signature(getattr(zslplat, function)).parameters.items()}
     options = {p.name: p.default for p in commands()[command].params}
-    left_out = {"as_json", "debug", "dry_run", "probe", "keep", "results", "write_config"}
-    left_out |= {"config"} if command == "tune" else set()
+    left_out = {"as_json", "debug", "probe", "keep", "results", "write_config"}
+    left_out |= {"dry_run"} if command == "bench" else set()
     assert {GIVEN.get(name, name) for name in own} == set(options) - left_out
     for name, default in own.items():
         usual = options[GIVEN.get(name, name)]
@@ -295,3 +295,57 @@ def test_a_notebook_shows_a_bar_that_is_gone_at_the_end(capsys):
     reporter.trial(1, 2, {"number": 0, "parameters": {}, "reason": "no memory"}, None)
     reporter.warn("look")
     assert [line in capsys.readouterr().err for line in ("no memory",)] == [True]
+
+
+def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
+    store, _ = studies
+    pipeline = zslplat.make("eszsl(alpha=.1, gamma=2)", features="center", signatures="none")
+    found = zslplat.evaluate(pipeline, "marked", store=store, **HERE)
+    steps = {"features": "center", "signatures": "none"}
+    expected = zslplat.evaluate("eszsl(alpha=.1, gamma=2)", "marked", **steps, store=store, **HERE)
+    assert (found.setting, found.value) == (expected.setting, expected.value)
+    assert expected.result.known == 1
+    other = zslplat.evaluate(pipeline, "marked", features="l2", store=store, **HERE)
+    assert (other.setting.features, other.setting.signatures) == ("l2", "none")
+
+
+def test_a_study_file_is_that_of_the_command(studies, call, tmp_path):
+    store, _ = studies
+    path = tmp_path / "study.toml"
+    call(*TUNE, "--trials", 3, "--space", "alpha=0.1..1:log", "--set", "gamma=1", "--write-config", path)
+    study = zslplat.tune(config=path, store=store, **HERE)
+    told = json.loads(call("tune", "--config", path, "--json", "--store", store).stdout)
+    assert (study.name, study.best, len(study.to_frame())) == (told["name"], {"gamma": 1, **told["parameters"]}, 3)
+    longer = zslplat.tune(config=path, trials=4, store=store, **HERE)
+    assert (longer.name, len(longer.to_frame())) == (study.name, 4)
+    path.write_text('method = "eszsl"\ntrails = 3\n')
+    with pytest.raises(UnknownNameError, match="did you mean trials"):
+        zslplat.tune(config=path)
+    path.write_text('method = "eszsl"\nquiet = 1\n')
+    with pytest.raises(UsageError, match="quiet=1; expected true or false"):
+        zslplat.tune(config=path)
+    with pytest.raises(UsageError, match="cannot be read"):
+        zslplat.tune(config=tmp_path / "none.toml")
+    with pytest.raises(UsageError, match="give a method"):
+        zslplat.tune()
+
+
+def test_a_study_is_rehearsed_and_nothing_is_recorded(studies):
+    store, (first, _) = studies
+    before = len(trials_of(store))
+    found = zslplat.tune("eszsl", "marked", trials=6, dry_run=True, store=store, **HERE)
+    assert (found.result.study, found.result.trials, found.result.recorded) == (first.name, 6, 2)
+    assert found.seconds > 0
+    assert "6, 2 recorded" in repr(found)
+    assert "not begun" in found._repr_html_()
+    assert len(trials_of(store)) == before
+
+
+def test_a_suite_may_keep_no_models(studies):
+    store, _ = studies
+    content = {"name": "one", "tasks": ["zsl", "gzsl"], "trials": 1}
+    content |= {"data": [{"name": "toy", "dataset": "marked"}], "row": [{"name": "line", "method": "eszsl(gamma=3)"}]}
+    models = sorted(store.glob("evaluations/*/model"))
+    grid = zslplat.bench(content, no_model=True, store=store, **HERE)
+    assert grid.failed == []
+    assert sorted(store.glob("evaluations/*/model")) == models

@@ -11,8 +11,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from model_toys import animals, kept
+from scipy.sparse import csr_matrix
 
 from zslplat.errors import DataError, UsageError
+from zslplat.models.classes import NewClasses
 from zslplat.models.predictions import predictions, write_predictions
 from zslplat.models.row_files import RowFile
 
@@ -133,7 +135,11 @@ def test_signatures_with_nan_and_classes_that_are_there_twice_are_refused(model)
     [
         (np.zeros((2, 5)), UsageError, r"\(2, 5\); the model was trained on \(n, 12\)"),
         (np.zeros(12), UsageError, r"a single row is X\[None\]"),
-        (np.array([["a"] * 12]), UsageError, "expected numbers"),
+        (np.array([["a"] * 12]), DataError, "holds 'a'; expected numbers"),
+        (np.zeros((0, 12)), DataError, "holds no rows"),
+        ([[1.0] * 12, [2.0]], DataError, "several lengths"),
+        (csr_matrix(X), DataError, r"sparse matrix; give an array, X.toarray\(\)"),
+        (None, UsageError, "trained on"),
         (np.vstack([X[:3], np.full((1, 12), np.nan)]), DataError, "row 3 holds NaN"),
     ],
 )
@@ -201,3 +207,50 @@ def test_memory_does_not_grow_with_the_file(model, tmp_path, monkeypatch):
     assert peak < size / 3
     with open(tmp_path / "found.csv") as file:
         assert sum(1 for _ in csv.reader(file)) == 60_001
+
+
+def test_rows_score_the_same_to_the_last_bit_however_they_lie_in_memory(model):
+    scores = model.decision_function(X)
+    assert np.array_equal(model.decision_function(np.asfortranarray(X)), scores)
+    assert np.array_equal(model.decision_function(X.astype(object)), scores)
+
+
+def test_attributes_of_new_classes_are_found_by_their_names_in_whatever_order_they_come(model):
+    names = list(model.facts["attributes"])
+    frame = pd.DataFrame(SIGNATURES.values, DATASET.class_names, names)
+    expected = model.asked_for(frame).S
+    backwards = frame[names[::-1]]
+    by_name = {name: line for name, line in backwards.iterrows()}
+    known = NewClasses.of(by_name)
+    assert known.attributes == tuple(names[::-1])
+    assert np.array_equal(known.fitting(len(names), names).values, frame.to_numpy())
+    mixed = {name: line if i else line[::-1] for i, (name, line) in enumerate(by_name.items())}
+    assert np.array_equal(NewClasses.of(mixed).fitting(len(names), names).values, frame.to_numpy())
+    assert np.array_equal(
+        NewClasses.of({n: dict(s) for n, s in mixed.items()}).fitting(len(names), names).values, frame
+    )
+    assert np.array_equal(model.asked_for(frame.astype(object)).S, expected)
+    with pytest.raises(DataError, match="'trait 0' is not in all classes"):
+        NewClasses.of({"one": frame.iloc[0], "two": frame.iloc[1].drop("trait 0")})
+
+
+def test_a_frame_written_as_parquet_names_classes_by_its_index(model, tmp_path):
+    frame = pd.DataFrame(SIGNATURES.values, DATASET.class_names, [f"a{i}" for i in range(SIGNATURES.values.shape[1])])
+    frame.to_parquet(tmp_path / "new.parquet")
+    assert NewClasses.of(tmp_path / "new.parquet").names == tuple(DATASET.class_names)
+
+
+@pytest.mark.parametrize(
+    ("first", "told"),
+    [
+        (",".join(map(str, range(12))), "counts the columns"),
+        (",".join(["1"] * 11) + ",", "after row 0"),  # an empty cell is no name of a column
+        (",".join(["1"] * 11) + ",2 # no", "after row 0"),
+        ("# not a row", "columns"),
+    ],
+)
+def test_no_line_of_a_file_of_rows_is_passed_over(model, tmp_path, first, told):
+    rows = ",".join(["1"] * 12)
+    (tmp_path / "rows.csv").write_text(f"{rows}\n{first}\n" if first.startswith("#") else f"{first}\n{rows}\n")
+    with pytest.raises((DataError, UsageError), match=told):
+        list(RowFile(tmp_path / "rows.csv", model.features.views).blocks(8))

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import zslplat
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.outcomes import read_outcomes
 
 FIRST = ("run", "--test", "-m", "eszsl(alpha=1,gamma=1)", "--workers", "1", "--json")
@@ -58,6 +58,9 @@ def test_a_model_is_loaded_by_run_and_by_folder_and_tells_what_it_is(runs, tmp_p
     assert (told["dataset"], told["features"], told["kind"]) == ("digit-pairs", 128, "zero-shot")
     with pytest.raises(StoreError, match="'no-such-run' is not recorded"):
         zslplat.load_model("no-such-run")
+    for wrong in (None, 3):
+        with pytest.raises(UsageError, match="expected a RUN or a folder"):
+            zslplat.load_model(wrong)
 
 
 def test_what_models_have_in_common_is_there_once_and_goes_with_the_last_that_needs_it(runs, call, tmp_path):
@@ -66,7 +69,8 @@ def test_what_models_have_in_common_is_there_once_and_goes_with_the_last_that_ne
     listed = json.loads(call("models", "list", "--json").stdout)
     assert [one["run"] for one in listed] == runs
     assert sum(one["bytes"] for one in listed) > sum(f.stat().st_size for f in (tmp_path / "mlruns/models").iterdir())
-    assert call("models", "remove", runs[0]).returncode == 0
+    twice = call("models", "remove", runs[0], runs[0][:10])
+    assert (twice.returncode, twice.stdout[:17]) == (0, "removed 1 models,")
     assert shared(tmp_path)
     assert len(zslplat.load_model(runs[1]).classes) == 20
     assert call("models", "remove", runs[1]).returncode == 0

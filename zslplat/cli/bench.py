@@ -79,6 +79,7 @@ def bench(
     accept_changed_code: Annotated[
         bool, typer.Option("--accept-changed-code", help="Continue although code has changed; the mixture is marked.")
     ] = False,
+    no_model: o.NoModel = False,
     data_root: o.DataRoot = None,
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
@@ -113,6 +114,7 @@ def bench(
         retry_failed=retry_failed,
         accept_changed_code=accept_changed_code,
         abreast=abreast,
+        keep_models=not no_model,
     )
     if dry_run:
         from zslplat.suites.plan import plan

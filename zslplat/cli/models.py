@@ -171,9 +171,9 @@ def remove(
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
     with at_rest(settings):
-        for run in runs:
-            model_folder(settings, records, run)  # none goes where one is not there
-        freed = {run: remove_model(settings, records, run) for run in dict.fromkeys(runs)}
+        # None goes where one is not there, and one that is named twice goes once.
+        found = {model_folder(settings, records, run): run for run in runs}
+        freed = {run: remove_model(settings, records, run) for run in found.values()}
     records.close()
     if as_json:
         print_json({"removed": list(freed), "bytes": sum(freed.values())})

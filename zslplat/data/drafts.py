@@ -18,14 +18,15 @@ from pathlib import Path
 
 _STALE_SECONDS = 24 * 3600
 _GONE_SECONDS = 60  # a folder of what is removed was made and filled in less
-_SENT, _OLD = ".sent-", ".old-"
+_NEW, _SENT, _OLD = ".new-", ".sent-", ".old-"
 
 
 @contextlib.contextmanager
-def draft(parent: Path, prefix: str = ".new-") -> Iterator[Path]:
+def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
     """Give a new folder beside a final place, to be filled and renamed; it is gone afterwards, or left by a kill.
 
-    ``prefix``: of its name, and of those that are removed where their writers were killed.
+    ``prefix``: of its name, and of those that are removed where their writers were killed. With one of its own nothing
+    else is removed, so that it may be written into folders that are not zslplat's.
     """
     _clear_up(parent, prefix)
     folder, lock = _locked_folder(parent, prefix)
@@ -65,7 +66,8 @@ def _clear_up(parent: Path, locked: str = "") -> None:
         for folder in parent.glob(f"{locked}*"):
             with contextlib.suppress(OSError):
                 _remove_unlocked(folder)
-    for prefix, seconds in ((locked or _SENT, _STALE_SECONDS), (_SENT, _STALE_SECONDS), (_OLD, _GONE_SECONDS)):
+    others = ((_SENT, _STALE_SECONDS), (_OLD, _GONE_SECONDS)) if locked in ("", _NEW) else ()
+    for prefix, seconds in (*(((locked, _STALE_SECONDS),) if locked else ()), *others):
         for folder in parent.glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
                 if now - folder.stat().st_mtime > seconds:

@@ -5,9 +5,10 @@ Everything here is light until it is called, as commands name these defaults bef
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeGuard
 
 from zslplat.errors import UnknownNameError, UsageError, quoted
 from zslplat.settings import Settings, resolve_settings
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 DEFAULT_DATASET, DEFAULT_TASK = "digit-pairs", "zsl"
 PRUNERS = ("median", "none")
+# The least that the options of commands take; those of the first are whole numbers.
+_WHOLE = {
+    **dict.fromkeys(("trials", "patience", "batch_size", "workers", "repeats", "abreast"), 1),
+    **{"seed": 0, "splits": 2, "points": 2},
+}
+_REAL = {"timeout": 1, "trial_timeout": 0.1, "memory": 0.1, "trial_artifacts": 0, "probe": 0}
 
 # A method by its spec, as an estimator or the class of one, or as a pipeline.
 MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline"
@@ -55,7 +62,9 @@ def combined(spec: Spec, values: Mapping[str, Any], kernel: str | None, *, recor
     Raises :class:`UsageError` for a value that is given twice. ``recorded``: the method is that of a configuration,
     whose values may be replaced.
     """
-    extra = dict(values)
+    if not isinstance(values, Mapping):
+        raise UsageError(f"set={quoted(values)}: expected a dictionary of hyperparameters, such as {{'alpha': 0.1}}")
+    extra = {name: value if isinstance(value, Spec) else _plain(value) for name, value in values.items()}
     if kernel is not None:
         if "kernel" in extra or ("kernel" in spec.parameters and not recorded):
             raise UsageError("the kernel is given twice; use --kernel or --set kernel=..., not both")
@@ -112,7 +121,7 @@ def spec_of(method: MethodLike) -> Spec:
         return method
     if isinstance(method, str):
         return Spec.parse(method)
-    built = getattr(method, "method", method)  # of a pipeline
+    built = method.method if _is_pipeline(method) else method
     owner = built if isinstance(built, type) else type(built)
     if not issubclass(owner, Method):
         raise UsageError(
@@ -131,8 +140,54 @@ def spec_of(method: MethodLike) -> Spec:
     return Spec(name, {key: value for key, value in given.items() if value != _plain(usual[key])})
 
 
+def steps_of(method: MethodLike, features: str | None, signatures: str | None) -> tuple[str | None, str | None]:
+    """Return the preprocessing of features and of signatures: as given, else what a pipeline has of its own."""
+    if _is_pipeline(method):
+        features = method.features if features is None else features
+        signatures = method.signatures if signatures is None else signatures
+    for what, steps in (("features", features), ("signatures", signatures)):
+        if not isinstance(steps, str | None):
+            raise UsageError(f"{what}={quoted(steps)}: expected steps as a text, such as 'center,l2'")
+    return features, signatures
+
+
+def parsed(given: str | Spec, what: str) -> Spec:
+    """Return a spec that is given as one, or as a text; raises :class:`UsageError` for anything else."""
+    if isinstance(given, Spec):
+        return given
+    if not isinstance(given, str):
+        raise UsageError(f"{what}={quoted(given)}: expected a name or name(key=value, ...), as a text")
+    return Spec.parse(given)
+
+
+def option_numbers(**given: Any) -> dict[str, Any]:
+    """Return numbers by the names of their options, those of NumPy as Python's.
+
+    Raises :class:`UsageError` for what is no such number, or below the least that the option takes.
+    """
+    return {name: None if value is None else _option_number(name, value) for name, value in given.items()}
+
+
+def _option_number(name: str, given: Any) -> int | float:
+    value, whole = _plain(given), name in _WHOLE
+    least = {**_WHOLE, **_REAL}[name]
+    if not _is_number(value) or not math.isfinite(value) or (whole and value != int(value)) or value < least:
+        raise UsageError(f"{name}={quoted(given)}: expected a {'whole ' * whole}number, at least {least}")
+    return int(value) if whole else value
+
+
+def _is_pipeline(method: Any) -> TypeGuard[Pipeline]:
+    from zslplat.methods.base import Method
+
+    return not isinstance(method, Method | str | Spec | type) and hasattr(method, "method")
+
+
 def range_texts(space: Mapping[str, Any] | None) -> dict[str, str]:
     """Return ranges as ``--space`` writes them, see :func:`range_text`."""
+    if not isinstance(space, Mapping | None):
+        raise UsageError(
+            f"space={quoted(space)}: expected a dictionary of ranges, such as {{'alpha': (1e-3, 1, 'log')}}"
+        )
     return {name: range_text(given) for name, given in (space or {}).items()}
 
 
@@ -143,6 +198,10 @@ def range_text(given: Any) -> str:
     """
     if isinstance(given, str):
         return given
+    if isinstance(given, tuple):
+        given = tuple(_plain(value) for value in given)
+    elif hasattr(given, "tolist") and getattr(given, "ndim", 0) == 1:
+        given = given.tolist()
     pair = isinstance(given, tuple) and len(given) > 1 and all(_is_number(value) for value in given[:2])
     if pair and (len(given) == 2 or isinstance(given[2], str)):
         flags = "".join(f":{flag}" for flag in given[2:])

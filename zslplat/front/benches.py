@@ -11,9 +11,10 @@ import numpy as np
 
 from zslplat.checks.base import unsilenced
 from zslplat.drawing import drawn
+from zslplat.errors import UsageError, quoted
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
-from zslplat.front.asking import places
+from zslplat.front.asking import option_numbers, places
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.settings import Settings
@@ -103,6 +104,7 @@ def bench(
     memory: float | None = None,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
+    no_model: bool = False,
     data_root: str | Path | None = None,
     store: str | Path | None = None,
     tracking_uri: str | None = None,
@@ -124,22 +126,25 @@ def bench(
     >>> grid.to_frame()[["row", "status"]].values.tolist(), grid.failed
     ([['linear', 'done'], ['ridge', 'done']], [])
     """
+    numbers = option_numbers(trials=trials, repeats=repeats, splits=splits, workers=workers, abreast=abreast)
+    numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory)
     settings = places(data_root, store, tracking_uri, storage_url, silence)
     found = _suite(suite, settings)
-    count = workers or found.workers or worker_count(None, memory)
+    count = numbers["workers"] or found.workers or worker_count(None, numbers["memory"])
     options = GridOptions(
-        trials=trials,
-        repeats=repeats,
+        trials=numbers["trials"],
+        repeats=numbers["repeats"],
         workers=count,
         cluster=cluster,
         only=(only,) if isinstance(only, str) else tuple(only or ()),
-        splits=splits,
+        splits=numbers["splits"],
         out=tables_folder(settings, found, splits) if out is None else Path(out),
-        trial_timeout=trial_timeout,
-        memory_bytes=memory_limit(memory, count, cluster),
+        trial_timeout=numbers["trial_timeout"],
+        memory_bytes=memory_limit(numbers["memory"], count, cluster),
         retry_failed=retry_failed,
         accept_changed_code=accept_changed_code,
-        abreast=abreast,
+        abreast=numbers["abreast"],
+        keep_models=not no_model,
     )
     with grid_progress(quiet=quiet) as reporter:
         return Grid(carry_out(found, options, settings, reporter), settings)
@@ -156,5 +161,7 @@ def _suite(given: str | Path | Mapping[str, Any] | Suite, settings: Settings) ->
     if isinstance(given, Mapping):
         content = dict(given)
         name = str(content.pop("name", "suite"))
+        if not name.strip(".") or Path(name).name != name:
+            raise UsageError(f"name={quoted(name)} of a suite is that of its folder of tables; leave / and .. out")
         return suite_from(name, content, f"suite {name}")
     return load_suite(given, settings)

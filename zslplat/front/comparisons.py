@@ -12,7 +12,7 @@ from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import sheets
 from zslplat.drawing import INK, PALETTE
-from zslplat.errors import UsageError
+from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.front.asking import places
 from zslplat.front.comparing import compared_as_asked
 from zslplat.front.progress import QuietReporter
@@ -52,7 +52,10 @@ class Comparisons(Result):
     def export(self, path: str | Path) -> None:
         """Write the tables into a file, by its ending, as the command's ``--out``: .md, .tex, .csv, .parquet, .json."""
         check_ending(Path(path))
-        export_each(self.tables, Path(path))
+        try:
+            export_each(self.tables, Path(path))
+        except OSError as error:
+            raise StoreError(f"cannot write {path}: {error.strerror or error}; choose another path") from error
 
     def plot(self) -> Figure:
         """Return the test score of every row with its intervals over these rows (thick) and over new classes (thin)."""
@@ -119,6 +122,9 @@ def compare(
     >>> compare(ridge, bilinear).to_frame()["method"].sort_values().tolist()
     ['eszsl', 'ridge-prototypes']
     """
+    for name in (*names, *([] if against is None else [against])):
+        if not isinstance(name, str | Study):
+            raise UsageError(f"{quoted(name, 80)}: expected a study, method, spec or run, or what tune gave")
     given = [name for name in (*names, against) if isinstance(name, Study)]
     if given:
         stores = dict.fromkeys((one.settings.store, one.settings.storage_url) for one in given)
@@ -134,21 +140,31 @@ def compare(
     texts = [name.name if isinstance(name, Study) else name for name in names]
     found = compared_as_asked(
         settings,
-        Filters(tuple(texts), _texts(method), _texts(study), _texts(experiment), _texts(suite)),
-        datasets=tuple(dict.fromkeys(_texts(dataset))),
+        Filters(
+            tuple(texts),
+            _texts(method, "method"),
+            _texts(study, "study"),
+            _texts(experiment, "experiment"),
+            _texts(suite, "suite"),
+        ),
+        datasets=tuple(dict.fromkeys(_texts(dataset, "dataset"))),
         all_datasets=all_datasets,
-        tasks=tuple(dict.fromkeys(_texts(task))),
+        tasks=tuple(dict.fromkeys(_texts(task, "task"))),
         all_tasks=all_tasks,
         against=against.name if isinstance(against, Study) else against,
-        metrics=_texts(metric),
+        metrics=_texts(metric, "metric"),
         every=all,
         warn=QuietReporter().warn,
     )
     return Comparisons(found, settings)
 
 
-def _texts(given: Texts | None) -> tuple[str, ...]:
-    return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+def _texts(given: Texts | None, what: str) -> tuple[str, ...]:
+    if given is None or isinstance(given, str):
+        return () if given is None else (given,)
+    if not isinstance(given, Sequence) or not all(isinstance(one, str) for one in given):
+        raise UsageError(f"{what}={quoted(given, 80)}: expected a text, or a list of texts")
+    return tuple(given)
 
 
 def _draw(axes: Any, table: Comparison, rows: Sequence[Mapping[str, Any]], dataset: str) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,19 +12,23 @@ import numpy as np
 from zslplat.data.about import About
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
+from zslplat.data.fields import ALIASES, VIEWS, Fields
+from zslplat.data.given_arrays import array_of, numbers_of, plain_labels, table_of
 from zslplat.data.in_memory import dataset_of, kept_in
-from zslplat.errors import DataError, UsageError, quoted
+from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
 from zslplat.settings import Settings, resolve_settings
 from zslplat.spec import Spec
 
 # A name or spec, a data set, or what makes one: {"X": ..., "y": ..., "S": ...}.
-DatasetLike = str | Spec | Dataset | Mapping[str, Any]
+DatasetLike = str | Path | Spec | Dataset | Mapping[str, Any]
 
 _LOADED = "loaded as"
 
 
-def load_dataset(dataset: str, *, data_root: str | Path | None = None, store: str | Path | None = None) -> Dataset:
+def load_dataset(
+    dataset: str | Path, *, data_root: str | Path | None = None, store: str | Path | None = None
+) -> Dataset:
     """Return a data set by its name or spec, as ``--dataset`` takes it.
 
     ``data_root`` and ``store`` are those of the commands; the store's cache keeps what was read of large files. Raises
@@ -36,7 +40,9 @@ def load_dataset(dataset: str, *, data_root: str | Path | None = None, store: st
     ((4800, 128), 100, ['test_seen', 'test_unseen', 'train'])
     """
     settings = resolve_settings({"data_root": data_root, "store": store})
-    spec = parse_dataset(dataset)
+    if not isinstance(dataset, str | Path):
+        raise UsageError(f"dataset={quoted(dataset)}: expected a name, a spec or a path, as a text")
+    spec = parse_dataset(str(dataset))
     loaded = open_dataset(spec, settings)
     told = [str(spec), loaded.fingerprint, loaded.default_signatures]
     return replace(loaded, source={**loaded.source, _LOADED: told})
@@ -62,14 +68,16 @@ def make_dataset(
 
     ``X`` (n, d) features, or {view: array} of several feature sets; ``y`` (n,) names or numbers of classes, or (n, c)
     of several labels per row; ``S`` (c, a) signatures, one row per class in the order of the classes. Of a DataFrame of
-    signatures the index names the classes; rows of one that is named several times are several signatures.
+    signatures the index names the classes; rows of one that is named several times are several signatures; {class:
+    signature} names them, too.
     ``class_names`` (c,) are needed where labels are names and S has no index. Which rows train and which are tested is
     said by ``unseen``, the classes (names or numbers) whose rows are test rows while all others train; or by ``split``,
     a text per row (``train``, ``test_seen``, ``test_unseen``, ``test``). ``groups`` (n,) are rows that stay together;
     ``folds`` and ``more`` (``train``, ``test_unseen``, ``row_signatures``, ``S_word2vec``, ...) are named as the keys
     of an ``.npz`` file are, in the page on formats.
 
-    Raises :class:`~zslplat.errors.DataError` for what does not fit together.
+    Raises :class:`~zslplat.errors.DataError` for what does not fit together, and
+    :class:`~zslplat.errors.UnknownNameError` for an argument of another name.
 
     >>> rng = np.random.default_rng(0)
     >>> S = rng.normal(size=(10, 4))
@@ -78,12 +86,18 @@ def make_dataset(
     >>> {split: len(rows) for split, rows in data.splits.items()}
     {'train': 35, 'test_unseen': 15}
     """
-    arrays: dict[str, Any] = {"y": _column(y), **{key: np.asarray(value) for key, value in more.items()}}
-    arrays |= {f"X_{view}": value for view, value in X.items()} if isinstance(X, Mapping) else {"X": np.asarray(X)}
+    _check_names(more)
+    arrays: dict[str, Any] = {"y": _column(y, "y"), **{key: array_of(value, key) for key, value in more.items()}}
+    views = {f"X_{view}": value for view, value in X.items()} if isinstance(X, Mapping) else {"X": X}
+    arrays |= {view: numbers_of(value, view) for view, value in views.items()}
+    index = None if callable(getattr(S, "index", None)) else getattr(S, "index", None)
+    if isinstance(S, Mapping):
+        if class_names is not None:
+            raise UsageError("S names its classes, and so does class_names; give one of the two")
+        S, index = table_of(S, "S")
     if S is not None:
-        arrays["S"] = np.asarray(S)
-        index = getattr(S, "index", None)
-        if index is not None and class_names is None and not callable(index):
+        arrays["S"] = numbers_of(S, "S")
+        if index is not None and class_names is None:
             named = [str(one) for one in index]
             class_names = list(dict.fromkeys(named))
             if len(class_names) < len(named):
@@ -95,7 +109,7 @@ def make_dataset(
         arrays["class_names"] = np.array([str(one) for one in class_names])
     for key, given in (("split", split), ("groups", groups), ("folds", folds)):
         if given is not None:
-            arrays[key] = np.asarray(given)
+            arrays[key] = array_of(given, key)
     if unseen is not None:
         if split is not None or "train" in arrays:
             raise UsageError("unseen says which classes are tested, and so does split or train; give one of them")
@@ -111,8 +125,8 @@ def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:
     """
     if isinstance(dataset, Spec):
         return dataset
-    if isinstance(dataset, str):
-        return parse_dataset(dataset)
+    if isinstance(dataset, str | Path):
+        return parse_dataset(str(dataset))
     if isinstance(dataset, Mapping):
         dataset = make_dataset(**dataset)
     if not isinstance(dataset, Dataset):
@@ -127,9 +141,18 @@ def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:
     return kept_in(settings.given, dataset)
 
 
-def _column(y: Any) -> np.ndarray:
-    labels = np.asarray(y)
-    return labels.astype(np.str_) if labels.dtype == object else labels
+def _check_names(more: Mapping[str, Any]) -> None:
+    """Raise :class:`UnknownNameError` for a name that means nothing, which a file may hold, and a call may not."""
+    known = sorted({name for names in ALIASES.values() for name in names})
+    stems = (*VIEWS, *Fields.class_sets, *Fields.row_sets, "signature_classes")
+    for name in more:
+        if name not in known and not name.startswith(tuple(f"{stem}{mark}" for stem in stems for mark in "_-/")):
+            raise UnknownNameError("argument of make_dataset", name, known)
+
+
+def _column(y: Any, what: str) -> np.ndarray:
+    labels = plain_labels(array_of(y, what), what)
+    return labels.reshape(-1) if labels.ndim == 2 and labels.shape[1] == 1 else labels
 
 
 def _labels(y: np.ndarray, class_names: Sequence[str] | None) -> np.ndarray:
@@ -144,8 +167,7 @@ def _rows_of(y: np.ndarray, classes: Sequence[Any], class_names: Sequence[str] |
     """Return the mask (n,) of the rows of some classes; raises DataError for one that has none."""
     if y.ndim != 1:
         raise UsageError("unseen names classes, and rows have several labels; say with split which rows are tested")
-    wanted = np.asarray(classes)
-    wanted = wanted.astype(np.str_) if wanted.dtype == object else wanted
+    wanted = np.atleast_1d(_column(list(classes) if isinstance(classes, Set) else classes, "unseen"))
     texts = (wanted.dtype.kind == "U", y.dtype.kind == "U")
     if texts == (True, False):
         names = [str(one) for one in class_names or ()]
@@ -156,7 +178,11 @@ def _rows_of(y: np.ndarray, classes: Sequence[Any], class_names: Sequence[str] |
         wanted = wanted if written else np.array([names.index(one) for one in wanted.tolist()])
         y = y.astype(np.str_) if written else y
     elif texts == (False, True):
-        wanted = wanted.astype(np.str_)
+        names = [str(one) for one in class_names or ()]
+        numbers = not set(wanted.astype(np.str_).tolist()) & {*names, *y.tolist()} and set(wanted) <= set(
+            range(len(names))
+        )
+        wanted = np.array([names[one] for one in wanted.tolist()]) if numbers else wanted.astype(np.str_)
     lost = [one for one in wanted.tolist() if not (y == one).any()]
     if lost:
         raise DataError(f"unseen names class {lost[0]!r}, of which there is no row")

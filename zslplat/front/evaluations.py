@@ -14,12 +14,22 @@ from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.figures import Curve
-from zslplat.front.asking import DEFAULT_DATASET, DEFAULT_TASK, MethodLike, asked, combined, places, spec_of
+from zslplat.front.asking import (
+    DEFAULT_DATASET,
+    DEFAULT_TASK,
+    MethodLike,
+    asked,
+    combined,
+    option_numbers,
+    parsed,
+    places,
+    spec_of,
+    steps_of,
+)
 from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.progress import progress
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.settings import Settings
-from zslplat.spec import Spec
 from zslplat.tuning.single import RunResult, run_setting
 
 if TYPE_CHECKING:
@@ -142,27 +152,30 @@ def evaluate(
     """
     if (method is None) == (config is None):
         raise UsageError("give either method or config")
+    numbers = option_numbers(seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory)
     content = read_config(Path(config)) if config is not None else {}
     settings = places(data_root, store, tracking_uri, storage_url, silence)
     given = spec_of(method if method is not None else content["method"])
+    if method is not None:
+        features, signatures = steps_of(method, features, signatures)
     setting = asked(
         combined(given, set or {}, kernel, recorded=config is not None),
         dataset_spec(dataset if dataset is not None else content.get("dataset", DEFAULT_DATASET), settings),
-        Spec.parse(task or content.get("task", DEFAULT_TASK)),
+        parsed(content.get("task", DEFAULT_TASK) if task is None else task, "task"),
         features if features is not None else content.get("features"),
         signatures if signatures is not None else content.get("signatures"),
-        seed if seed is not None else int(content.get("seed", 0)),
+        int(content.get("seed", 0)) if seed is None else numbers["seed"],
     )
-    count = worker_count(workers, memory)
+    count = worker_count(numbers["workers"], numbers["memory"])
     with progress(quiet=quiet) as reporter:
         result = run_setting(
             setting,
             settings,
             test=test,
-            repeats=max(repeats, int(content.get("repeats", 1))),
+            repeats=max(numbers["repeats"], int(content.get("repeats", 1))),
             validation_choices=content.get("carried"),
             workers=count,
-            limits=Limits(trial_timeout, memory_limit(memory, count)),
+            limits=Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count)),
             reporter=reporter,
             keep_model=not no_model,
             export_to=None if export is None else Path(export),

@@ -11,7 +11,14 @@ from rich.console import Group
 from rich.live import Live
 from rich.table import Table
 
-from zslplat.front.progress import LineReporter, NotebookReporter, QuietReporter, TerminalReporter, in_notebook
+from zslplat.front.progress import (
+    LineReporter,
+    NotebookReporter,
+    QuietReporter,
+    TerminalReporter,
+    in_notebook,
+    whole_imports,
+)
 from zslplat.suites.cells import DONE, FAILED, RUNNING, WAITING, Cell
 from zslplat.suites.clock import remaining_text
 
@@ -23,7 +30,8 @@ def grid_progress(*, quiet: bool) -> Iterator[Any]:
     """Give the reporter that fits where the output goes; its view is gone afterwards."""
     reporter = _fitting(quiet=quiet)
     try:
-        yield reporter
+        with whole_imports():
+            yield reporter
     finally:
         reporter.close()
 

@@ -13,7 +13,7 @@ from typing import Any
 from markupsafe import escape
 from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from zslplat.evaluation.reporter import Reporter
+from zslplat.evaluation.reporter import Interrupted, Reporter
 from zslplat.front.terminal import Console
 from zslplat.front.time_left import Pieces, WholeCounts
 from zslplat.names import visible
@@ -27,9 +27,26 @@ def progress(*, quiet: bool) -> Iterator[Reporter]:
     """Give the reporter that fits where the output goes; its live line is gone afterwards."""
     reporter = _fitting(quiet=quiet)
     try:
-        yield reporter
+        with whole_imports():
+            yield reporter
     finally:
         reporter.close()
+
+
+@contextmanager
+def whole_imports() -> Iterator[None]:
+    """Forget what Ctrl-C left of packages that were being imported: the next call of a notebook imports them anew.
+
+    Python forgets a package whose import is stopped, and keeps the parts of it that were read, without which the
+    package cannot be imported again.
+    """
+    try:
+        yield
+    except (Interrupted, KeyboardInterrupt):
+        while left := [name for name in sys.modules if name.rpartition(".")[0] not in {"", *sys.modules}]:
+            for name in left:
+                del sys.modules[name]
+        raise
 
 
 def _fitting(*, quiet: bool) -> QuietReporter | LineReporter | TerminalReporter:

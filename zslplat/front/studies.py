@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 from zslplat.drawing import drawn
+from zslplat.errors import UsageError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.evaluation.setting import Setting
@@ -19,13 +20,18 @@ from zslplat.front.asking import (
     asked,
     check_search,
     combined,
+    option_numbers,
+    parsed,
     places,
     range_texts,
     spec_of,
+    steps_of,
 )
 from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.progress import QuietReporter, progress
+from zslplat.front.rehearsed import Rehearsed
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
+from zslplat.front.study_files import with_file
 from zslplat.pipelines.base import Pipeline
 from zslplat.pipelines.making import make
 from zslplat.registry import component
@@ -33,6 +39,7 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec, format_value
 from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.rehearsal import rehearse
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.study import run_study
 
@@ -169,8 +176,30 @@ class Study(Result):
         )
 
 
+@overload
 def tune(
-    method: MethodLike,
+    method: MethodLike | None = ...,
+    dataset: DatasetLike = ...,
+    task: str = ...,
+    *,
+    dry_run: Literal[True],
+    **options: Any,
+) -> Rehearsed: ...
+
+
+@overload
+def tune(
+    method: MethodLike | None = ...,
+    dataset: DatasetLike = ...,
+    task: str = ...,
+    *,
+    dry_run: Literal[False] = ...,
+    **options: Any,
+) -> Study: ...
+
+
+def tune(  # type: ignore[misc]  # the overloads say what decides the result, and leave the options to this
+    method: MethodLike | None = None,
     dataset: DatasetLike = DEFAULT_DATASET,
     task: str = DEFAULT_TASK,
     *,
@@ -196,6 +225,8 @@ def tune(
     memory: float | None = None,
     retry_failed: bool = False,
     accept_changed_code: bool = False,
+    config: str | Path | None = None,
+    dry_run: bool = False,
     trial_artifacts: float = 64,
     no_model: bool = False,
     data_root: str | Path | None = None,
@@ -204,14 +235,16 @@ def tune(
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
     quiet: bool = False,
-) -> Study:
+) -> Study | Rehearsed:
     """Search hyperparameters on validation folds, then refit the best and score the test split, as ``zslplat tune``.
 
     The arguments are the options of the command, with its defaults; the same request continues a study that the command
     began, and the reverse. ``method`` is a spec, an estimator or its class; ``dataset`` a spec, a data set of
     :func:`~zslplat.front.datasets.load_dataset` or :func:`~zslplat.front.datasets.make_dataset`, or a dictionary of
     what the latter takes; ``set`` fixes hyperparameters, ``space`` gives ranges: ``(low, high)``,
-    ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``.
+    ``(low, high, "log")``, a list of values or a text such as ``"1e-3..1e3:log"``. ``config`` is a study file, as
+    ``zslplat tune --write-config`` writes one: it holds for every argument that is left at its default. ``dry_run``
+    times one trial, records nothing, and says what would be done and about how long it takes.
 
     Raises :class:`~zslplat.errors.UsageError` for a request that makes no sense, :class:`~zslplat.errors.DataError` and
     :class:`~zslplat.errors.StoreError` where data or store cannot be used, and
@@ -221,31 +254,44 @@ def tune(
     >>> sorted(study.best), study.to_frame().shape
     (['alpha', 'gamma'], (4, 6))
     """
+    arguments = dict(locals())
+    if config is not None:
+        found: Study | Rehearsed = tune(**with_file(Path(config), {**arguments, "config": None}, tune))
+        return found
+    if method is None:
+        raise UsageError("give a method, or a config that names one")
     check_search(sampler, pruner)
+    numbers = option_numbers(
+        trials=trials, patience=patience, batch_size=batch_size, repeats=repeats, timeout=timeout, workers=workers
+    )
+    numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory, trial_artifacts=trial_artifacts, seed=seed)
     settings = places(data_root, store, tracking_uri, storage_url, silence)
     spec = combined(spec_of(method), set or {}, kernel)
-    of = dataset_spec(dataset, settings)
-    setting = asked(spec, of, Spec.parse(task), features, signatures, seed, range_texts(space))
-    count = worker_count(workers, memory)
+    steps, ranges = steps_of(method, features, signatures), range_texts(space)
+    setting = asked(spec, dataset_spec(dataset, settings), parsed(task, "task"), *steps, numbers["seed"], ranges)
+    count = worker_count(numbers["workers"], numbers["memory"])
     options = StudyOptions(
         name=study,
-        trials=trials,
-        patience=patience,
+        trials=numbers["trials"],
+        patience=numbers["patience"],
         large_grid=yes,
         warm_start=warm_start,
-        batch_size=batch_size,
+        batch_size=numbers["batch_size"],
         sampler=sampler,
         pruner=pruner,
         workers=count,
         cluster=cluster,
-        timeout=timeout,
-        trial_timeout=trial_timeout,
-        memory_bytes=memory_limit(memory, count, cluster),
-        repeats=repeats,
-        artifact_bytes=int(trial_artifacts * 2**20),
+        timeout=numbers["timeout"],
+        trial_timeout=numbers["trial_timeout"],
+        memory_bytes=memory_limit(numbers["memory"], count, cluster),
+        repeats=numbers["repeats"],
+        artifact_bytes=int(numbers["trial_artifacts"] * 2**20),
         accept_changed_code=accept_changed_code,
         retry_failed=retry_failed,
         keep_models=not no_model,
     )
+    if dry_run:
+        with progress(quiet=quiet) as reporter:
+            return Rehearsed(rehearse(setting, options, settings, reporter))
     with progress(quiet=quiet) as reporter:
         return Study(run_study(setting, options, settings, reporter), setting, settings)

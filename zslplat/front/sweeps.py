@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat.drawing import drawn
+from zslplat.errors import UsageError
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
@@ -17,9 +18,12 @@ from zslplat.front.asking import (
     MethodLike,
     asked,
     combined,
+    option_numbers,
+    parsed,
     places,
     range_text,
     spec_of,
+    steps_of,
 )
 from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.progress import progress
@@ -27,7 +31,7 @@ from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.space import Choice
-from zslplat.spec import Spec, format_value
+from zslplat.spec import format_value
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.sweep import SweepResult, run_sweep, sweep_figure
 from zslplat.tuning.swept import Swept, swept_by
@@ -132,22 +136,33 @@ def sweep(
     >>> curve.to_frame().columns.tolist(), [f"{value:g}" for value in curve.result.values]
     (['alpha', 'validation', 'test'], ['0.001', '0.1', '10'])
     """
+    numbers = option_numbers(
+        points=points, seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory
+    )
     settings = places(data_root, store, tracking_uri, storage_url, silence)
     of = dataset_spec(dataset, settings)
     several: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
+    if not several:
+        raise UsageError("no method to sweep; give at least one method")
     chosen = [
-        asked(combined(spec_of(one), set or {}, kernel), of, Spec.parse(task), features, signatures, seed)
+        asked(
+            combined(spec_of(one), set or {}, kernel),
+            of,
+            parsed(task, "task"),
+            *steps_of(one, features, signatures),
+            numbers["seed"],
+        )
         for one in several
     ]
     swept = swept_by(chosen, param, None if range is None else range_text(range))
-    count = worker_count(workers, memory)
-    limits = Limits(trial_timeout, memory_limit(memory, count))
+    count = worker_count(numbers["workers"], numbers["memory"])
+    limits = Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count))
     result: SweepResult | TaskSweepResult
     with progress(quiet=quiet) as reporter:
-        how: dict[str, Any] = {"repeats": repeats, "workers": count, "limits": limits, "reporter": reporter}
+        how: dict[str, Any] = {"repeats": numbers["repeats"], "workers": count, "limits": limits, "reporter": reporter}
         if swept.of_task:
-            values = grid_values(swept.dimension, points)
+            values = grid_values(swept.dimension, numbers["points"])
             result = run_task_sweep(chosen, swept.name, values, settings, **how)
         else:
-            result = run_sweep(chosen[0], swept.name, swept.dimension, settings, points=points, **how)
+            result = run_sweep(chosen[0], swept.name, swept.dimension, settings, points=numbers["points"], **how)
     return Sweep(result, swept, chosen[0], settings)

@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.csv_tables import read_signatures
+from zslplat.data.given_arrays import array_of, named_columns, numbers_of, table_of
 from zslplat.errors import DataError, UsageError, quoted
 
+_INDEX = "__index_level_0__"  # what pandas calls the index of a frame that has no name
 FORM = "one line per class: its name, then its attributes, such as zebra,0.8,0,1"
 
 
@@ -40,17 +42,14 @@ class NewClasses:
         if isinstance(given, str | Path):
             return cls.read(Path(given))
         if isinstance(given, Mapping):
-            parts = [np.atleast_2d(np.asarray(value, dtype=np.float64)) for value in given.values()]
-            widths = {part.shape[1] for part in parts}
-            if len(widths) > 1:
-                raise UsageError(f"signatures have {sorted(widths)} attributes; give all classes as many")
-            names = [str(name) for name, part in zip(given, parts, strict=True) for _ in range(len(part))]
-            return cls._of_rows(names, np.vstack(parts) if parts else np.empty((0, 0)))
-        if hasattr(given, "index") and hasattr(given, "to_numpy"):
-            columns = tuple(str(name) for name in given.columns)
-            return cls._of_rows([str(name) for name in given.index], given.to_numpy(), columns)
+            rows, named = table_of(given, "signatures")
+            return cls._of_rows([str(name) for name in named], numbers_of(rows, "signatures"), named_columns(rows))
+        if hasattr(given, "index") and hasattr(given, "columns"):
+            values = numbers_of(given, "signatures")
+            return cls._of_rows([str(name) for name in given.index], values, named_columns(given))
         if isinstance(given, Sequence) and len(given) == 2:
-            return cls._of_rows([str(name) for name in given[0]], np.asarray(given[1]))
+            names = array_of(given[0], "names of classes").reshape(-1).tolist()
+            return cls._of_rows([str(name) for name in names], numbers_of(given[1], "signatures"))
         raise UsageError(
             f"signatures of type {type(given).__name__}; expected {{name: signature}}, a frame with names as its "
             "index, (names, signatures), or the path of a file"
@@ -71,7 +70,11 @@ class NewClasses:
 
     @classmethod
     def _of_rows(
-        cls, names: Sequence[str], values: np.ndarray, attributes: tuple[str, ...] = (), source: str = "signatures"
+        cls,
+        names: Sequence[str],
+        values: np.ndarray,
+        attributes: tuple[str, ...] | None = None,
+        source: str = "signatures",
     ) -> NewClasses:
         values = np.asarray(values)
         if values.ndim != 2 or len(values) != len(names) or not len(names):
@@ -86,7 +89,7 @@ class NewClasses:
         described = np.array([where[name] for name in names])
         # Rows of a class follow each other, in the order of the classes, as methods are given them.
         order = np.argsort(described, kind="stable")
-        return cls(known, values[order], described[order], attributes, source)
+        return cls(known, values[order], described[order], attributes or (), source)
 
     def fitting(self, width: int, attributes: Sequence[str]) -> NewClasses:
         """Return the classes with columns in the order that a model knows, by their names where both have them.
@@ -122,7 +125,7 @@ def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
 
     part = ParquetPart(path)
     columns = part.schema.names
-    named = next((name for name in ("class", "label", "name") if name in columns), None)
+    named = next((name for name in ("class", "label", "name", _INDEX) if name in columns), None)
     others = [name for name in columns if name != named]
     if named is None or not others:
         raise DataError(f"{path}: columns {', '.join(columns[:5])}; expected 'class' and the attributes beside it")

@@ -12,6 +12,7 @@ import numpy as np
 
 from zslplat import registry
 from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.given_arrays import numbers_of
 from zslplat.data.rows import View
 from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
 from zslplat.methods.exemplars.base import require_finite
@@ -89,10 +90,9 @@ class SavedModel(ABC):
         return int(np.clip(_BLOCK_BYTES // (8 * longest), _LEAST_ROWS, _MOST_ROWS))
 
     def checked(self, X: Any, first: int = 0) -> np.ndarray:
-        """Return rows as an array; raises :class:`UsageError` for another width, :class:`DataError` for NaN."""
-        found = np.asarray(X)
-        if found.dtype.kind not in "fiub":
-            raise UsageError(f"rows of type {found.dtype}; expected numbers (n, {self.width})")
+        """Return rows as an array; raises :class:`UsageError` for another width, :class:`DataError` for no numbers."""
+        # Rows that lie scattered in memory would give other last digits.
+        found = np.ascontiguousarray(numbers_of(X, "X"))
         if found.ndim < 2 or int(np.prod(found.shape[1:])) != self.width:
             views = ", ".join(f"{view.name} {view.width}" for view in self.features.views if view.name)
             of_views = f", views side by side: {views}" if views else ""
@@ -100,6 +100,8 @@ class SavedModel(ABC):
             raise UsageError(
                 f"rows of shape {found.shape}; the model was trained on (n, {self.width}){of_views}{single}"
             )
+        if not len(found):
+            raise DataError("X holds no rows")
         if found.dtype.kind == "f":
             require_finite(found, first)
         if self.joint and len(found) < 2:

@@ -91,11 +91,17 @@ class RowFile:
             with self.path.open(encoding="utf-8-sig", newline="") as file:
                 lines = (line for line in file if line.strip())
                 begin = next(lines, "")
-                header = [cell.strip() for cell in begin.split(",")]
-                kept = [begin] if all(map(_is_number, header)) else []
+                header = [cell.strip().strip('"') for cell in begin.split(",")]
+                # Words alone are names of columns; a row with an empty cell or a slip is none, and is refused below.
+                kept = [begin] if any(map(_is_number, header)) else []
                 names = [] if kept else header
+                if len(header) > 2 and header == [str(number) for number in range(len(header))]:
+                    raise UsageError(
+                        f"{self.path}: the first line, 0,1,2, ..., counts the columns, as pandas writes them without "
+                        "names; write the rows with header=False, or give the columns names"
+                    )
                 while chunk := [*kept, *islice(lines, rows - len(kept))]:
-                    block = np.loadtxt(chunk, dtype=np.float64, delimiter=",", ndmin=2)
+                    block = np.loadtxt(chunk, dtype=np.float64, delimiter=",", comments=None, quotechar='"', ndmin=2)
                     if block.shape[1] != self.width:
                         told = f", {', '.join(names[:4])} ..." if names else ""
                         raise UsageError(

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from contextlib import suppress
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +11,7 @@ from sklearn.exceptions import NotFittedError
 
 from zslplat.data.assembly import checked_features
 from zslplat.data.dataset import check_finite
+from zslplat.data.given_arrays import numbers_of
 from zslplat.data.preprocessing import Preprocessing, preprocessed
 from zslplat.data.rows import Rows
 from zslplat.errors import DataError, UnknownNameError, UsageError
@@ -130,11 +130,7 @@ class Pipeline(BaseEstimator):
 
 
 def _checked(given: Any, where: str) -> np.ndarray:
-    found = np.asarray(given)
-    if found.dtype == object:
-        with suppress(TypeError, ValueError):
-            found = found.astype(np.float64)
-    array = np.asarray(checked_features(found, where))
+    array = np.asarray(checked_features(numbers_of(given, where), where))
     check_finite(where, array)
     return array
 

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from zslplat.data.assembly import looks_transposed
+from zslplat.data.given_arrays import array_of, named_columns, numbers_of, plain_labels, table_of
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 
 _INTEGERS = "iu"
@@ -17,14 +18,45 @@ class Signatures:
     """Signatures of classes as they were given.
 
     ``values`` (m, a); ``classes`` (c,) what each class is called, positions where nothing was said, and ``named``
-    whether anything was; ``described`` (m,) the class of each row of ``values``, None where row j describes class j.
+    whether anything was; ``described`` (m,) the class of each row of ``values``, None where row j describes class j;
+    ``attributes`` (a,) what the columns are called, None where nothing was said.
     """
 
-    def __init__(self, values: np.ndarray, classes: np.ndarray, described: np.ndarray | None, *, named: bool) -> None:
+    def __init__(
+        self,
+        values: np.ndarray,
+        classes: np.ndarray,
+        described: np.ndarray | None,
+        *,
+        named: bool,
+        attributes: tuple[str, ...] | None = None,
+    ) -> None:
         self.values, self.classes, self.described, self.named = values, classes, described, named
+        self.attributes = attributes
 
     def __len__(self) -> int:
         return len(self.classes)
+
+    def ordered_as(self, known: Signatures) -> Signatures:
+        """Return these with their columns in the order of others, by their names where both have them.
+
+        Raises :class:`DataError` for another number of attributes, or other ones.
+        """
+        width = known.values.shape[1]
+        if self.values.shape[1] != width:
+            raise DataError(f"S has {self.values.shape[1]} attributes; the pipeline was fitted on {width}")
+        own, wanted = self.attributes, known.attributes
+        counted = tuple(map(str, range(width)))
+        if wanted is None and own is not None and set(own) == set(counted):
+            wanted = counted  # columns of a frame that were numbers, in order then and in another now
+        if own is None or wanted is None or own == wanted:
+            return self
+        lost = next((name for name in wanted if name not in own), None)
+        if lost is not None or len(set(own)) < len(own):
+            what = f"attribute {quoted(lost)} is missing" if lost is not None else "an attribute is there twice"
+            raise DataError(f"columns of S are not those of the fit: {what}; give the same attributes, in any order")
+        values = self.values[:, [own.index(name) for name in wanted]]
+        return Signatures(values, self.classes, self.described, named=self.named, attributes=wanted)
 
     def of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the signatures of some classes, in ascending order of ids, and the class (within these) of each row.
@@ -40,15 +72,19 @@ class Signatures:
 
 
 def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> Signatures:
-    """Read signatures (m, a), an array or a DataFrame whose index names the class of each row.
+    """Read signatures (m, a): an array, a DataFrame whose index names the class of each row, or {class: signature}.
 
     ``classes`` (m,) names the class of each row in place of the index. A class that is named in several rows has
     several signatures. Raises :class:`DataError` for what is no matrix of finite numbers.
     """
     if S is None:
         raise UsageError(f"{what} is missing; give the signatures of the classes, one row per class")
+    if isinstance(S, Mapping):
+        if classes is not None:
+            raise UsageError(f"{what} names its classes, and so does classes; give one of the two")
+        S, classes = table_of(S, what)
     index = getattr(S, "index", None)
-    values = _numbers(S, what)
+    values = numbers_of(S, what)
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"{what} has shape {values.shape}; expected (classes, attributes)")
     if values.dtype not in (np.float32, np.float64):
@@ -58,16 +94,17 @@ def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> S
         raise DataError(f"{what}: row {row} holds NaN or infinity")
     named = classes is not None or _is_named(index)
     given = classes if classes is not None else index if named else np.arange(len(values))
-    names = _entries(given)
+    names, attributes = _entries(given, "classes"), named_columns(S)
     if names.shape != (len(values),):
         hint = looks_transposed(values.shape, len(names), "class") if names.ndim == 1 else ""
         raise DataError(f"{what} has {len(values)} rows and classes names {names.size}; give a name for each row{hint}")
     order, first, inverse = np.unique(names, return_index=True, return_inverse=True)
     if len(order) == len(names):
-        return Signatures(values, names, None, named=named)
+        return Signatures(values, names, None, named=named, attributes=attributes)
     # Classes come in the order in which they are named first.
     place = np.argsort(np.argsort(first))
-    return Signatures(values, names[np.sort(first)], place[inverse.reshape(-1)], named=named)
+    described = place[inverse.reshape(-1)]
+    return Signatures(values, names[np.sort(first)], described, named=named, attributes=attributes)
 
 
 def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
@@ -75,7 +112,7 @@ def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
 
     Raises :class:`DataError` for a label that is neither.
     """
-    labels = _entries(y)
+    labels = _entries(y, what)
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.reshape(-1)
     if labels.ndim != 1:
@@ -86,7 +123,7 @@ def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
             f"{what} holds {_shown(labels)}, and classes have no names; give a DataFrame of signatures whose index "
             "names the classes, or classes=[...], or label rows by the number of their class"
         )
-    if known.named and not (integers and known.classes.dtype.kind not in _INTEGERS):
+    if known.named and (not integers or _are_names(labels, known.classes)):
         return _positions(labels, known.classes, what)
     if len(labels) and (labels.min() < 0 or labels.max() >= len(known)):
         raise DataError(
@@ -96,7 +133,14 @@ def class_numbers(y: Any, known: Signatures, what: str = "y") -> np.ndarray:
     return np.asarray(labels, dtype=np.int64)
 
 
+def _are_names(labels: np.ndarray, names: np.ndarray) -> bool:
+    """Tell whether labels that are numbers are what the classes are called, also where these are texts."""
+    return names.dtype.kind in _INTEGERS or bool(np.isin(labels.astype(np.str_), names).all())
+
+
 def _positions(labels: np.ndarray, names: np.ndarray, what: str) -> np.ndarray:
+    if (labels.dtype.kind in _INTEGERS) != (names.dtype.kind in _INTEGERS):
+        labels, names = labels.astype(np.str_), names.astype(np.str_)
     numbers = {name: number for number, name in enumerate(names.tolist())}
     strange = [label for label in dict.fromkeys(labels.tolist()) if label not in numbers]
     if strange:
@@ -104,13 +148,9 @@ def _positions(labels: np.ndarray, names: np.ndarray, what: str) -> np.ndarray:
     return np.array([numbers[label] for label in labels.tolist()], dtype=np.int64)
 
 
-def _entries(given: Any) -> np.ndarray:
-    """Return labels or names as an array of texts or integers."""
-    found = np.asarray(given)
-    if found.dtype == object:
-        return found.astype(np.str_)
-    if found.dtype.kind == "f" and (found == np.round(found)).all():
-        return found.astype(np.int64)
+def _entries(given: Any, what: str) -> np.ndarray:
+    """Return labels or names as an array of texts or integers; raises :class:`DataError` for a missing one."""
+    found = plain_labels(array_of(given, what), what)
     if found.dtype.kind not in "iuUSb":
         raise DataError(f"labels are of type {found.dtype}; expected names, or numbers of classes")
     return (
@@ -128,18 +168,6 @@ def _counts(index: Any) -> bool:
     return values.dtype.kind in _INTEGERS and bool(np.array_equal(values, np.arange(len(values))))
 
 
-def _numbers(given: Any, what: str) -> np.ndarray:
-    found = np.asarray(given)
-    if found.dtype == object:
-        try:
-            found = found.astype(np.float64)
-        except (TypeError, ValueError):
-            raise DataError(f"{what} holds {_shown(found)}; expected numbers") from None
-    if found.dtype.kind not in "biuf":
-        raise DataError(f"{what} is of type {found.dtype}; expected numbers")
-    return found
-
-
 def _shown(values: np.ndarray) -> str:
     return quoted(values.reshape(-1)[0].item() if values.size else None)
 
@@ -150,7 +178,7 @@ def read_labels(y: Any) -> tuple[np.ndarray, np.ndarray]:
     Columns of a DataFrame of several labels name the classes. Raises :class:`DataError` for other shapes and values.
     """
     columns = getattr(y, "columns", None)
-    labels = _entries(y)
+    labels = _entries(y, "y")
     if labels.ndim == 2 and 1 in labels.shape:
         labels = labels.reshape(-1)
     if labels.ndim == 1:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from zslplat import registry
 from zslplat.errors import UsageError
 from zslplat.methods.base import Method
@@ -43,7 +45,11 @@ def make(
     >>> pipeline.preprocessing.told("features")
     'split,l2'
     """
-    built = method_of(method, parameters)
+    for what, steps in (("features", features), ("signatures", signatures)):
+        if not isinstance(steps, str | None):
+            raise UsageError(f"{what}={steps!r}: expected steps as a text, such as 'center,l2'")
+    plain = {name: value.item() if isinstance(value, np.generic) else value for name, value in parameters.items()}
+    built = method_of(method, plain)
     if built.kind not in PIPELINES:
         raise UsageError(f"no pipeline for {built.kind} methods; there are some for {', '.join(PIPELINES)}")
     pipeline = PIPELINES[built.kind](built, features=features, signatures=signatures)

@@ -25,9 +25,10 @@ class ZeroShotPipeline(Pipeline):
     """A zero-shot method with its preprocessing.
 
     ``fit(X, y, S)`` learns of rows X (n, d) of seen classes; ``predict(X, S)`` tells rows apart among the classes that
-    S (c, a) describes, seen or not. S is an array whose row j describes class j, or a DataFrame whose index names the
-    classes; ``classes`` names them in place of an index, and one that is named in several rows has several signatures.
-    Labels are names of classes, or their positions in S.
+    S (c, a) describes, seen or not. S is an array whose row j describes class j, a DataFrame whose index names the
+    classes, or {class: signature}; ``classes`` names them in place of an index, and one that is named in several rows
+    has several signatures. Where the columns are named, those of later signatures are found by their names. Labels are
+    names of classes, or their positions in S.
 
     Classes of the fit's S without a training row are unseen. They play no part in what the method learns; preprocessing
     that looks at the signatures of all classes (``center_all``) knows them, as it does in a task.
@@ -120,10 +121,8 @@ class ZeroShotPipeline(Pipeline):
                 raise UsageError("classes names the rows of S; give S, too")
             given = self._known
         else:
-            given = read_signatures(S, classes)
-        width, known = self._known.values.shape[1], self._known
-        if given.values.shape[1] != width:
-            raise DataError(f"S has {given.values.shape[1]} attributes; the pipeline was fitted on {width}")
+            given = read_signatures(S, classes).ordered_as(self._known)
+        known = self._known
         if seen is not None:
             return given, _mask(seen, given)
         if given is known or (not given.named and np.array_equal(given.values, known.values)):

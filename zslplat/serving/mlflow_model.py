@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import os
 import shutil
-import tempfile
 import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +12,11 @@ from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 
+from zslplat.data.drafts import draft
 from zslplat.errors import StoreError, UsageError
 from zslplat.models.folder import MODEL, SHARED, copy_model
 from zslplat.models.predictors import INDEX, ExemplarModel, index_of, load_saved
@@ -53,6 +54,7 @@ class Model(PythonModel):
 set_model(Model())
 '''
 EXAMPLE_ROWS = 2
+_DRAFT = ".zslplat-export-"  # an export may lie among files that are not zslplat's
 
 
 @dataclass(frozen=True)
@@ -76,22 +78,19 @@ def export_model(settings: Settings, source: str, target: Path) -> Exported:
     model = load_saved(folder, shared)
     try:
         target.absolute().parent.mkdir(parents=True, exist_ok=True)
-        place = Path(tempfile.mkdtemp(prefix=".new-", dir=target.absolute().parent))
+        with draft(target.absolute().parent, _DRAFT) as place:
+            copy_model(folder, place / MODEL, shared)
+            if isinstance(model, ExemplarModel):
+                shutil.copytree(index_of(folder), place / MODEL / INDEX)
+            _save(place, model)
+            os.chmod(place / "mlflow", 0o755)
+            if target.exists():
+                target.rmdir()
+            os.rename(place / "mlflow", target)
     except OSError as error:
-        raise StoreError(f"cannot write {target}: {error.strerror or error}; choose another --to") from error
-    try:
-        copy_model(folder, place / MODEL, shared)
-        if isinstance(model, ExemplarModel):
-            shutil.copytree(index_of(folder), place / MODEL / INDEX)
-        _save(place, model)
-        os.chmod(place / "mlflow", 0o755)
-        if target.exists():
-            target.rmdir()
-        os.rename(place / "mlflow", target)
-    except OSError as error:
-        raise StoreError(f"cannot write {target}: {error.strerror or error}; free space and try again") from error
-    finally:
-        shutil.rmtree(place, ignore_errors=True)
+        raise StoreError(
+            f"cannot write {target}: {error.strerror or error}; free space, or choose another --to"
+        ) from error
     return Exported(target, sum(f.stat().st_size for f in target.rglob("*") if f.is_file()), run)
 
 
@@ -105,15 +104,18 @@ def register_model(settings: Settings, name: str, exported: Exported) -> str:
     from mlflow.tracking import MlflowClient
 
     source = exported.folder.absolute()
+    copy: Path | None = None
     client = MlflowClient(settings.tracking_uri, registry_uri=settings.tracking_uri)
     try:
         if settings.tracking_is_local:
             settings.make_store()
             parent = settings.artifacts / "registered"
             parent.mkdir(parents=True, exist_ok=True)
-            copy = Path(tempfile.mkdtemp(prefix=f"{_fitting(name)}-", dir=parent))
-            os.chmod(copy, 0o755)
-            source = shutil.copytree(source, copy, dirs_exist_ok=True)
+            copy = parent / f"{_fitting(name)}-{uuid4().hex[:8]}"
+            with draft(parent) as place:
+                os.chmod(shutil.copytree(source, place / "model"), 0o755)
+                os.rename(place / "model", copy)
+            source = copy
         try:
             client.create_registered_model(name, description="Models of zslplat: rows in, predictions by class out.")
         except MlflowException as error:
@@ -122,6 +124,8 @@ def register_model(settings: Settings, name: str, exported: Exported) -> str:
         tags = {"zslplat.run": exported.run} if exported.run else {}
         made = client.create_model_version(name, source.as_uri(), tags=tags)
     except (MlflowException, OSError) as error:
+        if copy is not None:
+            shutil.rmtree(copy, ignore_errors=True)
         text = settings.masked(" ".join(str(error).split()))[:300]
         raise StoreError(f"MLflow did not take {exported.folder} as {name!r}: {text}") from error
     return str(made.version)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.models.folder import MODEL, SHARED, bytes_of, exists, read_content
 from zslplat.models.predictors import load_saved
 from zslplat.models.sharing import free
@@ -42,7 +42,8 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
     ``signatures`` of new classes and ``generalised`` (:class:`zslplat.models.predictors.ZeroShotModel`). ``source``: a
     RUN as commands print it, or a path; ``store``: folder of the store, found as commands do where nothing is said.
 
-    Raises :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,
+    Raises :class:`~zslplat.errors.UsageError` for what is neither, and
+    :class:`~zslplat.errors.StoreError` for an unknown run, one without a model, and a model that is damaged,
     changed by hand, or of a newer version.
 
     Example::
@@ -50,6 +51,11 @@ def load_model(source: str | Path, *, store: str | Path | None = None, settings:
         model = zslplat.load_model("f4792f6de55fb9e2")
         model.predict(X, {"okapi": okapi_attributes, "zebra": zebra_attributes})
     """
+    if not isinstance(source, str | Path):
+        raise UsageError(
+            f"source={quoted(source, 80)}: expected a RUN or a folder, as a text; that of a study's winner is in its "
+            "result.final_run_ids"
+        )
     folder = model_in(Path(source))
     if folder is not None:
         shared = folder.parents[2] / SHARED if folder.parent.parent.name == "evaluations" else None

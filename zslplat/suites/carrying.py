@@ -107,6 +107,7 @@ class Carrier:
             cluster=options.cluster,
             part_of=options.part_of,
             reporter=self.reporter,
+            keep_model=options.keep_models,
         )
 
 

@@ -34,6 +34,7 @@ class GridOptions:
     retry_failed: bool = False
     accept_changed_code: bool = False
     abreast: int | None = None
+    keep_models: bool = True
 
     def __post_init__(self) -> None:
         for name, least in (("trials", 1), ("repeats", 1), ("workers", 1), ("splits", 2), ("abreast", 1)):
@@ -53,4 +54,5 @@ class GridOptions:
             artifact_bytes=0,
             retry_failed=self.retry_failed,
             accept_changed_code=self.accept_changed_code,
+            keep_models=self.keep_models,
         )
