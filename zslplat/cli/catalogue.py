@@ -58,6 +58,7 @@ def list_(
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
     ``explain`` tell more.
     """
+    from zslplat.cli.listed_facts import ListedFacts
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.errors import UnknownNameError, UsageError
     from zslplat.registry import describe_broken, registry
@@ -68,7 +69,11 @@ def list_(
         raise UsageError(f"--kind is of methods and tasks; {what} have none, so leave it out")
     known = registry()
     listed = (what,) if what in _LISTED else _SHOWN if what is None else ()
-    rows = [_row(known, group, name, entries) for group in listed for name, entries in known.entries[group].items()]
+    facts = ListedFacts()
+    rows = [
+        _row(known, facts, group, name, entries) for group in listed for name, entries in known.entries[group].items()
+    ]
+    facts.write()
     if kind is not None:
         kinds = {row["for"] for row in rows if row.get("for")}
         if kind not in kinds:
@@ -116,32 +121,36 @@ def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ..
     console.print(table)
 
 
-def _row(known: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
+def _row(known: Any, facts: Any, kind: str, name: str, entries: Any) -> dict[str, Any]:
     """Return what is listed of a component or suite; in place of a summary why it does not load, where it does not."""
     row = {"kind": kind, "name": name, "from": [f"{e.plugin.distribution} {e.plugin.version}" for e in entries]}
     usual = dict.fromkeys(_COLUMNS.get(kind, ("name", "summary", "from")), "")
-    return {**usual, **row, **_in_short(known, kind, name)}
+    found = facts.find(entries)
+    if found is None:
+        try:
+            found = _in_short(known, kind, name)
+            facts.keep(entries, found)
+        except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
+            found = {"title" if kind == "checks" else "summary": f"does not load: {error}"}
+    return {**usual, **row, **found}
 
 
 def _in_short(known: Any, kind: str, name: str) -> dict[str, Any]:
     from zslplat.evaluation.components import NOTHING
     from zslplat.suites.suite import suite_of
 
-    try:
-        if kind == "suites":
-            return {"summary": str(suite_of(known.entry(kind, name)).summary)}
-        component = known.component(kind, name)
-        if kind == "checks":
-            return {"scope": component.scope, "title": component.title}
-        found = {"summary": str(component.summary)}
-        if kind == "tasks":
-            return {**found, "for": str(component.kind)}
-        if kind == "methods":
-            knows = ", ".join(component.build({}).knows_of_batch) or NOTHING
-            return {**found, "for": component.kind, "knows": knows, "tags": list(component.tags)}
-        return found
-    except Exception as error:  # somebody else's class may fail in any way, and the others are listed all the same
-        return {"title" if kind == "checks" else "summary": f"does not load: {error}"}
+    if kind == "suites":
+        return {"summary": str(suite_of(known.entry(kind, name)).summary)}
+    component = known.component(kind, name)
+    if kind == "checks":
+        return {"scope": str(component.scope), "title": str(component.title)}
+    found = {"summary": str(component.summary)}
+    if kind == "tasks":
+        return {**found, "for": str(component.kind)}
+    if kind == "methods":
+        knows = ", ".join(component.build({}).knows_of_batch) or NOTHING
+        return {**found, "for": str(component.kind), "knows": knows, "tags": [str(tag) for tag in component.tags]}
+    return found
 
 
 def _text(row: dict[str, Any]) -> str:
