@@ -61,6 +61,13 @@ def test_related_components_are_there_and_linked(kind, name):
         assert f"[`{other}`](../" in page.partition("## Related")[2]
 
 
+def test_no_tag_is_said_twice():
+    for kind, name in OWN:
+        (line,) = re.findall(r"^- kind: (.*)$", page_of(kind, name)[1], flags=re.MULTILINE)
+        tags = line.split(", ")
+        assert len(set(tags)) == len(tags), f"{name}: {line}"
+
+
 def test_index_lists_every_component_of_its_kind():
     for kind in KINDS:
         found = [ComponentFacts.of(registry().entry(kind, name)) for name in registry().names(kind)]

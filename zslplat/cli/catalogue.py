@@ -278,4 +278,4 @@ def _tags(component: Any) -> list[str]:
     tags += [name for name in ("transductive", "random") if getattr(component, name, False) is True]
     if getattr(component, "psd", None) is not None and isinstance(component.psd, bool):
         tags.append("positive semidefinite" if component.psd else "indefinite")
-    return [tag for tag in tags if tag]
+    return [tag for tag in dict.fromkeys(tags) if tag]
