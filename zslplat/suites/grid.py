@@ -19,6 +19,7 @@ from zslplat.comparison.paired import Scored
 from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.settings import Settings
+from zslplat.spec import Spec
 from zslplat.suites.abreast import Abreast
 from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.carrying import Carrier, Change
@@ -156,7 +157,9 @@ class _Grid:
         for piece in self.pieces:
             for cell in piece.cells:
                 if cell.key in self.entries and cell.key not in self.scores:
-                    group = by_task.setdefault((str(piece.dataset), cell.task), {})
+                    # As it is recorded, in whatever order a suite's file has the options.
+                    task = str(Spec.parse(cell.task))
+                    group = by_task.setdefault((str(piece.dataset), task), {})
                     group.setdefault(self.entries[cell.key].study, []).append(cell.key)
         for (dataset, task), studies in by_task.items():
             found = read_test_evaluations(self.settings, dataset, task, list(studies), warn=self.reporter.warn)
