@@ -22,7 +22,7 @@ from typing import Any
 
 import typer
 
-from zslplat.errors import UnknownNameError, UsageError, quoted
+from zslplat.errors import UsageError, quoted
 
 # What belongs to one call, and to no study.
 NO_KEYS = ("config", "write_config", "dry_run", "json", "debug", "help")
@@ -51,21 +51,10 @@ def read_study_file(path: Path, ctx: Any, known: Mapping[str, Any]) -> dict[str,
     Raises :class:`UsageError` for a file that cannot be read or a value that does not fit, and
     :class:`UnknownNameError` for a key that is no option.
     """
-    from zslplat.config import toml_content
+    from zslplat.front.study_files import study_file_content
 
-    try:
-        content = toml_content(path)
-    except OSError as error:
-        raise UsageError(f"study file {path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise UsageError(f"study file {path} is no TOML: {error}") from error
-    found = {}
-    for key, value in content.items():
-        name = key.replace("-", "_")
-        if name not in known:
-            raise UnknownNameError(f"key of a study file ({path})", key, known)
-        found[name] = _fitting(path, name, value, known[name], ctx)
-    return found
+    content = study_file_content(path, known)
+    return {name: _fitting(path, name, value, known[name], ctx) for name, value in content.items()}
 
 
 def _fitting(path: Path, key: str, value: Any, option: Any, ctx: Any) -> Any:

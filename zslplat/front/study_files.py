@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,20 +25,31 @@ def with_file(path: Path, given: Mapping[str, Any], function: Callable[..., Any]
     :class:`UnknownNameError` for a key that is no argument.
     """
     usual = {name: one.default for name, one in inspect.signature(function).parameters.items() if name not in _NO_KEYS}
+    found = dict(given)
+    for name, value in study_file_content(path, usual).items():
+        read = _argument(path, name, value, usual[name])
+        if _is_left(given[name], usual[name]):
+            found[name] = read
+    return found
+
+
+def study_file_content(path: Path, known: Iterable[str]) -> dict[str, Any]:
+    """Return what a study file gives, by the names that are ``known``, with underscores.
+
+    Raises :class:`UsageError` for a file that cannot be read, and :class:`UnknownNameError` for another key.
+    """
     try:
         content = toml_content(path)
     except OSError as error:
         raise UsageError(f"study file {path} cannot be read: {error.strerror or error}") from error
     except ValueError as error:
         raise UsageError(f"study file {path} is no TOML: {error}") from error
-    found = dict(given)
+    found, names = {}, tuple(known)
     for key, value in content.items():
         name = key.replace("-", "_")
-        if name not in usual:
-            raise UnknownNameError(f"key of a study file ({path})", key, usual)
-        read = _argument(path, name, value, usual[name])
-        if _is_left(given[name], usual[name]):
-            found[name] = read
+        if name not in names:
+            raise UnknownNameError(f"key of a study file ({path})", key, names)
+        found[name] = value
     return found
 
 
