@@ -310,6 +310,20 @@ def test_what_is_wrong_with_one_hdf5_file(tmp_path):
         load(Hdf5Source(path=str(path)))
 
 
+def test_a_filter_that_is_not_installed_is_named(tmp_path):
+    path = write_hdf5(tmp_path / "d.h5")
+    with h5py.File(path, "a") as file:
+        values = file["features"][()]
+        del file["features"]
+        nobody = {"compression": 32767, "allow_unknown_filter": True}
+        made = file.create_dataset("features", values.shape, values.dtype, chunks=values.shape, **nobody)
+        made.id.write_direct_chunk((0, 0), values.tobytes())
+    with pytest.raises(
+        DataError, match=r"'features' is compressed by HDF5's filter 32767 .* not installed; pip install"
+    ):
+        load(Hdf5Source(path=str(path)))
+
+
 # -- all --------------------------------------------------------------------------------------------------------------
 
 

@@ -112,6 +112,29 @@ def test_a_worker_that_is_killed_costs_the_trials_it_ran(two_workers, reference,
     assert not left
 
 
+@pytest.mark.parametrize(
+    "asked",
+    [
+        ("run", "--method", "plain(mix=0.5)", "--dataset", "marked"),
+        ("sweep", "--method", "plain", "--param", "mix", "--points", "3", "--dataset", "marked"),
+        ("sweep", "--method", "plain", "--param", "imbalance", "--range", "1|2", "--dataset", "marked"),
+    ],
+    ids=["run", "sweep", "sweep of the task"],
+)
+def test_other_commands_go_to_the_cluster_too(two_workers, call, tmp_path, monkeypatch, asked):
+    sent = []
+    send = Cluster.submit
+    monkeypatch.setattr(Cluster, "submit", lambda self, *given, **named: sent.append(1) or send(self, *given, **named))
+    found = []
+    for place in ((), ("--cluster", two_workers.address)):
+        done = call(*asked, *place, "--store", tmp_path / f"store-{len(found)}", "--json")
+        assert done.returncode == 0, done.stderr
+        told = json.loads(done.stdout)
+        found.append({name: told[name] for name in ("metrics", "validation", "test") if name in told})
+        assert bool(sent) == bool(place)
+    assert found[0] == found[1] != {}
+
+
 def test_a_leader_that_is_killed_leaves_no_trial_running(two_workers, leader):
     started = leader(
         "tune", "--method", "plain(pause=600)", "--dataset", "marked", "--cluster", two_workers.address, "--trials", "4"

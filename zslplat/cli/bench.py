@@ -64,7 +64,7 @@ def bench(
         ),
     ] = 60,
     workers: o.Workers = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
+    cluster: o.Cluster = None,
     abreast: Annotated[
         int | None,
         typer.Option(

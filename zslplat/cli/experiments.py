@@ -87,7 +87,7 @@ def tune(
     ] = 4,
     seed: o.Seed = 0,
     workers: o.Workers = None,
-    cluster: Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")] = None,
+    cluster: o.Cluster = None,
     repeats: o.Repeats = 5,
     timeout: Annotated[
         float | None, typer.Option("--timeout", help="Seconds after which the search ends.", min=1)
@@ -218,6 +218,7 @@ def run(
         typer.Option("--export", help="Folder for copies of the artifacts; or one of them, by its name: features.csv."),
     ] = None,
     workers: o.Workers = None,
+    cluster: o.Cluster = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
     no_model: o.NoModel = False,
@@ -260,7 +261,8 @@ def run(
             repeats=max(repeats, int(content.get("repeats", 1))),
             validation_choices=content.get("carried"),
             workers=count,
-            limits=Limits(trial_timeout, o.memory_limit(memory, count)),
+            cluster=cluster,
+            limits=Limits(trial_timeout, o.memory_limit(memory, count, cluster)),
             reporter=reporter,
             export_to=export,
             method_seed=content.get("method_seed") if seed is None else None,

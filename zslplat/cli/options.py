@@ -59,6 +59,7 @@ Seed = Annotated[int, typer.Option("--seed", help="Seed of everything random.", 
 Workers = Annotated[
     int | None, typer.Option("--workers", "-w", help="Worker processes; default: the cores, at most 4.", min=1)
 ]
+Cluster = Annotated[str | None, typer.Option("--cluster", help="Address of a Dask scheduler.")]
 Repeats = Annotated[int, typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1)]
 TrialTimeout = Annotated[
     float | None, typer.Option("--trial-timeout", help="Seconds after which one evaluation is stopped.", min=0.1)

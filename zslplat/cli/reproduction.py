@@ -48,6 +48,7 @@ def reproduce(
     ] = None,
     seed: o.Seed = 0,
     workers: o.Workers = None,
+    cluster: o.Cluster = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Say what would be carried out, and do nothing.")] = False,
@@ -93,7 +94,7 @@ def reproduce(
             made = carry_out(
                 name,
                 settings,
-                _options(trials, repeats, workers, trial_timeout, memory),
+                _options(trials, repeats, workers, cluster, trial_timeout, memory),
                 only=wanted,
                 ways=WAYS if way is None else (way,),
                 standins=standins,
@@ -119,13 +120,18 @@ def reproduce(
 
 
 def _options(
-    trials: int | None, repeats: int | None, workers: int | None, trial_timeout: float | None, memory: float | None
+    trials: int | None,
+    repeats: int | None,
+    workers: int | None,
+    cluster: str | None,
+    trial_timeout: float | None,
+    memory: float | None,
 ) -> Any:
     """Return how cells are carried out; what is not given stays with the recipe."""
     from zslplat.reproduction.cells import Budget
 
     count = o.worker_count(workers, memory)
-    return Budget(trials, repeats, count, trial_timeout, o.memory_limit(memory, count))
+    return Budget(trials, repeats, count, cluster, trial_timeout, o.memory_limit(memory, count, cluster))
 
 
 def claims(
@@ -149,6 +155,7 @@ def claims(
         int | None, typer.Option("--repeats", help="Repeats of the final evaluation of random methods.", min=1)
     ] = None,
     workers: o.Workers = None,
+    cluster: o.Cluster = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
     keep: Annotated[bool, typer.Option("--keep", help="Keep what was found among the results (--results).")] = False,
@@ -187,9 +194,10 @@ def claims(
             trials=trials,
             repeats=repeats,
             workers=count,
+            cluster=cluster,
             only=only or (),
             trial_timeout=trial_timeout,
-            memory_bytes=o.memory_limit(memory, count),
+            memory_bytes=o.memory_limit(memory, count, cluster),
         )
         with reporting(as_json=as_json, quiet=quiet) as reporter:
             found = run_claims(

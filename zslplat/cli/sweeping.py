@@ -40,6 +40,7 @@ def sweep(
     seed: o.Seed = 0,
     repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
     workers: o.Workers = None,
+    cluster: o.Cluster = None,
     trial_timeout: o.TrialTimeout = None,
     memory: o.Memory = None,
     data_root: o.DataRoot = None,
@@ -69,12 +70,20 @@ def sweep(
     setting = chosen[0]
     swept = swept_by(chosen, param, range_)
     count = o.worker_count(workers, memory)
-    limits = Limits(trial_timeout, o.memory_limit(memory, count))
+    limits = Limits(trial_timeout, o.memory_limit(memory, count, cluster))
     if swept.of_task:
         values = grid_values(swept.dimension, points)
         with reporting(as_json=as_json, quiet=quiet) as reporter:
             found = run_task_sweep(
-                chosen, swept.name, values, settings, repeats=repeats, workers=count, limits=limits, reporter=reporter
+                chosen,
+                swept.name,
+                values,
+                settings,
+                repeats=repeats,
+                workers=count,
+                cluster=cluster,
+                limits=limits,
+                reporter=reporter,
             )
         print_task_sweep(found, str(setting.dataset), as_json=as_json)
         return
@@ -87,6 +96,7 @@ def sweep(
             points=points,
             repeats=repeats,
             workers=count,
+            cluster=cluster,
             limits=limits,
             reporter=reporter,
         )

@@ -19,6 +19,7 @@ from zslplat.data.fields import texts
 from zslplat.data.hdf5_links import data_sets_of, own_item
 from zslplat.data.streams import BLOCK_BYTES, rows_of_a_block
 from zslplat.errors import DataError
+from zslplat.names import visible
 
 MOST_BYTES = 8 * BLOCK_BYTES  # of a block, where chunks are tall; beyond it, they go through a file
 
@@ -108,7 +109,22 @@ def _data_set(file: Path, opened: h5py.File, name: str) -> h5py.Dataset:
     if not isinstance(item, h5py.Dataset):
         raise DataError(f"{file}: {name!r} is no data set")
     require_plausible(array_bytes(item.shape or (), item.dtype), file, name)
+    _require_filters(file, name, item)
     return item
+
+
+def _require_filters(file: Path, name: str, item: h5py.Dataset) -> None:
+    """Refuse a data set that was compressed by a filter which is not installed here; the library blames the file."""
+    made = item.id.get_create_plist()
+    for position in range(made.get_nfilters()):
+        code, _flags, _values, told = made.get_filter(position)
+        if not h5py.h5z.filter_avail(code):
+            known = told.decode(errors="replace").strip("\0") if told else "no name"
+            raise DataError(
+                f"{file}: {name!r} is compressed by HDF5's filter {code} ({visible(known)}), which is not installed; "
+                "pip install hdf5plugin and let HDF5_PLUGIN_PATH be what python -c 'import hdf5plugin; "
+                "print(hdf5plugin.PLUGIN_PATH)' prints, or write the file with gzip or without compression"
+            )
 
 
 def _told(dtype: np.dtype[Any]) -> str:

@@ -116,6 +116,7 @@ def sweep(
     seed: int = 0,
     repeats: int = 1,
     workers: int | None = None,
+    cluster: str | None = None,
     trial_timeout: float | None = None,
     memory: float | None = None,
     data_root: str | Path | None = None,
@@ -156,10 +157,11 @@ def sweep(
     ]
     swept = swept_by(chosen, param, None if range is None else range_text(range))
     count = worker_count(numbers["workers"], numbers["memory"])
-    limits = Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count))
+    limits = Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count, cluster))
     result: SweepResult | TaskSweepResult
     with progress(quiet=quiet) as reporter:
-        how: dict[str, Any] = {"repeats": numbers["repeats"], "workers": count, "limits": limits, "reporter": reporter}
+        how: dict[str, Any] = {"repeats": numbers["repeats"], "limits": limits, "reporter": reporter}
+        how |= {"workers": count, "cluster": cluster}
         if swept.of_task:
             values = grid_values(swept.dimension, numbers["points"])
             result = run_task_sweep(chosen, swept.name, values, settings, **how)

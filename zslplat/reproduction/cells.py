@@ -22,11 +22,12 @@ NO_SHARES = ("incoherence",)  # metrics that are no shares of 1
 
 @dataclass(frozen=True)
 class Budget:
-    """What a call gives: trials and repeats in place of the recipe's, workers, limits of one trial."""
+    """What a call gives: trials and repeats in place of the recipe's, workers or a cluster, limits of one trial."""
 
     trials: int | None = None
     repeats: int | None = None
     workers: int = 2
+    cluster: str | None = None
     trial_timeout: float | None = None
     memory_bytes: int | None = None
 
@@ -36,6 +37,7 @@ class Budget:
             trials=trials,
             repeats=repeats,
             workers=self.workers,
+            cluster=self.cluster,
             trial_timeout=self.trial_timeout,
             memory_bytes=self.memory_bytes,
             artifact_bytes=0,

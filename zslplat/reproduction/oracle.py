@@ -55,6 +55,7 @@ def score_trials(
     settings: Settings,
     *,
     workers: int = 2,
+    cluster: str | None = None,
     less_is_better: bool = False,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
@@ -66,7 +67,7 @@ def score_trials(
     """
     reporter = reporter or SilentReporter()
     records = open_records(settings, reporter.warn)
-    with Session(setting, settings, records, reporter, workers=workers, recall=False) as session:
+    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
         opened = records.study(study)
         values, trials = opened.values(), [record for _, record in opened.finished()]
         if "finished" not in values:

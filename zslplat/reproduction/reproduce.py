@@ -196,6 +196,7 @@ class _Work:
             made.oracle = score_trials(
                 *(cell.setting, made.study, cell.place.metric, self.settings),
                 workers=self.budget.workers,
+                cluster=self.budget.cluster,
                 less_is_better=cell.less_is_better,
                 limits=Limits(self.budget.trial_timeout, self.budget.memory_bytes),
                 reporter=self.reporter,

@@ -72,6 +72,7 @@ def run_sweep(
     points: int = 9,
     repeats: int = 1,
     workers: int = 2,
+    cluster: str | None = None,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> SweepResult:
@@ -85,7 +86,7 @@ def run_sweep(
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     settings.make_store()
     records = open_records(settings, reporter.warn)
-    with Session(setting, settings, records, reporter, workers=workers) as session:
+    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster) as session:
         sweep = _Sweep(session, parameter, dimension, points, repeats)
         sweep.evaluate(limits or Limits())
         return sweep.finish()

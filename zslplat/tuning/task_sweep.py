@@ -68,6 +68,7 @@ def run_task_sweep(
     *,
     repeats: int = 1,
     workers: int = 2,
+    cluster: str | None = None,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> TaskSweepResult:
@@ -92,7 +93,7 @@ def run_task_sweep(
             point = replace(setting, task=task.with_parameters({option: value}))
             where = f"{label}, {option}={format_value(value)}"
             reporter.stage(where)
-            tested = _point(point, settings, where, result, label, repeats, workers, limits, reporter)
+            tested = _point(point, settings, where, result, label, repeats, workers, cluster, limits, reporter)
             if result.primary not in ("", tested.primary):
                 raise UsageError(
                     f"{option} changes what is measured, from {result.primary} to {tested.primary}, which make no "
@@ -113,6 +114,7 @@ def _point(
     label: str,
     repeats: int,
     workers: int,
+    cluster: str | None,
     limits: Limits | None,
     reporter: Reporter,
 ) -> RunResult:
@@ -126,6 +128,7 @@ def _point(
             repeats=repeats,
             validation_choices=validation_choices,
             workers=workers,
+            cluster=cluster,
             limits=limits,
             reporter=reporter,
         )
