@@ -11,11 +11,13 @@ from zslplat.comparison.classes import (
     TOO_FEW,
     Draw,
     class_difference,
+    class_differences,
     class_verdict,
     family_p_values,
     holm,
     over_classes,
     sign_flip_p,
+    sign_flip_ps,
 )
 from zslplat.comparison.leaderboard import leaderboard
 from zslplat.comparison.paired import Scored
@@ -52,6 +54,41 @@ def test_sign_flips_are_those_of_all_signs_tried_one_by_one(c):
     values = np.random.default_rng(c).normal(0.3, 1, c)
     sums = [abs(np.dot(signs, values)) for signs in product((1, -1), repeat=c)]
     assert sign_flip_p(values) == pytest.approx(np.mean(np.array(sums) >= abs(values.sum()) - 1e-9), abs=1e-12)
+
+
+@pytest.mark.parametrize("c", [1, 2, 3, 7, 13, 20, 21, 60])
+@pytest.mark.parametrize("spread", ["one kind", "no kinds", "two kinds", "unlike rows", "repeats", "gaps"])
+def test_many_pairs_at_once_are_compared_as_each_by_itself_to_the_last_bit(c, spread):
+    rng = np.random.default_rng(c)
+    values = np.concatenate([rng.random((5, c)), rng.integers(0, 3, (4, c)) / 3.0])
+    values[1], values[2] = values[0], values[0] * (1 + 1e-15)  # equal, and equal but for rounding
+    if spread == "gaps":
+        values[3, 0] = np.nan
+    kinds = None if spread == "no kinds" else np.arange(c) % 2 if spread == "two kinds" else np.ones(c, dtype=int)
+    lines = [np.stack([v, v[::-1]]) if spread == "repeats" and i < 2 else v for i, v in enumerate(values)]
+    rows = ["other" if spread == "unlike rows" and i == 4 else "same" for i in range(len(lines))]
+    entries = [entry(f"m{i}", v, kinds=kinds, rows=r) for i, (v, r) in enumerate(zip(lines, rows, strict=True))]
+    pairs = list(product(range(len(entries)), repeat=2))
+    together = class_differences(entries, pairs, "acc")
+    alone = [class_difference(entries[a], entries[b], "acc") for a, b in pairs]
+    assert [_bits(gap) for gap in together] == [_bits(gap) for gap in alone]
+    exact = [np.nan if gap is None else gap.p_value for gap in alone]
+    coarse = [np.nan if gap is None else gap.student_p for gap in alone]
+    found = family_p_values(together)[0].tobytes()
+    assert found in (np.array(exact).tobytes(), np.array(coarse).tobytes())
+
+
+def _bits(gap):
+    """What a difference consists of, NaN and all."""
+    if gap is None:
+        return None
+    numbers = np.array([gap.estimate, gap.error, gap.freedom, gap.classes], dtype=float).tobytes()
+    return numbers, None if gap.flips is None else gap.flips.tobytes()
+
+
+def test_many_sign_flip_tests_at_once_give_what_each_gives_by_itself():
+    values = np.random.default_rng(0).normal(0.2, 1, (150, 11))
+    assert sign_flip_ps(values) == [sign_flip_p(line) for line in values]
 
 
 def test_sign_flips_of_equal_values_count_ties():

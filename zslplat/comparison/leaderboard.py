@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.classes import (
-    Draw,
     class_difference,
+    class_differences,
     class_verdict,
     family_p_values,
     over_classes,
@@ -154,7 +154,7 @@ def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
     able = [i for i, entry in enumerate(entries) if metric in entry.classes]
     able = [i for i in able if same_rows(entries[i], entries[able[0]])][:MOST_TIED]
     pairs = [(a, b) for a in range(len(able)) for b in range(a + 1, len(able))]
-    gaps: list[Draw | None] = [class_difference(entries[able[a]], entries[able[b]], metric) for a, b in pairs]
+    gaps = class_differences([entries[i] for i in able], pairs, metric)
     _, adjusted = family_p_values(gaps)
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):

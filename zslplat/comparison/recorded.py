@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -139,6 +140,7 @@ class Reader:
         self.overview = Overview(records, ("finished", "about", "origin"))
         # Rows that were made already, for comparisons that share a reader.
         self.rows: dict[Hashable, list[dict[str, Any]]] = {}
+        self._read: dict[tuple[str, str], Sequence[Recorded]] = {}
         self._by_owner: dict[str, list[dict[str, Any]]] = {}
         for owner, _, record in records.evaluations_on_split(TEST):
             self._by_owner.setdefault(owner, []).append(record)
@@ -159,9 +161,15 @@ class Reader:
         found += [setting for setting, _ in self._runs()]
         return list(dict.fromkeys(str(one["task"]) for one in found if not datasets or one.get("dataset") in datasets))
 
-    def read(self, dataset: str, task: str) -> list[Recorded]:
-        """Return what was tested of a task on a data set, studies first, each kind in the order of the records."""
-        return [*self._studies(dataset, task), *self._single_runs(dataset, task)]
+    def read(self, dataset: str, task: str) -> Sequence[Recorded]:
+        """Return what was tested of a task on a data set, studies first, each kind in the order of the records.
+
+        It is read once, and what is damaged is told of once.
+        """
+        place = (dataset, task)
+        if place not in self._read:
+            self._read[place] = [*self._studies(dataset, task), *self._single_runs(dataset, task)]
+        return self._read[place]
 
     def seconds(self, found: Recorded) -> float | None:
         """Return how long the trials of a study took, one after the other; None for a single run."""
@@ -170,9 +178,9 @@ class Reader:
     def _studies(self, dataset: str, task: str) -> list[Recorded]:
         """Return the studies that ended with test evaluations of their winner; one that is damaged is left out."""
         found = []
-        for name, identity in self.identities.items():
-            if identity.get("dataset") != dataset or identity.get("task") != task:
-                continue
+        asked = {n: i for n, i in self.identities.items() if (i.get("dataset"), i.get("task")) == (dataset, task)}
+        winners = self.overview.trials_of(self._winners(asked))
+        for name, identity in asked.items():
             try:
                 finished = self.overview.value(name, "finished")
                 if finished is None:
@@ -180,7 +188,7 @@ class Reader:
                 # An extended study has a new winner; the test evaluations of the earlier one are history.
                 known = self._by_owner.get(STUDY + name, [])
                 tested = [_with_setting(r, identity) for r in known if r["winner"] == finished["winner"]]
-                winner = self.overview.trial(name, finished["winner"])
+                winner = self.overview.chosen(name, finished["winner"], winners)
                 about = self.overview.value(name, "about") or {}
                 origin = str(self.overview.value(name, "origin") or "")
             except StoreError as error:
@@ -190,6 +198,14 @@ class Reader:
                 runs = {run_identifier(origin, STUDY + name, PARENT), *(record["run"] for record in tested)}
                 code, trials = str(finished.get("code", "")), self.overview.trials(name)
                 found.append(Recorded(name, identity, _ordered(tested), winner, trials, code, frozenset(runs), about))
+        return found
+
+    def _winners(self, studies: Iterable[str]) -> dict[str, int]:
+        """Return the numbers of the winners of those studies that say it."""
+        found = {}
+        for name in studies:
+            with suppress(StoreError, KeyError, TypeError):
+                found[name] = int(self.overview.value(name, "finished")["winner"])
         return found
 
     def _single_runs(self, dataset: str, task: str) -> list[Recorded]:

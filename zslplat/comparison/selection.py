@@ -189,7 +189,7 @@ def compared(
             notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
         key = (dataset, task, name, origin, tuple((e.scored.study, e.folded.names) for e in here))
         if key not in reader.rows:
-            whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, task, warn, (name,))) for e in here]
+            whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, built, warn, (name,))) for e in here]
             reader.rows[key] = _rows(whole, reader, newest_data(groups), name, primary, origin)
         called = {e.scored.study: e.short for e in here}
         found = [{**row, "short": called[row["study"]]} for row in reader.rows[key]]

@@ -60,7 +60,8 @@ def read_test_evaluations(
     if names:
         kept = [i for name in names for i in called(name, entries)]
         kept += [] if against is None else meant(against, entries, BASELINE)
-    chosen = [with_outcomes(entries[i], groups[i], records, task, warn) for i in dict.fromkeys(kept)]
+    built = build_component("tasks", Spec.parse(task))
+    chosen = [with_outcomes(entries[i], groups[i], records, built, warn) for i in dict.fromkeys(kept)]
     records.close()
     return chosen
 
@@ -76,14 +77,15 @@ def entries_of(groups: Sequence[Recorded]) -> list[Scored]:
     An entry is labelled by its method, and by its study or run as well where several entries have the same one.
     """
     several = Counter(group.method for group in groups)
-    return [_entry(group, several) for group in groups]
+    from_memory = {method: _from_memory(method) for method in several}
+    return [_entry(group, several, from_memory) for group in groups]
 
 
 def with_outcomes(
     entry: Scored,
     group: Recorded,
     records: Records,
-    task: str,
+    task: Task,
     warn: Callable[[str], None],
     only: Collection[str] | None = None,
 ) -> Scored:
@@ -128,7 +130,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
         raise UnknownNameError(f"data set (neither {where}):", name, known)
 
 
-def _entry(group: Recorded, several: Mapping[str, int]) -> Scored:
+def _entry(group: Recorded, several: Mapping[str, int], from_memory: Mapping[str, bool]) -> Scored:
     """Return what a group's records say themselves, without the replicates, which are files."""
     first, labelled = group.tested[0], f"{group.method} [{group.name}]"
     words = {f"[{text}]" for text in (group.tag, *group.particulars.values())}
@@ -144,7 +146,7 @@ def _entry(group: Recorded, several: Mapping[str, int]) -> Scored:
         rows=group.rows,
         names=frozenset({labelled, *group.names, *words}),
         code=group.code,
-        from_memory=_from_memory(group.method),
+        from_memory=from_memory[group.method],
         primary=Metric(**group.about["primary"]) if "primary" in group.about else None,
     )
 
@@ -170,12 +172,11 @@ def _from_memory(method: str) -> bool:
 
 
 def _replicates(
-    records: Records, group: Recorded, task: str, warn: Callable[[str], None], only: Collection[str] | None
+    records: Records, group: Recorded, task: Task, warn: Callable[[str], None], only: Collection[str] | None
 ) -> dict[str, np.ndarray]:
     """Return {metric: (repeats, b)} of the metrics whose replicates all records of a group have."""
-    built = build_component("tasks", Spec.parse(task))
     folders = [records.evaluation_folder(record["run"]) for record in group.tested]
-    tables = [_own_replicates(built, r, folder, warn, only) for r, folder in zip(group.tested, folders, strict=True)]
+    tables = [_own_replicates(task, r, folder, warn, only) for r, folder in zip(group.tested, folders, strict=True)]
     if not all(tables) and any(_is_of_one_group(folder) for folder, t in zip(folders, tables, strict=True) if not t):
         warn(
             f"{group.name}: no interval over these test rows: its rows are recorded as one group, of which nothing can "
@@ -213,16 +214,15 @@ def _own_replicates(
         return {}
 
 
-def _over_classes(records: Records, group: Recorded, task: str, only: Collection[str] | None) -> dict[str, Any]:
+def _over_classes(records: Records, group: Recorded, task: Task, only: Collection[str] | None) -> dict[str, Any]:
     """Return the ``classes`` and ``kinds`` of an entry: {metric: (repeats, C)}; nothing where a record lacks them.
 
     Outcomes that cannot be read have been told of with the replicates.
     """
-    built = build_component("tasks", Spec.parse(task))
     tables = []
     for record in group.tested:
         try:
-            found = class_values(built, records.evaluation_folder(record["run"]), only)
+            found = class_values(task, records.evaluation_folder(record["run"]), only)
         except StoreError:
             return {}
         if found is None:

@@ -22,19 +22,19 @@ def lasting_errors(url: str, what: str = "a record") -> Iterator[None]:
 
     Raises :class:`~zslplat.records.outages.LostError` where the same may be asked again.
     """
-    shown = shown_address(url)
     try:
         yield
     except json.JSONDecodeError as error:
         raise StoreError(
-            f"{what} in the store {shown} is damaged ({error}); restore the records from a copy of the store, or "
-            "choose another with --store"
+            f"{what} in the store {shown_address(url)} is damaged ({error}); restore the records from a copy of the "
+            "store, or choose another with --store"
         ) from error
     except _errors_of_databases() as error:
         cause: BaseException = error
         while cause.__cause__ is not None:
             cause = cause.__cause__
         text = masked_url(" ".join(str(getattr(cause, "orig", None) or cause).split()), url)[:300]
+        shown = shown_address(url)
         if is_outage(error, url):
             raise LostError(f"the store {shown} does not answer ({text})") from error
         advice = f"{_kept_from_writing(url)}free space, repair permissions or the file, or choose another with --store"

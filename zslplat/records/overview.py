@@ -40,10 +40,16 @@ _VALUES = sa.text(
 _COUNTS = sa.text(
     "select s.study_name, count(*) from studies s join trials t on t.study_id = s.study_id group by s.study_name"
 )
-_RECORDS = (
+_RECORDS = sa.text(
     "select t.number, a.value_json from studies s join trials t on t.study_id = s.study_id "
     "join trial_user_attributes a on a.trial_id = t.trial_id where a.key = 'record' and s.study_name = :study"
 )
+_SAME_TRIAL = sa.text(
+    "select s.study_name, a.value_json from studies s join trials t on t.study_id = s.study_id "
+    "join trial_user_attributes a on a.trial_id = t.trial_id "
+    "where a.key = 'record' and t.number = :number and s.study_name in :studies"
+).bindparams(sa.bindparam("studies", expanding=True))
+_AT_ONCE = 500  # names in one query: some databases take no thousand
 
 
 class Overview:
@@ -106,8 +112,26 @@ class Overview:
 
     def trial(self, study: str, number: int) -> dict[str, Any]:
         """Return the record of one trial; raises :class:`StoreError` where it cannot be read."""
-        found = (self._read(study, "and t.number = :number", number) | self._retried(study)).get(number)
+        return self.chosen(study, number, self.trials_of({study: number}))
+
+    def chosen(self, study: str, number: int, read: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
+        """Return the record of one trial out of those of many studies that :meth:`trials_of` read, or as it does."""
+        found = self._retried(study).get(number, read.get(study))
         return found if found is not None else self.records.study(study).finished()[number][1]
+
+    @patient
+    def trials_of(self, numbers: Mapping[str, int]) -> dict[str, dict[str, Any]]:
+        """Return {study: record} of one trial of each study, given by its number; what cannot be read is left out."""
+        alike: dict[int, list[str]] = {}
+        for study, number in numbers.items():
+            alike.setdefault(number, []).append(study)
+        rows: list[Any] = []
+        with lasting_errors(self.records.url), self.records.engine.connect() as connection:
+            for number, studies in alike.items():
+                for start in range(0, len(studies), _AT_ONCE):
+                    asked = {"number": number, "studies": studies[start : start + _AT_ONCE]}
+                    rows += connection.execute(_SAME_TRIAL, asked).all()
+        return {study: record for study, text in rows if (record := _readable(text)) is not None}
 
     def seconds(self, study: str) -> float:
         """Return how long the trials of a study took, one after the other; those without a time took none."""
@@ -121,17 +145,17 @@ class Overview:
         return {int(number): record for number, record in (self.value(study, RETRIED) or {}).items()}
 
     @patient
-    def _read(self, study: str, condition: str = "", number: int = 0) -> dict[int, dict[str, Any]]:
+    def _read(self, study: str) -> dict[int, dict[str, Any]]:
         """Return the readable records of trials by number."""
-        values = {"study": study, **({"number": number} if condition else {})}
         with lasting_errors(self.records.url), self.records.engine.connect() as connection:
-            rows = connection.execute(sa.text(f"{_RECORDS} {condition}"), values).all()
-        found = {}
-        for place, text in rows:
-            try:
-                record = json.loads(json.loads(text))
-            except (ValueError, TypeError):
-                continue
-            if isinstance(record, Mapping) and isinstance(record.get("metrics"), Mapping):
-                found[int(place)] = dict(record)
-        return found
+            rows = connection.execute(_RECORDS, {"study": study}).all()
+        return {int(number): record for number, text in rows if (record := _readable(text)) is not None}
+
+
+def _readable(text: str) -> dict[str, Any] | None:
+    """Return the record of a trial as it is stored; None where it is damaged."""
+    with contextlib.suppress(ValueError, TypeError):
+        record = json.loads(json.loads(text))
+        if isinstance(record, Mapping) and isinstance(record.get("metrics"), Mapping):
+            return dict(record)
+    return None
