@@ -5,6 +5,7 @@ import pytest
 from array_toys import save, toy
 
 from zslplat.data.arrays import NpzSource
+from zslplat.data.given_arrays import plain_labels
 from zslplat.errors import DataError
 
 
@@ -30,3 +31,11 @@ def test_labels_beyond_the_classes_are_told_as_they_stand_in_the_file(tmp_path):
     y = toy()["y"] + 2  # 2 to 7, of six classes that are counted from 1
     with pytest.raises(DataError, match="run to 7, but there are signatures or names for 6 classes counted from 1"):
         load(save(tmp_path, y=y), base=1)
+
+
+def test_numbers_with_a_point_are_whole_numbers_where_all_of_them_are():
+    found = plain_labels(np.array([0.0, 2.0, 1.0]), "y")
+    assert found.dtype == np.int64
+    assert found.tolist() == [0, 2, 1]
+    assert plain_labels(np.array([0.0, 0.5]), "y").tolist() == [0.0, 0.5]
+    assert plain_labels(np.array([1.0, 2.0], dtype=object), "y").dtype == np.int64
