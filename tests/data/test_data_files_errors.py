@@ -143,6 +143,11 @@ PARQUET = {
         {"features": "ragged type"},
         r"part-1\.parquet, column 'features': row 5 has 1 values but row 4 has 4; every row needs as many",
     ),
+    "ragged from the start": (
+        replaced("features", pa.array([[1.0], *X[1:].tolist()], pa.list_(pa.float32()))),
+        {"features": "ragged type"},
+        r"part-1\.parquet, column 'features': row 1 has 4 values but row 0 has 1; every row needs as many",
+    ),
     "other width": (
         replaced("features", pa.array(np.hstack([X, X]).tolist(), pa.list_(pa.float32()))),
         {"features": "ragged type"},

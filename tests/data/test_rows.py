@@ -196,3 +196,10 @@ def test_a_file_that_cannot_be_read_is_no_fault_of_who_reads_it(tmp_path, width,
     for read in (lambda: np.asarray(rows), lambda: rows[[1, 390]], lambda: list(rows.in_order())):
         with pytest.raises(StoreError, match=r"cannot be read: .*; give the same command again"):
             read()
+
+
+def test_rows_are_shown_by_shape_type_and_views():
+    one = Rows.of({"": np.ones((4, 3))})
+    assert repr(one) == "Rows(4, 3) of float64"
+    two = Rows.of({"a": np.ones((4, 3)), "b": np.ones((4, 2))})
+    assert repr(two) == f"Rows{two.shape} of float64: a (3,), b (2,)"

@@ -147,6 +147,7 @@ def test_what_it_took_and_the_curves_of_sweeps_are_no_results(store, call):
 def test_the_experiment_is_described_and_has_a_view_of_each_kind(store):
     tags, runs = page(store)
     assert tags[NOTE].startswith("Task zsl on marked; primary metric per_class_accuracy.\n")
+    assert re.search(r"^- marked: \d+ rows, \d+ features, \d+ classes$", tags[NOTE], re.MULTILINE), tags[NOTE]
     assert "zslplat compare --dataset marked --task zsl" in tags[NOTE]
     views = {name.rpartition(".")[2]: text for name, text in tags.items() if name.startswith("mlflow.sharedViewState.")}
     assert set(views) == {"results", "studies", "trials", "sweeps"}

@@ -83,6 +83,18 @@ def test_points_on_a_line_and_choices_leave_no_map(tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ["importance.csv", "importance.png"]
 
 
+def test_a_choice_that_matters_most_leaves_the_map_to_the_numbers(tmp_path):
+    tried = trials_of(24)
+    trials = [
+        create_trial(
+            params=t.params, distributions=t.distributions, value=10.0 * (t.params["kernel"] == "a") + t.params["gamma"]
+        )
+        for t in tried
+    ]
+    assert next(iter(write_search_figures(tmp_path, trials, "accuracy").shares)) == "kernel"
+    assert (tmp_path / "contour.png").exists()
+
+
 def test_nothing_is_said_on_the_terminal(capfd, tmp_path):
     optuna.logging.set_verbosity(optuna.logging.INFO)
     write_search_figures(tmp_path, trials_of(15), "accuracy")

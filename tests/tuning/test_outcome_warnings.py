@@ -280,3 +280,9 @@ def test_random_scores_are_at_chance_mostly():
         folds = [float(np.mean(rng.integers(0, 10, size=200) == y)) for _ in range(5)]
         found.append(is_at_chance(folds, [0.1] * 5))
     assert np.mean(found) > 0.9
+
+
+def test_a_range_of_one_value_has_no_edge():
+    (found,) = searched_facts({"k": Integer(3, 3)}, {"k": 3}, {"k": Parameter("", Integer(1))})
+    assert found.position == 0.5
+    assert list(EdgeOfRange().found(StudyFacts("a study", searched=(found,)))) == []

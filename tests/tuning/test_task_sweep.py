@@ -13,7 +13,7 @@ TASK = "feature-selection(last=10, repeats=2, validation_repeats=1)"
 SWEEP = ("-d", DATA, "-t", TASK, "--workers", 1)
 
 
-def test_points_are_the_runs_of_the_task_with_that_option(call):
+def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     methods = ("-m", "variance", "-m", "random-features(seed=3)")
     command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--json")
     done = call(*command)
@@ -31,6 +31,8 @@ def test_points_are_the_runs_of_the_task_with_that_option(call):
     repeated = json.loads(call(*command).stdout)
     assert (repeated["test"], repeated["run_id"]) == (found["test"], found["run_id"])
     assert repeated["test_evaluations"] == found["test_evaluations"]
+    # MLflow shows all of it, points and summary: no later command need look after them.
+    assert not list((tmp_path / "mlruns" / "studies").glob("*/unshown"))
 
 
 def test_a_protocol_without_validation_has_its_test_and_says_so(call):

@@ -1,0 +1,48 @@
+"""Which trial is the best one: by the metric, whichever way it points, and the first of equals."""
+
+import pytest
+
+from zslplat.errors import ZslplatError
+from zslplat.records.trials import FinishedTrial
+from zslplat.tuning.trial_log import TrialLog
+
+
+class Recorded:
+    """What a log reads of a study: its finished trials."""
+
+    name = "a study"
+
+    def __init__(self, *values):
+        self.values = values
+
+    def finished(self):
+        for number, value in enumerate(self.values):
+            state = "failed" if value is None else "complete"
+            yield FinishedTrial(number, state, {}, value), {"number": number, "value": value, "reason": "it broke"}
+
+
+class Silent:
+    def note(self, text):
+        assert "continuing" in text
+
+
+def log_of(*values, maximise):
+    return TrialLog(Recorded(*values), {}, maximise, Silent(), len(values), None)
+
+
+@pytest.mark.parametrize(("maximise", "best"), [(True, 2), (False, 1)])
+def test_the_best_trial_is_the_first_of_the_largest_or_of_the_smallest_values(maximise, best):
+    log = log_of(0.5, -0.25, 3.0, None, 3.0, -0.25, maximise=maximise)
+    assert log.winner() == log.best_number() == best
+
+
+def test_a_value_of_zero_is_a_value():
+    assert log_of(-1.0, 0.0, maximise=True).winner() == 1
+    assert log_of(1.0, 0.0, maximise=False).winner() == 1
+
+
+def test_where_all_failed_there_is_none_and_the_first_reason_is_told():
+    log = log_of(None, None, maximise=True)
+    assert log.best_number() == -1
+    with pytest.raises(ZslplatError, match="all 2 trials failed; the first because: it broke"):
+        log.winner()
