@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+NAMING = "tests/tasks/test_naming.py"
 CAMPAIGNS = Path(__file__).parent / "campaigns"
 
 
@@ -69,21 +70,24 @@ def test_the_tests_of_a_mutant_are_those_that_ran_its_line_and_its_own_file_come
         ]
     )
     (tmp_path / "tests.xml").write_text(f"<testsuites><testsuite>{cases}</testsuite></testsuites>")
-    covering = mutants.Covering(tmp_path)
+    naming = tmp_path / "tests" / "tasks" / "test_naming.py"
+    naming.parent.mkdir(parents=True)
+    naming.write_text("from zslplat.metrics.some import f")
+    covering = mutants.Covering(tmp_path, tmp_path)
 
     def tests(line):
         found = covering.tests(mutants.Mutant("zslplat/metrics/some.py", "", line, ""))
         return [name.rpartition("::")[2] for name in found]
 
-    assert tests(3) == ["test_c", "test_b", "test_a"]
-    assert tests(4) == ["test_d", "test_b"]
+    assert tests(3) == ["test_c", "test_b", "test_a", NAMING]
+    assert tests(4) == ["test_d", "test_b", NAMING]
     # No test ran it by itself: those of the folder.
-    assert tests(7) == ["test_d", "test_c", "test_b"]
+    assert tests(7) == ["test_d", "test_c", "test_b", NAMING]
 
 
 def test_a_few_tests_are_tried_first_and_none_beyond_the_seconds(mutants):
     seconds = {f"test_{i}": 10.0 for i in range(20)}
-    found = list(mutants.batches(list(seconds), seconds, most=125))
+    found = list(mutants.batches(list(seconds), seconds.get, most=125))
     assert [len(some) for some in found] == [3, 5, 4]
     assert [test for some in found for test in some] == list(seconds)[:12]
 

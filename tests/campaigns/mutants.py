@@ -6,8 +6,8 @@
 A mutant is the code with one operator, comparison, number, truth value, branch word, decorator or exception changed, as
 Cosmic Ray does it. Places are drawn first, then what happens at each, over the packages named by ``--packages``; where
 only annotations or docstrings change, another is drawn. The tests of a mutant are those that ran its line, as coverage
-recorded them test by test, those of the file's own name and folder and the quick ones first; for a line that no test
-process runs itself (workers, compiled code), those of the folder. A mutant is
+recorded them test by test, those of the file's own name and folder and the quick ones first, and the test files that
+name its module; for a line that no test process runs itself (workers, compiled code), those of the folder. A mutant is
 
 killed      a test failed, or did not come to an end in ten times its time
 survived    none did; its line and change are printed, to be judged: a test that is missing, or no change of meaning
@@ -32,7 +32,7 @@ import tempfile
 import time
 import xml.etree.ElementTree
 from collections import Counter, defaultdict
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -42,6 +42,7 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 PACKAGES = ("evaluation", "records", "tuning", "tracking", "metrics", "data")
 # They would need to be told a name, and do what no hand does.
 _LEFT_OUT = ("core/VariableReplacer", "core/VariableInserter")
+_UNKNOWN_SECONDS = 10.0
 _PHASE = re.compile(r"\|(run|setup|teardown)$")
 _COPIED = ("zslplat", "tests", "docs", "examples", "benchmarks", "pyproject.toml", "README.md", "CONTRIBUTING.md")
 
@@ -125,8 +126,10 @@ def drawn_mutants(root: Path, packages: list[str], count: int, seed: int) -> lis
 class Covering:
     """Which tests run a line, and how long each takes."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, root: Path = ROOT) -> None:
         from coverage import CoverageData
+
+        self.texts = {str(path.relative_to(root)): path.read_text() for path in sorted(root.glob("tests/**/test_*.py"))}
 
         self.data = CoverageData(basename=str(folder / ".coverage"))
         self.data.read()
@@ -153,7 +156,20 @@ class Covering:
             own_folder = test.startswith(f"tests/{mutant.package}/")
             return stem not in test.split("::")[0], not own_folder, self.seconds[test]
 
-        return sorted(found, key=likely)
+        dotted = mutant.path.removesuffix(".py").replace("/", ".")
+        naming = [path for path, text in self.texts.items() if dotted in text]
+        ordered = sorted(found, key=likely)
+        # Files that name the module, whole, after what is known to run the line.
+        known = {test.split("::")[0] for test in found}
+        return [*ordered, *(path for path in naming if path not in known)]
+
+    def took(self, test: str) -> float:
+        """Return the seconds of a test, or of a file of tests as far as they are known."""
+        if "::" in test:
+            return self.seconds[test]
+        return (
+            sum(seconds for name, seconds in self.seconds.items() if name.startswith(f"{test}::")) or _UNKNOWN_SECONDS
+        )
 
 
 def record_coverage(root: Path, folder: Path, workers: int) -> None:
@@ -181,8 +197,8 @@ def judge(mutant: Mutant, copy: Path, covering: Covering, most: float) -> None:
     (copy / mutant.path).write_text(mutant.source, encoding="utf-8")
     start = time.monotonic()
     try:
-        for some in batches(tests, covering.seconds, most):
-            failed = failing(some, copy, 60 + 10 * sum(covering.seconds[test] for test in some))
+        for some in batches(tests, covering.took, most):
+            failed = failing(some, copy, 60 + 10 * sum(map(covering.took, some)))
             mutant.tests += len(some)
             if failed:
                 mutant.killed, mutant.by = True, failed
@@ -192,15 +208,15 @@ def judge(mutant: Mutant, copy: Path, covering: Covering, most: float) -> None:
     mutant.seconds = time.monotonic() - start
 
 
-def batches(tests: list[str], seconds: dict[str, float], most: float) -> Iterator[list[str]]:
+def batches(tests: list[str], seconds: Callable[[str], float], most: float) -> Iterator[list[str]]:
     """Yield the tests in their order, a few first and then ever more, as long as they take so many seconds in all."""
     size, spent, some = 20.0, 0.0, []
     batch = 0.0
     for test in tests:
-        if spent + seconds[test] > most:
+        if spent + seconds(test) > most:
             continue
         some.append(test)
-        spent, batch = spent + seconds[test], batch + seconds[test]
+        spent, batch = spent + seconds(test), batch + seconds(test)
         if batch > size or len(some) >= 400:
             yield some
             some, batch, size = [], 0.0, 2 * size
