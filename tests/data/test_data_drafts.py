@@ -9,7 +9,7 @@ import pytest
 
 from zslplat.data import drafts
 from zslplat.data.array_store import place_entry
-from zslplat.data.drafts import draft, folder_to_remove, temporary_folder
+from zslplat.data.drafts import draft, folder_to_remove, replacing, temporary_folder
 
 WRITER = """
 import sys, time
@@ -40,6 +40,25 @@ def test_a_folder_stays_while_its_writer_runs_and_goes_when_it_was_killed(writer
     writer.wait()
     place_entry(tmp_path / "entry", lambda writing: {})
     assert [path.name for path in tmp_path.iterdir()] == ["entry"]
+
+
+def test_a_file_takes_its_place_whole_and_what_a_killed_writer_left_goes_with_the_next(tmp_path):
+    place = tmp_path / "found.json"
+    with replacing(place) as new:
+        new.write_text("first")
+        assert not place.exists()
+    code = (
+        "import os, signal, sys; from pathlib import Path; from zslplat.data.drafts import replacing\n"
+        "with replacing(Path(sys.argv[1])) as new:\n"
+        "    new.write_text('half'); os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", code, str(place)], check=False).returncode == -9
+    assert place.read_text() == "first"
+    assert len(list(tmp_path.iterdir())) == 2
+    with pytest.raises(ZeroDivisionError), replacing(place):
+        1 / 0  # noqa: B018
+    assert [path.name for path in tmp_path.iterdir()] == ["found.json"]
+    assert place.read_text() == "first"
 
 
 def test_a_folder_is_gone_after_an_error_too(tmp_path):

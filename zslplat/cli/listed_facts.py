@@ -42,14 +42,12 @@ class ListedFacts:
         """Write what was added, in one step; does nothing where there is no place for it."""
         if self._path is None or not self._changed:
             return
-        new = self._path.with_name(f".{self._path.name}.{os.getpid()}")
+        from zslplat.data.drafts import replacing
+
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
-            try:
+            with replacing(self._path) as new:
                 new.write_text(json.dumps(self._kept), encoding="utf-8")
-                os.replace(new, self._path)
-            finally:
-                new.unlink(missing_ok=True)
             for other in self._path.parent.glob(f"{_PREFIX}*.json"):
                 if other != self._path:
                     other.unlink()

@@ -19,6 +19,7 @@ from pathlib import Path
 _STALE_SECONDS = 24 * 3600
 _GONE_SECONDS = 60  # a folder of what is removed was made and filled in less
 _NEW, _SENT, _OLD = ".new-", ".sent-", ".old-"
+_REPLACING = ".zslplat-new-"
 
 
 @contextlib.contextmanager
@@ -35,6 +36,18 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         os.close(lock)
+
+
+@contextlib.contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """Give a path to be written, which takes the place of ``path`` at the end; an error leaves what was there.
+
+    It lies in a hidden folder beside its place, which the next writer there removes where this one is killed. Raises
+    OSError where it cannot be made or renamed.
+    """
+    with draft(path.absolute().parent, _REPLACING) as folder:
+        yield folder / path.name
+        os.replace(folder / path.name, path)
 
 
 def temporary_folder(parent: Path) -> Path:

@@ -15,7 +15,6 @@ import ast
 import hashlib
 import importlib.util
 import json
-import os
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
@@ -23,6 +22,7 @@ from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
+from zslplat.data.drafts import replacing
 from zslplat.errors import StoreError
 from zslplat.evaluation.modules import ModuleFile, is_library, module_file, modules_of
 
@@ -140,13 +140,9 @@ class CodeReader:
         if not self._changed or self.remembered is None:
             return
         self._changed = False
-        temporary = self.remembered.with_name(f"{self.remembered.name}.{os.getpid()}")
-        try:
-            temporary.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
-            os.replace(temporary, self.remembered)
-        except OSError:  # a full disk: what is not remembered is read again
-            with suppress(OSError):
-                temporary.unlink()
+        # A full disk: what is not remembered is read again.
+        with suppress(OSError), replacing(self.remembered) as new:
+            new.write_text(json.dumps({"scheme": SCHEME, "files": self._known}))
 
 
 # What this process has parsed, by file: a program that opens several stores reads its code once.

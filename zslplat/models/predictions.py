@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import csv
-import os
-import tempfile
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zslplat.data.drafts import replacing
 from zslplat.errors import DataError, StoreError, UsageError
 from zslplat.models.model import SavedModel
 from zslplat.models.row_files import RowFile
@@ -57,14 +56,13 @@ def write_predictions(
     :class:`StoreError` where it cannot be written.
     """
     check_output(output)
-    try:
-        handle, name = tempfile.mkstemp(prefix=".new-", suffix=output.suffix, dir=output.absolute().parent)
-    except OSError as error:
-        raise _unwritten(output, error) from error
-    os.close(handle)
     done = 0
-    try:
-        with (_csv if output.suffix.lower() == ".csv" else _parquet)(name) as write:
+    with ExitStack() as stack:
+        try:
+            new = stack.enter_context(replacing(output))
+        except OSError as error:
+            raise _unwritten(output, error) from error
+        with (_csv if output.suffix.lower() == ".csv" else _parquet)(str(new)) as write:
             for columns in blocks:
                 try:
                     write(columns)
@@ -72,12 +70,6 @@ def write_predictions(
                     raise _unwritten(output, error) from error
                 done += len(columns["row"])
                 on_rows(done)
-        with suppress(OSError):
-            os.chmod(name, 0o666 & ~_umask())
-        os.replace(name, output)
-    finally:
-        with suppress(FileNotFoundError):
-            os.unlink(name)
     return done
 
 
@@ -122,12 +114,6 @@ def _parquet(path: str) -> Iterator[Write]:
             writer.write_table(table)
 
         yield write
-
-
-def _umask() -> int:
-    found = os.umask(0)
-    os.umask(found)
-    return found
 
 
 def _unwritten(output: Path, error: OSError) -> StoreError:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat import __version__
+from zslplat.data.drafts import replacing
 from zslplat.errors import StoreError, UsageError
 from zslplat.records.folders import folder_name
 from zslplat.reports.page.rendering import GENERATOR, render_page
@@ -75,11 +74,8 @@ def _write_whole(path: Path, text: str) -> None:
     """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-        Path(name).chmod(0o644)
-        os.replace(name, path)
+        with replacing(path) as new:
+            new.write_text(text, encoding="utf-8")
     except OSError as error:
         raise StoreError(
             f"the report cannot be written to {path}: {error.strerror or error}; give --out another file"

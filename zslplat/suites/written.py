@@ -19,7 +19,6 @@ from __future__ import annotations
 
 import csv
 import json
-import os
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -30,6 +29,7 @@ import numpy as np
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import Draw, class_difference, class_verdict, family_p_values
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
+from zslplat.data.drafts import replacing
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
 from zslplat.suites.cells import Key
@@ -65,9 +65,9 @@ def write_tables(result: GridResult, folder: Path) -> None:
         ("differences", DIFFERENCES, tables.differences),
         ("budgets", BUDGETS, tables.budgets),
     ):
-        with _replacing(folder / f"{name}.csv") as path, open(path, "w", newline="", encoding="utf-8") as file:
+        with replacing(folder / f"{name}.csv") as path, open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file, lineterminator="\n").writerows([header, *lines])
-    with _replacing(folder / "provenance.json") as path:
+    with replacing(folder / "provenance.json") as path:
         path.write_text(json.dumps(provenance(result), indent=1) + "\n", encoding="utf-8")
 
 
@@ -97,22 +97,6 @@ def provenance(result: GridResult) -> dict[str, Any]:
         "elapsed_hours": round(result.seconds / 3600, 4),
         "studies": {cell.title: cell.study for cell in done},
     }
-
-
-class _replacing:
-    """A path beside another, which takes its place at the end."""
-
-    def __init__(self, path: Path) -> None:
-        self.path, self.beside = path, path.with_name(f".{path.name}-{os.getpid()}")
-
-    def __enter__(self) -> Path:
-        return self.beside
-
-    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
-        if kind is None:
-            self.beside.replace(self.path)
-        else:
-            self.beside.unlink(missing_ok=True)
 
 
 def _scores(result: GridResult) -> list[list[Any]]:
