@@ -168,3 +168,9 @@ def test_a_data_set_is_shown_by_what_it_holds_not_by_its_values():
         "<data set digit-pairs: 4800 rows of 128 float32; 100 classes; signatures strokes of 14; train 3200; "
         "test_seen 800; test_unseen 800; 3 folds of classes; 22 groups>"
     )
+
+
+def test_digits_are_described_by_the_strokes_of_seven_segment_displays():
+    # As tables of displays have them: a bit per stroke, the top one first.
+    codes = [0x7E, 0x30, 0x6D, 0x79, 0x33, 0x5B, 0x5F, 0x70, 0x7F, 0x7B]
+    assert SEVEN_SEGMENTS.tolist() == [[float(bit) for bit in f"{code:07b}"] for code in codes]

@@ -15,6 +15,7 @@ from zslplat.errors import StoreError
 from zslplat.records.database import Records
 from zslplat.records.environment import git_state
 from zslplat.settings import resolve_settings
+from zslplat.tuning.rerun import differences
 
 TUNE = ("tune", "--method", "plain(mix=0.25)", "--dataset", "marked", "--workers", 1, "--repeats", 1, "--trials", 6)
 
@@ -124,3 +125,16 @@ def test_the_recorded_commit_is_that_of_the_sources_and_not_of_the_folder_one_st
     copy.mkdir(parents=True)
     (copy / "__init__.py").write_text("")
     assert git_state(copy) == {}
+
+
+@pytest.mark.parametrize(
+    ("recorded", "now", "compared", "told"),
+    [
+        ({"a": 0.5, "b": 2.0}, {"a": 0.5, "b": 2.0}, 2, []),
+        ({"a": 0.5}, {"a": 0.5 + 1e-15, "new": 1.0}, 1, []),
+        ({"a": 0.5, "b": 2.0}, {"a": 0.5, "b": 2.5}, 2, ["b: recorded 2.0, now 2.5"]),
+        ({"a": 0.5}, {"a": 0.4999}, 1, ["a: recorded 0.5, now 0.4999"]),
+    ],
+)
+def test_what_another_evaluation_gives_is_compared_number_by_number(recorded, now, compared, told):
+    assert differences(recorded, now) == (compared, told)
