@@ -14,12 +14,12 @@ from multiprocessing import forkserver, resource_tracker, util
 import psutil
 from support import Done
 
-from zslplat.evaluation.child import NEEDED
+from zslplat.evaluation.child import FORKED_WITH
 
 HEAVY = (
     *("zslplat.cli.app", "zslplat.tuning.study", "zslplat.tuning.sweep", "zslplat.comparison.selection"),
     *("mlflow.tracking", "mlflow.store.tracking.sqlalchemy_store", "mlflow.store.db_migrations"),
-    *("optuna.storages", "optuna.samplers", "alembic.command", *NEEDED),
+    *("optuna.storages", "optuna.samplers", "alembic.command", *FORKED_WITH),
 )
 
 

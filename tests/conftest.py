@@ -75,24 +75,29 @@ def store_template(tmp_path_factory):
     return settings.store
 
 
+def copy_store(template, folder):
+    """Return the store of a folder, made from the template where there is none yet."""
+    store = folder / "mlruns"
+    if not store.exists():
+        store.mkdir(parents=True)
+        for name in ("mlflow.db", "optuna.db"):
+            shutil.copy(template / name, store / name)
+    return store
+
+
 @pytest.fixture
 def new_store(store_template, tmp_path):
     """Return a folder's fresh store ``mlruns``; by default that of the test's own folder."""
 
-    def copy(folder=tmp_path):
-        store = folder / "mlruns"
-        if not store.exists():
-            store.mkdir(parents=True)
-            for name in ("mlflow.db", "optuna.db"):
-                shutil.copy(store_template / name, store / name)
-        return store
-
-    return copy
+    return lambda folder=tmp_path: copy_store(store_template, folder)
 
 
 @pytest.fixture(scope="session")
 def reference(tmp_path_factory, store_template, program_environment):
-    """A study of 12 trials, carried out by two workers without any interruption: its store, and what it printed."""
+    """A study of 12 trials, carried out by two workers without any interruption: its store, and what it printed.
+
+    It is given as a user gives it, in a fresh interpreter and where there is no store yet.
+    """
     folder = tmp_path_factory.mktemp("reference")
     command = [sys.executable, "-m", "zslplat", *REFERENCE, "--trials", "12", "--workers", "2"]
     done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True)
@@ -107,6 +112,25 @@ def prepared_process():
 
     with one_thread_variables():
         return process_with_imports()
+
+
+@pytest.fixture(scope="session")
+def carried_out(prepared_process, program_environment, store_template):
+    """Run ``zslplat`` in a folder as ``forked`` does, for what several tests share; return the :class:`Done`."""
+
+    def run(folder, *arguments):
+        copy_store(store_template, folder)
+        out, err = folder / "out.txt", folder / "err.txt"
+        handed = ([str(a) for a in arguments], str(folder), program_environment, str(out), str(err))
+        with blank_main():
+            process = prepared_process.Process(target=lead, args=handed)
+            process.start()
+        try:
+            return Leader(process, out, err).wait(800)
+        finally:
+            process.kill()
+
+    return run
 
 
 @pytest.fixture

@@ -26,9 +26,11 @@ class MlflowServer:
         command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--port", str(self.port)]
         command += ["--backend-store-uri", f"sqlite:///{self.folder / 'mlflow.db'}"]
         command += ["--artifacts-destination", str(self.folder / "artifacts")]
+        # Its queues of jobs are seven more processes, and nothing that zslplat asks of it goes there.
+        environment = {**os.environ, "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false"}
         with open(self.folder / "log", "a") as log:
             self.process = subprocess.Popen(
-                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder
+                command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder, env=environment
             )
         end = time.monotonic() + 300
         while time.monotonic() < end and self.process.poll() is None:

@@ -1,5 +1,6 @@
 """The nursery of workers begins wherever a program runs, whatever its folders are called and its paths hold."""
 
+import multiprocessing
 import os
 import sys
 import tempfile
@@ -8,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from zslplat.evaluation import nursery
+from zslplat.evaluation import nursery, worker
 
 
 @pytest.fixture
@@ -45,3 +46,17 @@ def test_it_begins_where_the_search_path_holds_what_is_no_text(begun, monkeypatc
     begun()
     assert sys.path is path
     assert path[-1] == Path("elsewhere")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are not forked")
+def test_what_draws_is_imported_once_for_all_workers():
+    ours, theirs = multiprocessing.Pipe()
+    process = worker._process_class()(target=tell_of, args=(theirs, ("matplotlib.figure", "zslplat.drawing")))
+    process.start()
+    assert ours.poll(200)
+    assert ours.recv() == [True, True]
+    process.join()
+
+
+def tell_of(connection, modules):
+    connection.send([name in sys.modules for name in modules])

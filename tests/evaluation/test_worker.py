@@ -117,7 +117,7 @@ import sys, threading, time
 from pathlib import Path
 sys.path.insert(0, sys.argv[1])
 from zslplat.evaluation import worker
-worker.NEEDED = ("takes_an_hour_to_import",)
+worker.FORKED_WITH = ("takes_an_hour_to_import",)
 from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.wanted import Place, PrepareJob
 from zslplat.evaluation.worker import Limits

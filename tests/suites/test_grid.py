@@ -88,15 +88,11 @@ def evaluations_in(store):
 
 
 @pytest.fixture(scope="module")
-def whole(tmp_path_factory, store_template, program_environment):
+def whole(tmp_path_factory, carried_out):
     """The folder of a suite that was carried out without an interruption."""
-    import subprocess
-    import sys
-
     folder = tmp_path_factory.mktemp("whole")
     (folder / "suite.toml").write_text(SUITE)
-    command = [sys.executable, "-m", "zslplat", "bench", "suite.toml", "--out", "out", "--json"]
-    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
+    done = carried_out(folder, "bench", "suite.toml", "--out", "out", "--json")
     assert done.returncode == 0, done.stderr
     return folder, json.loads(done.stdout)
 

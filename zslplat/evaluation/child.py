@@ -29,7 +29,6 @@ from zslplat.evaluation.wanted import Place
 
 READY = "ready"
 # What jobs need of the platform. No module that asks which plugins there are as it is imported: they may change.
-# The artifacts bring matplotlib with them, which is imported once there and not by every scorer that draws.
 NEEDED = (
     "psutil",
     *(
@@ -47,6 +46,8 @@ NEEDED = (
         )
     ),
 )
+# What the nursery has besides: matplotlib is imported once there, and not by every scorer whose outcome has figures.
+FORKED_WITH = (*NEEDED, "zslplat.pictures", "matplotlib.backends.backend_agg")
 
 
 def child_main(connection: Connection, place: Place, environment: Mapping[str, str]) -> None:

@@ -18,6 +18,7 @@ import json
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cache
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -34,6 +35,12 @@ _IGNORED_FIELDS = frozenset({"type_comment", "kind", "ctx", "type_ignores"})
 
 def libraries() -> dict[str, str]:
     """Return the versions of the libraries that compute beside the modules that are hashed."""
+    return dict(_library_versions())
+
+
+@cache
+def _library_versions() -> dict[str, str]:
+    # Each is read from a file of metadata, which takes longer than all else that is asked of the code.
     return {name: version(name) for name in LIBRARIES}
 
 

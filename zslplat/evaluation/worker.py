@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from zslplat.evaluation.child import NEEDED, READY, child_main
+from zslplat.evaluation.child import FORKED_WITH, READY, child_main
 from zslplat.evaluation.guardian import guard
 from zslplat.evaluation.memory import MemoryWatch
 from zslplat.evaluation.processes import ctrl_c_blocked, ending, main_left_out, one_thread_variables
@@ -70,7 +70,7 @@ def _process_class() -> Any:
         return multiprocessing.get_context("spawn").Process
     from zslplat.evaluation import nursery
 
-    nursery.begin(NEEDED)
+    nursery.begin(FORKED_WITH)
     return nursery.ForkedProcess
 
 
