@@ -32,7 +32,7 @@ class DaskCluster:
     def start_scheduler(self):
         options = ["--host", "127.0.0.1", "--port", self.port, "--no-dashboard", "--no-show"]
         self.scheduler = self._start("scheduler", self.folder, *options)
-        end = time.monotonic() + 120
+        end = time.monotonic() + 800
         while True:
             try:
                 socket.create_connection(("127.0.0.1", self.port), timeout=1).close()
@@ -53,7 +53,7 @@ class DaskCluster:
         from distributed import Client
 
         with Client(self.address, set_as_default=False) as client:
-            client.wait_for_workers(count, timeout=120)
+            client.wait_for_workers(count, timeout=800)
 
     def held(self, name):
         """Return the names of the entries that a worker keeps."""

@@ -37,7 +37,7 @@ class Leader:
     def __init__(self, process, out, err):
         self.process, self.out, self.err = process, out, err
 
-    def wait_for(self, text, timeout=280):
+    def wait_for(self, text, timeout=800):
         """Wait until the text has been printed on standard error."""
         end = time.monotonic() + timeout
         while not self.err.exists() or text not in self.err.read_text():
@@ -46,7 +46,7 @@ class Leader:
             assert time.monotonic() < end, printed
             time.sleep(0.02)
 
-    def wait_for_lines(self, count, timeout=280):
+    def wait_for_lines(self, count, timeout=800):
         """Wait until so many lines have been printed on standard error, or the end."""
         end = time.monotonic() + timeout
         while self.process.is_alive() and time.monotonic() < end:
@@ -66,15 +66,15 @@ class Leader:
         tree = psutil.Process(self.process.pid).children(recursive=True) if self.process.is_alive() else []
         start = time.monotonic()
         how()
-        self.process.join(250)
+        self.process.join(800)
         took = time.monotonic() - start
-        end = time.monotonic() + 200
+        end = time.monotonic() + 800
         while (left := [process for process in tree if _runs(process)]) and time.monotonic() < end:
             time.sleep(0.02)
         assert not left, left
         return took
 
-    def wait(self, timeout=280):
+    def wait(self, timeout=800):
         """Wait for the end and return the :class:`Done`."""
         self.process.join(timeout)
         assert self.process.exitcode is not None, f"still running after {timeout} s: {self.err.read_text()}"

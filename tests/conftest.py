@@ -190,7 +190,7 @@ def arranged(call, arrangements, tmp_path, tmp_path_factory):
 def program(new_store, program_environment, tmp_path):
     """Run ``zslplat`` with arguments in a folder of the test's own; returns the finished process."""
 
-    def run(*arguments, cwd=tmp_path, timeout=280, preexec_fn=None, **extra):
+    def run(*arguments, cwd=tmp_path, timeout=800, preexec_fn=None, **extra):
         new_store(cwd)
         if "PYTHONPATH" in extra:
             extra["PYTHONPATH"] = with_own_path(extra["PYTHONPATH"])
@@ -263,7 +263,7 @@ def forked(leader):
     """Run ``zslplat`` with arguments in a process of its own, which costs no imports; return the :class:`Done`."""
 
     def run(*arguments, **extra):
-        return leader(*arguments, **extra).wait(250)
+        return leader(*arguments, **extra).wait(800)
 
     return run
 

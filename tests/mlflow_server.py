@@ -32,7 +32,7 @@ class MlflowServer:
             self.process = subprocess.Popen(
                 command, stdout=log, stderr=subprocess.STDOUT, start_new_session=True, cwd=self.folder, env=environment
             )
-        end = time.monotonic() + 300
+        end = time.monotonic() + 800
         while time.monotonic() < end and self.process.poll() is None:
             with suppress(OSError), urllib.request.urlopen(f"{self.url}/health", timeout=5) as answer:
                 if answer.status == 200:

@@ -108,7 +108,7 @@ class PostgresServer:
                 group=self._user.pw_gid if self._user else None,
                 extra_groups=[] if self._user else None,
                 start_new_session=True,
-                timeout=200,
+                timeout=800,
             )
         assert done.returncode == 0, (self.folder / "calls.log").read_text()
 

@@ -142,7 +142,7 @@ def with_own_path(path):
 def run(arguments, path, cwd):
     environment = {**os.environ, "PYTHONPATH": with_own_path(path), "PYTHONDONTWRITEBYTECODE": "1"}
     command = [sys.executable, "-m", *map(str, arguments)]
-    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=250)
+    return subprocess.run(command, cwd=cwd, env=environment, capture_output=True, text=True, timeout=800)
 
 
 def install_distribution(folder, name, module, source, group="zslplat", version="1.2.3"):

@@ -287,7 +287,7 @@ def test_a_store_that_no_address_can_name_is_refused(call, tmp_path):
 def test_two_studies_that_make_one_store_together(leader, tmp_path):
     store = tmp_path / "fresh"
     running = [leader(*SMALL, "--store", store, "--seed", seed) for seed in (1, 2)]
-    for done in [each.wait(280) for each in running]:
+    for done in [each.wait(800) for each in running]:
         assert done.returncode == 0, done.stderr
     connection = sqlite3.connect(store / "mlflow.db")
     assert connection.execute("select count(*) from runs where status = 'FINISHED'").fetchone() == (8,)

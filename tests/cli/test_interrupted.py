@@ -77,7 +77,7 @@ def test_a_program_that_has_only_just_started_stops_in_good_order(start_program)
     # The first line comes when the imports of the command are under way or done, and no worker is there yet.
     process.stderr.readline()
     os.killpg(process.pid, 2)
-    _, err = process.communicate(timeout=250)
+    _, err = process.communicate(timeout=800)
     assert process.returncode == 130
     assert err.splitlines()[-1].startswith("stopped")
     assert "Traceback" not in err
@@ -117,5 +117,5 @@ try:
 except KeyboardInterrupt:
     print("again")
 """
-    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=250)
+    done = subprocess.run([sys.executable, "-c", text], capture_output=True, text=True, timeout=800)
     assert (done.stdout, done.stderr) == ("again\n", "")

@@ -76,7 +76,7 @@ def shell(tmp_path_factory, program_environment):
             "$(complete -p zslplat | sed 's/.*-F \\([^ ]*\\).*/\\1/') zslplat; printf '%s\\n' \"${COMPREPLY[@]}\""
         )
         command = ["bash", "--norc", "-c", script]
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=cwd, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, cwd=cwd, timeout=800)
         assert done.stderr == ""
         return done.stdout.split()
 
@@ -124,7 +124,7 @@ def test_completion_loads_no_heavy_library():
     environment = {**os.environ, "_ZSLPLAT_COMPLETE": "complete_bash", "COMP_CWORD": "3"}
     environment["COMP_WORDS"] = "zslplat\ntune\n--method\nmf"
     command = [sys.executable, "-X", "importtime", "-m", "zslplat"]
-    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=800)
     assert done.stdout.split() == ["mfmr", "mfmr-joint"]
     loaded = set(re.findall(r"\|\s+([\w.]+)$", done.stderr, flags=re.MULTILINE))
     assert not loaded & {"numpy", "optuna", "sqlalchemy", "mlflow", "matplotlib", "rich.console"}

@@ -19,7 +19,7 @@ HEAVY = ("mlflow", "optuna", "sklearn", "scipy", "pandas", "numpy", "sqlalchemy"
 
 def loaded_by(*arguments):
     command = [sys.executable, "-X", "importtime", "-m", "zslplat", *arguments]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, capture_output=True, text=True, timeout=800)
     assert done.returncode == 0, done.stderr
     return set(re.findall(r"\|\s+([\w.]+)$", done.stderr, flags=re.MULTILINE))
 

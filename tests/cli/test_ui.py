@@ -132,8 +132,8 @@ def test_the_address_is_printed_when_it_answers_and_no_process_is_left(
         started = psutil.Process(process.pid).children(recursive=True)
         assert len(started) == 2
         process.send_signal(ending)
-        assert process.wait(60) == 0
-        _, alive = psutil.wait_procs(started, timeout=10)
+        assert process.wait(800) == 0
+        _, alive = psutil.wait_procs(started, timeout=800)
         assert alive == []
     finally:
         process.kill()

@@ -133,7 +133,7 @@ def compiles(text, folder):
     document = "\\documentclass{article}\n\\usepackage{booktabs}\n\\begin{document}\n" + text + "\\end{document}\n"
     (folder / "document.tex").write_text(document, encoding="utf-8")
     command = ["pdflatex", "-halt-on-error", "-interaction=nonstopmode", "document.tex"]
-    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=200)
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, errors="replace", timeout=800)
     assert done.returncode == 0, done.stdout[-3000:]
     return done.stdout
 

@@ -23,7 +23,7 @@ def test_the_tutorial_in_python_runs_as_a_notebook(monkeypatch, tmp_path):
     book = nbformat.reads(text.replace("trials=6, ", ""), as_version=4)
     for variable in ("HOME", "XDG_CONFIG_HOME", "IPYTHONDIR", "JUPYTER_RUNTIME_DIR", "TMPDIR"):
         monkeypatch.setenv(variable, str(tmp_path))
-    nbclient.NotebookClient(book, timeout=280, resources={"metadata": {"path": str(tmp_path)}}).execute()
+    nbclient.NotebookClient(book, timeout=800, resources={"metadata": {"path": str(tmp_path)}}).execute()
 
     outputs = [output for cell in book.cells if cell.cell_type == "code" for output in cell.outputs]
     kinds = {kind for output in outputs for kind in output.get("data", {})}

@@ -99,16 +99,16 @@ def models_of(store):
 
 def test_a_worker_that_is_killed_costs_the_trials_it_ran(two_workers, reference, leader, tmp_path):
     started = leader(*REFERENCE, "--trials", "12", "--cluster", two_workers.address, TROUBLE_PAUSE="0.2")
-    end = time.monotonic() + 120
+    end = time.monotonic() + 800
     while not two_workers.evaluating("nannied"):
         assert time.monotonic() < end
         time.sleep(0.05)
     started_by = two_workers.evaluating("nannied")
     two_workers.serving("nannied").kill()
-    done = started.wait(250)
+    done = started.wait(800)
     assert done.returncode == 0, done.stderr
     equal_to(reference, tmp_path / "mlruns")
-    _, left = psutil.wait_procs(started_by, timeout=30)
+    _, left = psutil.wait_procs(started_by, timeout=800)
     assert not left
 
 
@@ -144,7 +144,7 @@ def test_a_leader_that_is_killed_leaves_no_trial_running(two_workers, leader):
     started.wait_for("tuning plain")
     started.kill()
     running = [p for name in names for p in two_workers.evaluating(name) if p.pid not in before]
-    end = time.monotonic() + 250
+    end = time.monotonic() + 800
     while busy := [p for p in running if p.is_running() and p.status() != psutil.STATUS_ZOMBIE and _scores(p)]:
         assert time.monotonic() < end, busy
         time.sleep(0.1)
@@ -171,7 +171,7 @@ def test_a_scheduler_that_is_killed_and_started_again_costs_the_running_trials(
     cluster.start_scheduler()
     # Workers end with their scheduler; others join.
     cluster.start_worker("third")
-    done = started.wait(250)
+    done = started.wait(800)
     assert done.returncode == 0, done.stderr
     equal_to(reference, tmp_path / "mlruns")
 
@@ -183,7 +183,7 @@ def test_a_command_waits_for_workers_and_takes_those_that_join(new_cluster, refe
     cluster.start_worker("late")
     started.wait_for("trial 1 ")
     cluster.start_worker("later")
-    done = started.wait(250)
+    done = started.wait(800)
     assert done.returncode == 0, done.stderr
     equal_to(reference, tmp_path / "mlruns")
 
@@ -208,7 +208,7 @@ def test_a_cluster_inside_a_program_gives_the_same(reference, call, tmp_path):
     assert done.returncode == 0, done.stderr
     equal_to(reference, tmp_path / "mlruns")
     # With its worker go the processes, and the thread that watches them.
-    end = time.monotonic() + 30
+    end = time.monotonic() + 800
     while any(thread.name == "watch-tasks" for thread in threading.enumerate()):
         assert time.monotonic() < end
         time.sleep(0.05)

@@ -82,6 +82,6 @@ def test_what_a_job_started_ends_with_the_worker(worker, tmp_path):
     while not [p for p in psutil.process_iter(["cmdline"]) if str(tmp_path) in (p.info["cmdline"] or [])]:
         time.sleep(0.02)
     worker.stop()
-    thread.join(30)
+    thread.join(800)
     assert not thread.is_alive()
     assert left(str(tmp_path), worker) == []

@@ -113,9 +113,9 @@ def test_a_daemon_of_multiprocessing_can_run_jobs(tmp_path):
     ours, theirs = context.Pipe()
     process = context.Process(target=work, args=(Place(tmp_path), theirs), daemon=True)
     process.start()
-    assert ours.poll(120)
+    assert ours.poll(800)
     assert "nothing-0 cannot be read" in ours.recv().reason
-    process.join(60)
+    process.join(800)
     assert process.exitcode == 0
 
 
@@ -127,7 +127,7 @@ def dask_worker(tmp_path):
     here = SimpleNamespace(address="tcp://here:1", local_directory=str(tmp_path), state=state, status=status)
     yield here
     status.name = "closed"
-    end = time.monotonic() + 30
+    end = time.monotonic() + 800
     while any(thread.name == "watch-tasks" for thread in threading.enumerate()) and time.monotonic() < end:
         time.sleep(0.02)
 
@@ -155,7 +155,7 @@ def test_a_job_that_nobody_wants_any_more_is_stopped(dask_worker, tmp_path, monk
             pass
 
         def run(self, job, limits):
-            assert stopped.wait(60)
+            assert stopped.wait(800)
             return Answer(None, "stopped", killed=True)
 
         stop = staticmethod(stopped.set)

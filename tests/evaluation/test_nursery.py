@@ -53,7 +53,7 @@ def test_what_draws_is_imported_once_for_all_workers():
     ours, theirs = multiprocessing.Pipe()
     process = worker._process_class()(target=tell_of, args=(theirs, ("matplotlib.figure", "zslplat.drawing")))
     process.start()
-    assert ours.poll(200)
+    assert ours.poll(800)
     assert ours.recv() == [True, True]
     process.join()
 

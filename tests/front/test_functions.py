@@ -245,7 +245,7 @@ def test_a_script_needs_no_guard(tmp_path, program_environment, new_store):
         f"print(zslplat.tune('eszsl', 'marked', trials=1, workers=1, quiet=True, store={str(new_store())!r}).name)\n"
     )
     done = subprocess.run(
-        [sys.executable, script], cwd=tmp_path, env=program_environment, capture_output=True, text=True, timeout=280
+        [sys.executable, script], cwd=tmp_path, env=program_environment, capture_output=True, text=True, timeout=800
     )
     assert done.returncode == 0, done.stderr
     assert done.stdout.startswith("eszsl@marked-zsl")

@@ -93,7 +93,7 @@ def test_what_only_reads_makes_nothing(postgres, tmp_path):
 def _open_at_once(folder, url, barrier, answers):
     settings = resolve_settings({"store": folder, "storage_url": url})
     settings.make_store()
-    barrier.wait(120)
+    barrier.wait(800)
     try:
         answers.put(Records(settings).identity)
     except Exception as error:
@@ -111,7 +111,7 @@ def test_programs_that_open_an_empty_database_at_once_make_one_store(postgres, t
     ]
     for program in programs:
         program.start()
-    found = [answers.get(timeout=120) for _ in programs]
+    found = [answers.get(timeout=800) for _ in programs]
     for program in programs:
         program.join()
     assert len(set(found)) == 1, found
@@ -272,7 +272,7 @@ def test_a_forked_child_leaves_the_connections_to_its_parent(postgres, tmp_path)
 
     process = context.Process(target=child)
     process.start()
-    theirs = answers.get(timeout=60)
+    theirs = answers.get(timeout=800)
     process.join()
     with records.engine.connect() as connection:
         assert connection.execute(sa.text(pid)).scalar_one() in ours

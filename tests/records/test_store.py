@@ -172,7 +172,7 @@ def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path
 def test_a_study_killed_before_its_first_trial_is_not_left_running(call, leader, tmp_path):
     running = leader("tune", "-m", "plain", "-d", "marked", "--trials", 3, "--workers", 1, TROUBLE_PAUSE="30")
     store = tmp_path / "mlruns"
-    end = time.monotonic() + 280
+    end = time.monotonic() + 800
     while "study" not in runs_of(store) and time.monotonic() < end:
         time.sleep(0.05)
     running.kill()

@@ -75,7 +75,7 @@ def test_mlflow_loads_an_export_in_a_process_of_its_own_without_the_store(export
         env=environment,
         capture_output=True,
         text=True,
-        timeout=280,
+        timeout=800,
     )
     assert asked.returncode == 0, asked.stderr
     own, new = json.loads(asked.stdout)
@@ -173,11 +173,11 @@ def test_mlflow_serves_an_export_over_http_with_the_scores_of_the_model(exported
         assert "2 attributes per class; the model was trained on 6" in refused.value.read().decode()
     finally:
         os.killpg(server.pid, signal.SIGTERM)
-        server.wait(60)
+        server.wait(800)
 
 
 def wait_for(address, server, log):
-    end = time.monotonic() + 240
+    end = time.monotonic() + 800
     while time.monotonic() < end:
         try:
             with urllib.request.urlopen(f"{address}/ping", timeout=5):
@@ -191,5 +191,5 @@ def wait_for(address, server, log):
 def ask(address, content):
     body = json.dumps(content).encode()
     request = urllib.request.Request(f"{address}/invocations", body, {"Content-Type": "application/json"})
-    with urllib.request.urlopen(request, timeout=120) as answer:
+    with urllib.request.urlopen(request, timeout=800) as answer:
         return json.loads(answer.read())

@@ -207,7 +207,7 @@ def test_two_commands_share_a_grid(whole, leader, tmp_path):
     first, second = (
         leader("bench", "suite.toml", "--out", out, "--json", TROUBLE_PAUSE="0.1") for out in ("one", "two")
     )
-    results = [json.loads(done.stdout) for done in (first.wait(200), second.wait(200)) if done.returncode == 0]
+    results = [json.loads(done.stdout) for done in (first.wait(800), second.wait(800)) if done.returncode == 0]
     assert len(results) == 2
     assert evaluations_in(tmp_path / "mlruns") == evaluations_in(whole[0] / "mlruns")
     # Each cell was computed by one of them.

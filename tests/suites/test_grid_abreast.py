@@ -73,7 +73,7 @@ def alone(tmp_path_factory, store_template, program_environment):
     folder = tmp_path_factory.mktemp("alone")
     (folder / "suite.toml").write_text(SUITE)
     command = [sys.executable, "-m", "zslplat", "bench", "suite.toml", "--out", "out", "--abreast", "1", "-q"]
-    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=280)
+    done = subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True, timeout=800)
     assert done.returncode == 1, done.stderr
     return folder
 
@@ -86,7 +86,7 @@ def equal_to(alone, folder):
 
 def test_studies_side_by_side_give_what_they_give_one_after_another(alone, leader, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
-    done = leader("bench", "suite.toml", "--out", "out", "--abreast", 2, "--json", TROUBLE_PAUSE="0.1").wait(280)
+    done = leader("bench", "suite.toml", "--out", "out", "--abreast", 2, "--json", TROUBLE_PAUSE="0.1").wait(800)
     assert done.returncode == 1, done.stderr
     equal_to(alone, tmp_path)
     cells = {(c["data"], c["row"], c["task"]): (c["status"], c["reason"]) for c in json.loads(done.stdout)["cells"]}
@@ -108,7 +108,7 @@ def test_a_leader_that_is_killed_and_a_command_that_is_stopped_cost_what_was_run
     store = tmp_path / "mlruns"
 
     def wait_for_trials(count):
-        end = time.monotonic() + 280
+        end = time.monotonic() + 800
         while len(recorded(store)[0]) < count:
             assert time.monotonic() < end, running.err.read_text()
             time.sleep(0.1)
@@ -120,7 +120,7 @@ def test_a_leader_that_is_killed_and_a_command_that_is_stopped_cost_what_was_run
     wait_for_trials(5)
     running.interrupt()
     kept = recorded(store)[0]
-    done = leader(*command, "-q").wait(280)
+    done = leader(*command, "-q").wait(800)
     assert done.returncode == 1, done.stderr
     assert kept.items() <= recorded(store)[0].items()
     equal_to(alone, tmp_path)

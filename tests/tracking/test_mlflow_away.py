@@ -43,7 +43,7 @@ def test_mlflow_on_postgres_shows_any_text(postgres, tmp_path):
 
 def _show_at_once(folder, url, number, barrier, answers):
     said = []
-    barrier.wait(120)
+    barrier.wait(800)
     shown = projection(folder, url, said)
     shown.show(view(f"trial-{number}"), f"run{number}")
     answers.put(said)
@@ -63,7 +63,7 @@ def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, t
         folder.mkdir()
         programs.append(context.Process(target=_show_at_once, args=(folder, url, number, barrier, answers)))
         programs[-1].start()
-    assert [answers.get(timeout=240) for _ in programs] == [[], [], []]
+    assert [answers.get(timeout=800) for _ in programs] == [[], [], []]
     for program in programs:
         program.join()
     assert set(runs_of(url)) == {"trial-0", "trial-1", "trial-2"}

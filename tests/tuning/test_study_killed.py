@@ -44,14 +44,14 @@ def test_leader_killed_at_ten_points(reference, leader, call, tmp_path):
 @pytest.mark.parametrize("victims", ["guardians", "workers", "children"])
 def test_a_worker_its_child_or_its_guardian_killed(reference, leader, tmp_path, victims):
     running = leader(*REFERENCE, *TRIALS, "--workers", 2, TROUBLE_PAUSE="0.1")
-    killed, end = set(), time.monotonic() + 200
+    killed, end = set(), time.monotonic() + 800
     while running.process.is_alive() and len(killed) < 2 and time.monotonic() < end:
         time.sleep(0.1)
         found = [p.pid for p in getattr(running, victims)() if p.pid not in killed]
         if found and (not killed or trials_of(tmp_path / "mlruns")):
             os.kill(found[0], signal.SIGKILL)
             killed.add(found[0])
-    done = running.wait(200)
+    done = running.wait(800)
     assert done.returncode == 0, done.stderr
     assert killed
     check_same(tmp_path / "mlruns", json.loads(done.stdout), reference)

@@ -21,7 +21,7 @@ def places(postgres):
     return studies, shown, ("--storage-url", studies, "--tracking-uri", shown)
 
 
-def wait_for_trials(running, url, count, timeout=300):
+def wait_for_trials(running, url, count, timeout=800):
     """Wait until so many trials are recorded, or the end of the command."""
     end = time.monotonic() + timeout
     while running.process.is_alive():
@@ -46,7 +46,7 @@ def test_a_server_that_restarts_under_a_study_changes_nothing(reference, leader,
         wait_for_trials(running, studies, count)
         assert running.process.is_alive(), running.err.read_text()
         postgres.restart(how)
-    done = running.wait(600)
+    done = running.wait(800)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout)["test"] == reference[1]["test"]
     check_same(studies, shown, reference)
@@ -58,7 +58,7 @@ def test_an_outage_that_is_too_long_ends_cleanly_and_the_same_command_continues(
     running = leader(*command, TROUBLE_PAUSE="0.2", ZSLPLAT_OUTAGE_SECONDS="1")
     wait_for_trials(running, studies, 3)
     postgres.stop()
-    done = running.wait(300)
+    done = running.wait(800)
     postgres.start()
     assert done.returncode == 1, done.stderr
     assert done.stderr.count("error:") == 1
@@ -67,7 +67,7 @@ def test_an_outage_that_is_too_long_ends_cleanly_and_the_same_command_continues(
     kept = trials_of(studies)
     assert kept
     assert kept == trials_of(reference[0])[: len(kept)]
-    again = leader(*command).wait(600)
+    again = leader(*command).wait(800)
     assert again.returncode == 0, again.stderr
     check_same(studies, shown, reference)
 

@@ -222,7 +222,7 @@ def test_two_processes_learn_the_same_to_the_last_bit():
     exec(LEARNED.format(seed=5), here)
     exec(LEARNED.format(seed=6), other_seed)
     program = LEARNED.format(seed=5) + "print(*found)"
-    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True, timeout=800)
     assert done.stdout.split() == here["found"]
     assert not set(here["found"]) & set(other_seed["found"])
 
