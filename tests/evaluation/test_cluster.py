@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import signal
 import threading
 import time
 
@@ -185,6 +186,36 @@ def test_a_command_waits_for_workers_and_takes_those_that_join(new_cluster, refe
     cluster.start_worker("later")
     done = started.wait(800)
     assert done.returncode == 0, done.stderr
+    equal_to(reference, tmp_path / "mlruns")
+
+
+def test_a_job_that_was_sent_back_to_a_worker_that_is_lost_goes_to_one_that_joins_later(
+    new_cluster, reference, call, tmp_path, monkeypatch
+):
+    cluster = new_cluster()
+    cluster.start_worker("first")
+    deliver, look, sent, lost = Cluster._deliver, Cluster._look_for_workers, [], []
+
+    def delivered(self, client, worker, *entry):
+        deliver(self, client, worker, *entry)
+        sent.append(worker)
+
+    def looked(self, client):
+        look(self, client)
+        # Its inputs are there, so it runs where they are: Dask keeps what was running for this worker.
+        if sent and not lost and any(client.processing().values()):
+            lost.append(cluster.workers.pop("first"))
+            os.killpg(lost[0].pid, signal.SIGKILL)
+            while client.nthreads():
+                time.sleep(0.02)
+            cluster.start_worker("later")
+
+    monkeypatch.setattr("zslplat.evaluation.cluster._LOOK_SECONDS", 0.1)
+    monkeypatch.setattr(Cluster, "_deliver", delivered)
+    monkeypatch.setattr(Cluster, "_look_for_workers", looked)
+    done = call(*REFERENCE, "--trials", 12, "--workers", 1, "--cluster", cluster.address)
+    assert done.returncode == 0, done.stderr
+    assert lost
     equal_to(reference, tmp_path / "mlruns")
 
 

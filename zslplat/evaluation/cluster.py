@@ -149,6 +149,8 @@ class Cluster:
         try:
             while not finished.wait(_LOOK_SECONDS) and client.status != "closed":
                 self._look_for_workers(client)
+                if prefer and _waits_for_the_lost(client, errand.key, prefer):
+                    raise _Away(f"job {errand.key}: {prefer[0]} is lost")
             if self._stopped.is_set():
                 return _STOPPED
             if future.status == "error":
@@ -313,6 +315,18 @@ class Cluster:
     def _hang_up(self, client: Any) -> None:
         with suppress(Exception):
             client.close(timeout=2)
+
+
+def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
+    """Tell whether a job that would rather go to a worker is kept for it, by the scheduler, although it is gone.
+
+    So it is where there was no other worker when it was asked for: those that join later are not asked then.
+    """
+    try:
+        there, busy = client.nthreads(), client.processing()
+    except Exception:
+        return False  # the job will hear of it
+    return not set(prefer) & set(there) and not any(key in keys for keys in busy.values())
 
 
 def connect(address: str) -> Any:
