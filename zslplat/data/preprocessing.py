@@ -30,6 +30,7 @@ gone.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -147,7 +148,7 @@ class FrozenSteps:
         rows = np.asarray(block, dtype=float_type(block.dtype))
         if not self.steps:
             return rows
-        flat = rows.reshape(len(rows), -1)
+        flat = rows.reshape(len(rows), math.prod(rows.shape[1:]))
         shape = self.shape_after(rows.shape[1:])
         found = np.empty((len(flat), int(np.prod(shape))), dtype=flat.dtype)
         step = max(1, _CHUNK // max(1, found.shape[1]))

@@ -1,0 +1,23 @@
+"""Looks at a test split are counted by the data that were looked at."""
+
+from zslplat.records.database import Records
+from zslplat.settings import resolve_settings
+
+
+def test_each_data_set_has_a_count_of_its_own_and_validation_is_none(tmp_path):
+    settings = resolve_settings({"store": tmp_path / "mlruns"})
+    settings.make_store()
+    records = Records(settings)
+    for place, (split, fingerprint, content) in enumerate(
+        [
+            ("test", "b", {}),
+            ("test", "b", {"known_from": "another"}),
+            ("test", "a", {}),
+            ("test", "c", {}),
+            ("test", "c", {}),
+            ("validation", "b", {}),
+        ]
+    ):
+        records.add_evaluation("run:x", f"repeat-{place}", split, fingerprint, content)
+    assert {name: records.test_evaluations(name) for name in "abcd"} == {"a": 1, "b": 1, "c": 2, "d": 0}
+    records.close()
