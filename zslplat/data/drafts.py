@@ -1,4 +1,4 @@
-"""Folders that are written beside their place, and what is left of those whose writers were killed.
+"""Folders and files that are written beside their place, and what is left of those whose writers were killed.
 
 A writer holds a lock of its folder for as long as it writes; the system lets go of it when the writer ends, however
 that comes about, and the next writer beside it removes the folder. Where the file system has no locks for folders, or
@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 import tempfile
 import time
@@ -42,12 +43,17 @@ def draft(parent: Path, prefix: str = _NEW) -> Iterator[Path]:
 def replacing(path: Path) -> Iterator[Path]:
     """Give a path to be written, which takes the place of ``path`` at the end; an error leaves what was there.
 
-    It lies in a hidden folder beside its place, which the next writer there removes where this one is killed. Raises
-    OSError where it cannot be made or renamed.
+    It is a hidden file beside its place, locked as long as it is written; where this process is killed, the next writer
+    there removes it. Raises OSError where it cannot be made or renamed.
     """
-    with draft(path.absolute().parent, _REPLACING) as folder:
-        yield folder / path.name
-        os.replace(folder / path.name, path)
+    _clear_up(path.absolute().parent, _REPLACING)
+    new, lock = _locked_file(path)
+    try:
+        yield new
+        os.replace(new, path)
+    finally:
+        new.unlink(missing_ok=True)
+        os.close(lock)
 
 
 def temporary_folder(parent: Path) -> Path:
@@ -72,6 +78,17 @@ def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
         os.close(lock)  # it was taken for one that was left, before it was locked
 
 
+def _locked_file(path: Path) -> tuple[Path, int]:
+    while True:
+        new = path.absolute().with_name(f"{_REPLACING}{secrets.token_hex(8)}{path.suffix}")
+        lock = os.open(new, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666)
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        if new.exists():
+            return new, lock
+        os.close(lock)  # as above
+
+
 def _clear_up(parent: Path, locked: str = "") -> None:
     """Remove what killed processes have left; ``locked`` begins the names of folders whose writers hold locks."""
     now = time.time()
@@ -84,13 +101,20 @@ def _clear_up(parent: Path, locked: str = "") -> None:
         for folder in parent.glob(f"{prefix}*"):
             with contextlib.suppress(OSError):
                 if now - folder.stat().st_mtime > seconds:
-                    shutil.rmtree(folder, ignore_errors=True)
+                    _remove(folder)
+
+
+def _remove(left: Path) -> None:
+    if left.is_dir():
+        shutil.rmtree(left, ignore_errors=True)
+    else:
+        left.unlink(missing_ok=True)
 
 
 def _remove_unlocked(folder: Path) -> None:
     lock = os.open(folder, os.O_RDONLY)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        shutil.rmtree(folder, ignore_errors=True)
+        _remove(folder)
     finally:
         os.close(lock)

@@ -149,7 +149,8 @@ class Cluster:
         try:
             while not finished.wait(_LOOK_SECONDS) and client.status != "closed":
                 self._look_for_workers(client)
-                if prefer and _waits_for_the_lost(client, errand.key, prefer):
+                # What has ended meanwhile is processed by nobody, either.
+                if prefer and _waits_for_the_lost(client, errand.key, prefer) and not finished.is_set():
                     raise _Away(f"job {errand.key}: {prefer[0]} is lost")
             if self._stopped.is_set():
                 return _STOPPED
@@ -320,7 +321,7 @@ class Cluster:
 def _waits_for_the_lost(client: Any, key: str, prefer: list[str]) -> bool:
     """Tell whether a job that would rather go to a worker is kept for it, by the scheduler, although it is gone.
 
-    So it is where there was no other worker when it was asked for: those that join later are not asked then.
+    So it is where all workers were lost while it ran there: those that join later are not asked then.
     """
     try:
         there, busy = client.nthreads(), client.processing()
