@@ -58,7 +58,12 @@ def content(records):
     values = {k: v for k, v in study.values().items() if k != "origin"}
     evaluations = [(o, k, {**c, "created": 0}) for o, k, c in records.all_evaluations()]
     overview = Overview(records, ["about"])
-    more = (overview.trials("s"), overview.value("s", "about"), overview.trial("s", 2), overview.seconds("s"))
+    more = (
+        overview.trials("s"),
+        overview.value("s", "about"),
+        overview.chosen("s", 2, overview.trials_of({"s": 2})),
+        overview.seconds("s"),
+    )
     known = [k for _, k, _ in records.evaluations_on("f" * 64)]
     looks = (records.test_evaluations("f" * 64), records.owners(), records.place_of("oracle:x", "point"), known)
     return found, values, evaluations, more, looks, list(problems_of(records)), records.study_names()

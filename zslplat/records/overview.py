@@ -110,12 +110,11 @@ class Overview:
         again = {study: self._retried(study).get(number) for study, number in winners.items() if study not in found}
         return found | {study: float(record["value"]) for study, record in again.items() if record}
 
-    def trial(self, study: str, number: int) -> dict[str, Any]:
-        """Return the record of one trial; raises :class:`StoreError` where it cannot be read."""
-        return self.chosen(study, number, self.trials_of({study: number}))
-
     def chosen(self, study: str, number: int, read: Mapping[str, dict[str, Any]]) -> dict[str, Any]:
-        """Return the record of one trial out of those of many studies that :meth:`trials_of` read, or as it does."""
+        """Return the record of one trial: of those that :meth:`trials_of` read for many studies, else by itself.
+
+        Raises :class:`StoreError` where it cannot be read.
+        """
         found = self._retried(study).get(number, read.get(study))
         return found if found is not None else self.records.study(study).finished()[number][1]
 
