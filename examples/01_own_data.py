@@ -59,8 +59,9 @@ def command(line):
     """Give a command as one types it, and show what it prints."""
     print(f"$ {line}")
     done = subprocess.run(shlex.split(line), cwd=work, capture_output=True, text=True)
-    print(done.stdout + (done.stderr if done.returncode else ""))
-    done.check_returncode()
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    print(done.stdout)
 
 
 command("zslplat data import mine --name strokes --data-root data")

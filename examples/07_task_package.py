@@ -25,8 +25,9 @@ def run(line, **variables):
     print(f"$ {line}")
     words = [sys.executable if word == "python" else word for word in shlex.split(line)]
     done = subprocess.run(words, cwd=work, capture_output=True, text=True, env={**os.environ, **variables})
-    print(done.stdout + (done.stderr if done.returncode else ""))
-    done.check_returncode()
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    print(done.stdout)
 
 
 run("zslplat plugins new task worst-class")

@@ -59,8 +59,9 @@ def command(line):
     print(f"$ {line}")
     environment = {**os.environ, "ZSLPLAT_STORE": "mlruns"}
     done = subprocess.run(shlex.split(line), cwd=work, env=environment, capture_output=True, text=True)
-    print(done.stdout + (done.stderr if done.returncode else ""))
-    done.check_returncode()
+    if done.returncode:
+        raise RuntimeError(done.stdout + done.stderr)
+    print(done.stdout)
     return done.stdout
 
 

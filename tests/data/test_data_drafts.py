@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+import threading
 import time
 
 import pytest
@@ -33,6 +34,7 @@ def writer(tmp_path):
 
 def test_a_folder_stays_while_its_writer_runs_and_goes_when_it_was_killed(writer, tmp_path):
     (theirs,) = tmp_path.iterdir()
+    os.utime(theirs, (0, 0))
     with draft(tmp_path) as ours:
         assert {ours, theirs} == set(tmp_path.iterdir())
     assert list(tmp_path.iterdir()) == [theirs]
@@ -81,6 +83,52 @@ def test_one_that_was_removed_before_it_was_locked_is_made_again(tmp_path, monke
     with draft(tmp_path) as folder:
         assert folder.exists()
         assert folder not in seen
+
+
+def test_writers_abreast_take_none_of_each_others_folders(tmp_path):
+    failed = []
+
+    def write(number):
+        for turn in range(50):
+            try:
+                with draft(tmp_path) as folder:
+                    folder.rename(tmp_path / f"{number}-{turn}")
+                with replacing(tmp_path / "shared.json") as new:
+                    new.write_text("{}")
+            except OSError as error:
+                failed.append(error)
+
+    writers = [threading.Thread(target=write, args=(number,)) for number in range(8)]
+    for thread in writers:
+        thread.start()
+    for thread in writers:
+        thread.join()
+    assert failed == []
+    assert len(list(tmp_path.iterdir())) == 8 * 50 + 1
+
+
+@pytest.mark.parametrize("gone", ["folder", "parent"])
+def test_one_that_was_removed_before_it_was_opened_is_made_again_where_there_is_a_place(tmp_path, monkeypatch, gone):
+    parent, make = tmp_path / "parent", drafts.tempfile.mkdtemp
+    parent.mkdir()
+    made = []
+
+    def taken_away(**options):
+        made.append(make(**options))
+        if len(made) == 1:
+            os.rmdir(made[0])
+            if gone == "parent":
+                parent.rmdir()
+        return made[-1]
+
+    monkeypatch.setattr(drafts.tempfile, "mkdtemp", taken_away)
+    if gone == "parent":
+        with pytest.raises(FileNotFoundError), draft(parent):
+            pass
+    else:
+        with draft(parent) as folder:
+            assert str(folder) == made[1]
+            assert folder.is_dir()
 
 
 def test_without_locks_and_for_several_calls_a_day_goes_by(tmp_path, monkeypatch):

@@ -70,12 +70,17 @@ def folder_to_remove(parent: Path) -> Path:
 def _locked_folder(parent: Path, prefix: str) -> tuple[Path, int]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=prefix, dir=parent))
-        lock = os.open(folder, os.O_RDONLY)
+        try:
+            lock = os.open(folder, os.O_RDONLY)
+        except FileNotFoundError:
+            if parent.exists():
+                continue  # it was taken for one that was left, before it was opened
+            raise
         with contextlib.suppress(OSError):
             fcntl.flock(lock, fcntl.LOCK_EX)
         if folder.exists():
             return folder, lock
-        os.close(lock)  # it was taken for one that was left, before it was locked
+        os.close(lock)  # as above, before it was locked
 
 
 def _locked_file(path: Path) -> tuple[Path, int]:
@@ -92,16 +97,23 @@ def _locked_file(path: Path) -> tuple[Path, int]:
 def _clear_up(parent: Path, locked: str = "") -> None:
     """Remove what killed processes have left; ``locked`` begins the names of folders whose writers hold locks."""
     now = time.time()
-    if locked:
-        for folder in parent.glob(f"{locked}*"):
-            with contextlib.suppress(OSError):
-                _remove_unlocked(folder)
+    try:
+        names = os.listdir(parent)
+    except OSError:
+        return  # what is written there next says so
     others = ((_SENT, _STALE_SECONDS), (_OLD, _GONE_SECONDS)) if locked in ("", _NEW) else ()
     for prefix, seconds in (*(((locked, _STALE_SECONDS),) if locked else ()), *others):
-        for folder in parent.glob(f"{prefix}*"):
+        for left in (parent / name for name in names if name.startswith(prefix)):
+            if prefix == locked:
+                try:
+                    _remove_unlocked(left)
+                except BlockingIOError:
+                    continue  # its writer runs, for however long
+                except OSError:
+                    pass
             with contextlib.suppress(OSError):
-                if now - folder.stat().st_mtime > seconds:
-                    _remove(folder)
+                if now - left.stat().st_mtime > seconds:
+                    _remove(left)
 
 
 def _remove(left: Path) -> None:
