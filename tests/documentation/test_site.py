@@ -2,6 +2,7 @@
 
 import tomllib
 import zipfile
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -38,6 +39,13 @@ def test_what_the_distribution_brings_is_unpacked_once(cache, brought):
     page.write_text("kept")
     assert site.start_page() == page
     assert page.read_text() == "kept"
+
+
+def test_commands_abreast_find_it_whole(cache, brought):
+    with ThreadPoolExecutor(8) as pool:
+        pages = [page for page in pool.map(lambda _: site.start_page(), range(8)) if page.read_text() == "first page"]
+    assert len(pages) == 8
+    assert [path for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
 def test_another_state_replaces_the_copy(cache, brought):

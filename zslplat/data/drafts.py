@@ -56,6 +56,26 @@ def replacing(path: Path) -> Iterator[Path]:
         os.close(lock)
 
 
+@contextlib.contextmanager
+def alone_in(folder: Path) -> Iterator[None]:
+    """Hold off whoever else asks for this in the same folder: for files that are read, changed and written again.
+
+    Nothing is written there. On a file system without locks nobody is held off.
+    """
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        with contextlib.suppress(OSError):
+            fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(lock)
+
+
+def left_in(folder: Path) -> list[Path]:
+    """Return the drafts in a folder; where no command writes there, they were left."""
+    return sorted(path for prefix in (_NEW, _REPLACING) for path in folder.glob(f"{prefix}*"))
+
+
 def temporary_folder(parent: Path) -> Path:
     """Return a new folder beside a final place that several calls write."""
     _clear_up(parent)

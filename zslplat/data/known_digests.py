@@ -8,12 +8,12 @@ entry per address.
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Self
 
+from zslplat.data.drafts import alone_in, replacing
 from zslplat.errors import DataError
 
 DOWNLOADS = ".downloads"
@@ -45,12 +45,12 @@ def first_digest(root: Path, url: str) -> FirstDigest | None:
 
 def remember_digest(root: Path, digest: FirstDigest) -> None:
     """Remember what an address delivered, in place of what it delivered before."""
-    known = _read(root) | {digest.url: digest}
     path = root / DOWNLOADS / _FILE
     path.parent.mkdir(parents=True, exist_ok=True)
-    scratch = path.with_suffix(".json.new")
-    scratch.write_text(json.dumps([asdict(one) for one in known.values()], indent=1) + "\n")
-    os.replace(scratch, path)
+    with alone_in(path.parent):
+        known = _read(root) | {digest.url: digest}
+        with replacing(path) as new:
+            new.write_text(json.dumps([asdict(one) for one in known.values()], indent=1) + "\n")
 
 
 def _read(root: Path) -> dict[str, FirstDigest]:

@@ -19,6 +19,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
+from zslplat.data.drafts import alone_in, draft
 from zslplat.errors import StoreError, UsageError
 
 NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")
@@ -115,7 +116,7 @@ def start_page(*, rebuild: bool = False, told: object = None) -> Path:
             told("building the documentation of this version once, tutorials included; this takes about two minutes")
         build(folder / "html", strict=False)
     for old in cached().iterdir():
-        if old != folder:
+        if old != folder and not old.name.startswith("."):
             shutil.rmtree(old, ignore_errors=True)
     return page
 
@@ -193,9 +194,10 @@ def pack(site: Path, file: Path) -> None:
 
 
 def _unpack(file: Path, folder: Path) -> None:
-    partial = folder.parent.with_name(f"{folder.parent.name}.partial")
-    shutil.rmtree(partial, ignore_errors=True)
-    with zipfile.ZipFile(file) as archive:
-        archive.extractall(partial / folder.name)
-    shutil.rmtree(folder.parent, ignore_errors=True)
-    partial.rename(folder.parent)
+    cached().mkdir(parents=True, exist_ok=True)
+    with alone_in(cached()), draft(cached()) as beside, zipfile.ZipFile(file) as archive:
+        if (folder / "index.html").is_file():
+            return  # another command was faster
+        archive.extractall(beside / folder.name)
+        shutil.rmtree(folder.parent, ignore_errors=True)
+        beside.rename(folder.parent)

@@ -15,9 +15,7 @@ import hashlib
 import io
 import json
 import math
-import os
 import struct
-import tempfile
 import zipfile
 import zlib
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -27,6 +25,7 @@ from typing import IO, Any, Literal
 
 import numpy as np
 
+from zslplat.data.drafts import replacing
 from zslplat.errors import StoreError
 from zslplat.metrics.jackknife import CLASS_SCHEME, ClassValues
 from zslplat.metrics.resampling import SCHEME, THINGS_SCHEME, draws, draws_of_things
@@ -247,12 +246,5 @@ def _write_arrays(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
 def _write_whole(path: Path, write: Callable[[IO[bytes]], Any]) -> None:
     """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=".new-", dir=path.parent)
-    try:
-        with os.fdopen(handle, "wb") as file:
-            write(file)
-        os.replace(name, path)
-    except BaseException:
-        with contextlib.suppress(OSError):
-            os.unlink(name)
-        raise
+    with replacing(path) as new, new.open("wb") as file:
+        write(file)

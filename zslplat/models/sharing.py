@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
 from pathlib import Path
 
+from zslplat.data.drafts import replacing
 from zslplat.errors import StoreError
 from zslplat.models.folder import MODEL, SHARED, arrays_of
 
@@ -52,6 +52,5 @@ def take_over(theirs: Path, store: Path, run: str) -> None:
             source, target = (place / SHARED / f"{digest}.npy" for place in (theirs, store))
             if source.exists() and not target.exists():
                 target.parent.mkdir(parents=True, exist_ok=True)
-                beside = target.with_name(f".new-{digest}")
-                shutil.copy(source, beside)
-                os.replace(beside, target)
+                with replacing(target) as beside:
+                    shutil.copy(source, beside)

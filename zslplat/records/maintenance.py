@@ -12,6 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
+from zslplat.data.drafts import left_in
 from zslplat.data.kept import take_over_kept
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
@@ -81,7 +82,7 @@ def removable(settings: Settings, records: Records) -> dict[Path, str]:
         if folder.name not in known:
             found[folder] = "outcomes of an evaluation that is not recorded"
         else:
-            found |= {path: "left by a command that was stopped as it wrote a model" for path in folder.glob(".new-*")}
+            found |= {path: "left by a command that was stopped as it wrote it" for path in left_in(folder)}
     found |= {path: "an array that no model needs" for path in unnamed(settings.store, found)}
     for folder in _folders(settings.studies):
         if (folder / "unshown").exists():

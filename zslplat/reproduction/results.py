@@ -12,6 +12,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from zslplat.data.drafts import alone_in, replacing
 from zslplat.errors import StoreError
 from zslplat.records.environment import environment_record, git_state
 from zslplat.tables import Table, write_table
@@ -41,17 +42,17 @@ def keep_results(
     path = folder / f"{name}.csv"
     stamp = provenance(hours)
     new = [{**stamp, **line, **_own_hours(line)} for line in lines]
-    earlier = read_file(path)
     known = {_key(line, key) for line in new}
-    kept: list[Mapping[str, Any]] = [line for line in earlier if _key(line, key) not in known]
-    columns = [*dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)]
-    together = sorted([*kept, *new], key=lambda line: _key(line, key))
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        partial = path.with_suffix(".partial")
-        names = [*columns, *PROVENANCE]
-        write_table(Table({column: [_text(line.get(column)) for line in together] for column in names}), partial)
-        partial.replace(path)
+        with alone_in(folder):
+            earlier = read_file(path)
+            kept: list[Mapping[str, Any]] = [line for line in earlier if _key(line, key) not in known]
+            columns = dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)
+            together = sorted([*kept, *new], key=lambda line: _key(line, key))
+            table = {column: [_text(line.get(column)) for line in together] for column in (*columns, *PROVENANCE)}
+            with replacing(path) as beside:
+                write_table(Table(table), beside)
     except OSError as error:
         raise StoreError(
             f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER"

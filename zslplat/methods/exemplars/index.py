@@ -14,8 +14,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,6 +22,7 @@ from typing import Any
 import numpy as np
 
 from zslplat import registry
+from zslplat.data.drafts import draft
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import FrozenSteps, fit_steps
 from zslplat.data.rows import View
@@ -148,33 +147,30 @@ def write_index(
     if len(X) == 0:
         raise DataError("an index needs at least one row")
     name = registered_name(method)
+    steps = steps or FrozenFeatures()
+    learned = steps.arrays()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        temporary = Path(tempfile.mkdtemp(prefix=".new-", dir=folder.parent))
+        with draft(folder.parent, ".index-") as temporary:
+            meta = {
+                "format": FORMAT,
+                "method": name,
+                "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
+                "state": _save(temporary / "state", method.state()),
+                "steps": steps.facts(),
+                "learned": list(learned),
+                "gallery": _encode_into(temporary / "gallery", method, X),
+                "labels": labels is not None,
+            }
+            _save(temporary / "steps", {f"{i:02d}": array for i, array in enumerate(learned.values())})
+            named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
+            _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
+            (temporary / "index.json").write_text(json.dumps(meta, indent=1))
+            os.rename(temporary, folder)
     except OSError as error:
-        raise StoreError(f"cannot write {folder}: {error.strerror or error}; choose another folder") from error
-    try:
-        steps = steps or FrozenFeatures()
-        learned = steps.arrays()
-        meta = {
-            "format": FORMAT,
-            "method": name,
-            "parameters": {k: _plain(v) for k, v in method.get_params(deep=False).items()},
-            "state": _save(temporary / "state", method.state()),
-            "steps": steps.facts(),
-            "learned": list(learned),
-            "gallery": _encode_into(temporary / "gallery", method, X),
-            "labels": labels is not None,
-        }
-        _save(temporary / "steps", {f"{i:02d}": array for i, array in enumerate(learned.values())})
-        named = {"rows": np.arange(len(X)) if rows is None else np.asarray(rows)}
-        _save(temporary, named if labels is None else {**named, "labels": np.asarray(labels, dtype=np.str_)})
-        (temporary / "index.json").write_text(json.dumps(meta, indent=1))
-        os.rename(temporary, folder)
-    except OSError as error:
-        raise StoreError(f"cannot write {folder}: {error.strerror or error}; free space and try again") from error
-    finally:
-        shutil.rmtree(temporary, ignore_errors=True)
+        raise StoreError(
+            f"cannot write {folder}: {error.strerror or error}; free space there or choose another folder"
+        ) from error
 
 
 def _steps(folder: Path, meta: Mapping[str, Any]) -> FrozenFeatures:
