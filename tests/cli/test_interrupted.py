@@ -10,6 +10,8 @@ import time
 import pytest
 from support import evaluations_of, runs_of, trials_of
 
+from zslplat.cli.interrupts import CONTINUE, GRACE_SECONDS
+
 COMMAND = ("tune", "--method", "plain", "--dataset", "marked", "--trials", 6, "--workers", 1, "--repeats", 2)
 # Where the command lingers, and what it has printed when it is stopped there.
 MOMENTS = [
@@ -36,10 +38,13 @@ def test_a_study_stopped_at_four_moments_ends_like_one_that_was_not(leader, call
         running.wait_for(text)
         # The children of the later moments have to come to where they linger.
         time.sleep(0.0 if place == "loading" else 0.5)
+        began = time.monotonic()
         running.interrupt()  # what lingers would linger for an hour
         done = running.wait()
+        took = time.monotonic() - began
         check_stopped(done)
-        if place != "loading":
+        # Where the machine has so much to do that the grace was over, it could not be counted any more.
+        if place != "loading" and not (took > GRACE_SECONDS and done.stderr.endswith(f"{CONTINUE}\n")):
             expected = 6 if place == "final" else 0
             assert f"{expected} of 6 trials" in done.stderr.splitlines()[-1]
     assert runs_of(tmp_path / "mlruns")["study"][0] == "KILLED"

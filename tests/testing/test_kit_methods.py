@@ -13,7 +13,7 @@ from threadpoolctl import threadpool_info, threadpool_limits
 from zslplat.errors import UsageError
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.zero_shot.base import check_fit_inputs
-from zslplat.space import POSITIVE, Parameter, Real
+from zslplat.space import POSITIVE, Choice, Parameter, Real
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.views import view_checks
@@ -22,6 +22,13 @@ from zslplat.testing.zero_shot import zero_shot_checks
 
 class Undocumented(Plain):
     parameters = {"lam": Parameter(" ", POSITIVE)}
+
+
+class MisreadChoice(Plain):
+    parameters = {**Plain.parameters, "solver": Parameter("how", Choice(("none", "1", "gaussian(sigma=1)", "s->f")))}
+
+    def __init__(self, lam=0.1, solver="s->f"):
+        self.lam, self.solver = lam, solver
 
 
 class Unreasoned(Plain):
@@ -325,6 +332,7 @@ FURTHER = [
     ("search_ranges_are_legal", DefaultOutside, "outside of what is searched"),
     ("search_ranges_are_legal", CostlyWithoutSteps, "no two trials share a value; give it steps"),
     ("parameters_are_documented", CallsCostlyWhatIsNone, "gamma is called costly and is no parameter"),
+    ("parameters_are_documented", MisreadChoice, r"solver=none \(read as None\), solver=1 \(read as 1\)$"),
     ("fit_returns_self_and_keeps_parameters", TunesItself, "changed the parameters lam"),
     ("same_seed_gives_the_same_result", OwnRandom, "differ between two fits"),
     ("shared_settings_are_left_alone", that_does(sets_folder), "changed: the current folder;"),

@@ -17,7 +17,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import illegal_values, undocumented
+from zslplat.testing.spaces import illegal_values, misread, undocumented
 
 ZERO_SHOT_SPLITS = {"train", "test_unseen"}
 MOST_COPIES = 0.01
@@ -57,6 +57,8 @@ def options_are_documented(source: DataSource) -> None:
     assert cls.summary.strip(), f"{cls.__name__} has no summary, which lists show beside its name"
     missing = undocumented(cls.parameters)
     assert not missing, f"no description for {', '.join(missing)}"
+    unclear = misread(cls.parameters)
+    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
 
 
 def options_that_are_not_legal_are_refused(source: DataSource) -> None:

@@ -23,7 +23,7 @@ from zslplat.testing.kernel_samples import (
     special,
     variants,
 )
-from zslplat.testing.spaces import check_ranges, illegal_values, points, undocumented
+from zslplat.testing.spaces import check_ranges, illegal_values, misread, points, undocumented
 
 
 def parameters_are_documented(kernel: Kernel) -> None:
@@ -32,6 +32,8 @@ def parameters_are_documented(kernel: Kernel) -> None:
     assert kernel.summary.strip(), f"{type(kernel).__name__} has no summary, which lists show beside its name"
     missing = undocumented(kernel.domains)
     assert not missing, f"no description for {', '.join(missing)}"
+    unclear = misread(kernel.domains)
+    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
     if isinstance(kernel, Composite):
         return
     signature = inspect.signature(type(kernel)).parameters

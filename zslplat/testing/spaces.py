@@ -10,6 +10,7 @@ import numpy as np
 
 from zslplat.errors import UsageError
 from zslplat.space import Choice, Integer, Optional, Parameter, Range, Real, Scaled, Space, Text, is_active
+from zslplat.spec import Spec, parse_value
 
 RANDOM_POINTS = 3
 
@@ -70,6 +71,21 @@ def illegal_values(legal: Any) -> list[Any]:
 def undocumented(parameters: Mapping[str, Parameter]) -> list[str]:
     """Return the parameters without a meaning in words."""
     return [name for name, parameter in parameters.items() if not parameter.description.strip()]
+
+
+def misread(parameters: Mapping[str, Parameter]) -> list[str]:
+    """Return the choices, as ``name=value``, that are read as something else where a user writes them as they are."""
+    found = []
+    for name, parameter in parameters.items():
+        legal = parameter.legal.inner if isinstance(parameter.legal, Optional | Scaled) else parameter.legal
+        for value in legal.values if isinstance(legal, Choice) else ():
+            try:
+                read = parse_value(value) if isinstance(value, str) else value
+            except UsageError:
+                continue  # whoever leaves out the quotation marks is told
+            if read != value and not (isinstance(read, Spec) and str(read) == value):
+                found.append(f"{name}={value} (read as {read!r})")
+    return found
 
 
 def check_ranges(space: Space, parameters: Mapping[str, Parameter]) -> None:

@@ -23,7 +23,7 @@ from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import illegal_values, undocumented
+from zslplat.testing.spaces import illegal_values, misread, undocumented
 from zslplat.testing.task_samples import data_for, more_noise, noise, player, reordered
 from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, seekers, telling_nothing
 
@@ -53,6 +53,8 @@ def declarations_are_complete(task: Task) -> None:
     assert not strange, f"{', '.join(strange)} among the parameters is no Parameter"
     missing = undocumented(cls.parameters)
     assert not missing, f"no description for {', '.join(missing)}"
+    unclear = misread(cls.parameters)
+    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
     taken = inspect.signature(cls).parameters
     assert set(taken) == set(cls.parameters), f"constructor takes {sorted(taken)}, declared {sorted(cls.parameters)}"
     for name, parameter in taken.items():

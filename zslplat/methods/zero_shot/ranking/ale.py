@@ -21,7 +21,7 @@ from zslplat.space import Choice, Parameter
 class ALE(RankingMethod):
     r"""Bilinear compatibility with wrong classes weighted by the rank of the right one (Akata et al., 2013 and 2016).
 
-    ``sampling="none"`` takes steps on the objective itself: all violators of a row at once, each weighted by
+    ``sampling=None`` takes steps on the objective itself: all violators of a row at once, each weighted by
     beta_r / r. ``sampling="warp"`` takes the papers' stochastic step: wrong classes are drawn, with replacement and at
     most c - 1 of them, until one violates, at draw N; the step is on that class alone, weighted by beta of
     floor((c - 1) / N). That floor goes with draws with replacement, where N is (c - 1) / r on average; and its beta is
@@ -55,10 +55,12 @@ class ALE(RankingMethod):
     parameters: ClassVar[Mapping[str, Parameter]] = {
         **COMMON,
         "sampling": Parameter(
-            "steps on all violators of a row, or on one that is drawn (warp)", Choice(("none", "warp")), default="none"
+            "steps on all violators of a row (none), or on one that is drawn (warp)",
+            Choice((None, "warp")),
+            default=None,
         ),
     }
-    sampling: str
+    sampling: str | None
 
     def row_loss(self) -> losses.RowLoss:
         """Return the loss of the objective, or its sampled estimate."""
