@@ -1,5 +1,7 @@
 """``list`` keeps what it says of zslplat's own components, and of no others'."""
 
+import os
+
 import pytest
 
 import zslplat
@@ -49,6 +51,19 @@ def test_a_changed_source_file_has_a_file_of_its_own(cache, monkeypatch, tmp_pat
     assert listed_facts._place() == first
     (package / "__init__.py").write_text("a = 10")
     assert listed_facts._place() != first
+
+
+def test_installations_side_by_side_keep_one_file_each(call, cache, monkeypatch):
+    assert call("list", "kernels").returncode == 0
+    (first,) = cache.glob("*.json")
+    monkeypatch.setattr(listed_facts, "_place", lambda: cache / "listed-another.json")
+    assert call("list", "kernels").returncode == 0
+    assert sorted(cache.glob("listed-*.json")) == sorted([first, cache / "listed-another.json"])
+    for old in (first, cache / "listed-another.json"):
+        os.utime(old, (0, 0))
+    monkeypatch.setattr(listed_facts, "_place", lambda: cache / "listed-third.json")
+    assert call("list", "kernels").returncode == 0
+    assert [path.name for path in cache.glob("listed-*.json")] == ["listed-third.json"]
 
 
 def test_no_place_to_keep_anything_is_no_failure(call, monkeypatch, tmp_path):

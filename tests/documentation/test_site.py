@@ -1,5 +1,6 @@
 """The built copy: found, unpacked or built, and told of where none can be had."""
 
+import os
 import tomllib
 import zipfile
 from concurrent.futures import ThreadPoolExecutor
@@ -48,12 +49,18 @@ def test_commands_abreast_find_it_whole(cache, brought):
     assert [path for path in cache.iterdir() if path.name.startswith(".")] == []
 
 
-def test_another_state_replaces_the_copy(cache, brought):
+def test_another_state_has_a_copy_of_its_own_and_one_that_nobody_uses_goes(cache, brought):
     first = site.start_page()
     with zipfile.ZipFile(brought, "w") as archive:
         archive.writestr("index.html", "newer")
     second = site.start_page()
     assert second.read_text() == "newer"
+    assert first.read_text() == "first page", "another installation's"
+    os.utime(first.parents[1], (0, 0))
+    with zipfile.ZipFile(brought, "w") as archive:
+        archive.writestr("index.html", "newest")
+    third = site.start_page()
+    assert (second.exists(), third.exists()) == (True, True)
     assert not first.exists()
 
 

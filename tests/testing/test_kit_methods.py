@@ -6,14 +6,14 @@ import warnings
 
 import numpy as np
 import pytest
-from kit_toys import LAM, SEED, Plain
+from kit_toys import LAM, SEED, MisreadChoice, Plain
 from scipy import linalg
 from threadpoolctl import threadpool_info, threadpool_limits
 
 from zslplat.errors import UsageError
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.zero_shot.base import check_fit_inputs
-from zslplat.space import POSITIVE, Choice, Parameter, Real
+from zslplat.space import POSITIVE, Parameter, Real
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.state import STATE_CHECKS
 from zslplat.testing.views import view_checks
@@ -22,13 +22,6 @@ from zslplat.testing.zero_shot import zero_shot_checks
 
 class Undocumented(Plain):
     parameters = {"lam": Parameter(" ", POSITIVE)}
-
-
-class MisreadChoice(Plain):
-    parameters = {**Plain.parameters, "solver": Parameter("how", Choice(("none", "1", "gaussian(sigma=1)", "s->f")))}
-
-    def __init__(self, lam=0.1, solver="s->f"):
-        self.lam, self.solver = lam, solver
 
 
 class Unreasoned(Plain):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from contextlib import closing
 
@@ -66,13 +67,18 @@ def test_damage_in_what_is_kept_is_found_and_mended(made, tmp_path, damage):
     assert tables(tmp_path / "second.db") == tables(tmp_path / "third.db") == tables(tmp_path / "first.db")
 
 
-def test_another_version_makes_its_own_and_leaves_no_earlier_one(made, tmp_path, monkeypatch):
+def test_versions_side_by_side_keep_one_each_and_what_nobody_uses_goes(made, tmp_path, monkeypatch):
     make_database(tmp_path / "first.db")
-    monkeypatch.setattr("mlflow.__version__", "9.9")
-    make_database(tmp_path / "second.db")
+    (first,) = (tmp_path / "cache").rglob("*.db")
+    with monkeypatch.context() as another:
+        another.setattr("mlflow.__version__", "9.9")
+        make_database(tmp_path / "second.db")
+    make_database(tmp_path / "third.db")
     assert len(made) == 2
-    (kept,) = (tmp_path / "cache").rglob("*.db")
-    assert "9.9" in kept.name
+    os.utime(first, (0, 0))
+    monkeypatch.setattr("mlflow.__version__", "9.10")
+    make_database(tmp_path / "fourth.db")
+    assert sorted(path.name.split("-")[2] for path in (tmp_path / "cache").rglob("*.db")) == ["9.10", "9.9"]
 
 
 def test_where_nothing_can_be_kept_the_store_is_made_all_the_same(made, tmp_path, monkeypatch):

@@ -42,15 +42,13 @@ class ListedFacts:
         """Write what was added, in one step; does nothing where there is no place for it."""
         if self._path is None or not self._changed:
             return
-        from zslplat.data.drafts import replacing
+        from zslplat.data.drafts import remove_unused, replacing
 
         with suppress(OSError):
             self._path.parent.mkdir(parents=True, exist_ok=True)
             with replacing(self._path) as new:
                 new.write_text(json.dumps(self._kept), encoding="utf-8")
-            for other in self._path.parent.glob(f"{_PREFIX}*.json"):
-                if other != self._path:
-                    other.unlink()
+            remove_unused(self._path.parent.glob(f"{_PREFIX}*.json"))
 
 
 def _is_own(entries: Sequence[Entry]) -> bool:
@@ -82,6 +80,8 @@ def _place() -> Path | None:
 
 def _read(path: Path | None) -> dict[str, Any]:
     with suppress(OSError, ValueError, RecursionError):
-        found = json.loads(path.read_text(encoding="utf-8")) if path is not None else {}
-        return found if isinstance(found, dict) else {}
+        if path is not None:
+            found = json.loads(path.read_text(encoding="utf-8"))
+            os.utime(path)  # it is in use
+            return found if isinstance(found, dict) else {}
     return {}

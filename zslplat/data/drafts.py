@@ -14,11 +14,12 @@ import secrets
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 _STALE_SECONDS = 24 * 3600
 _GONE_SECONDS = 60  # a folder of what is removed was made and filled in less
+_UNUSED_SECONDS = 30 * 24 * 3600
 _NEW, _SENT, _OLD = ".new-", ".sent-", ".old-"
 _REPLACING = ".zslplat-new-"
 
@@ -74,6 +75,24 @@ def alone_in(folder: Path) -> Iterator[None]:
 def left_in(folder: Path) -> list[Path]:
     """Return the drafts in a folder; where no command writes there, they were left."""
     return sorted(path for prefix in (_NEW, _REPLACING) for path in folder.glob(f"{prefix}*"))
+
+
+def used(path: Path) -> None:
+    """Mark a file or folder of a user's cache as used now."""
+    with contextlib.suppress(OSError):
+        os.utime(path)
+
+
+def remove_unused(others: Iterable[Path]) -> None:
+    """Remove files and folders of a user's cache that nobody has used for a month.
+
+    Installations share the cache, each with files of its own: what this one does not need may be another's.
+    """
+    now = time.time()
+    for path in others:
+        with contextlib.suppress(OSError):
+            if now - path.stat().st_mtime > _UNUSED_SECONDS:
+                _remove(path)
 
 
 def temporary_folder(parent: Path) -> Path:

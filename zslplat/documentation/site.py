@@ -19,7 +19,7 @@ from importlib.metadata import PackageNotFoundError, distribution
 from importlib.util import find_spec
 from pathlib import Path
 
-from zslplat.data.drafts import alone_in, draft
+from zslplat.data.drafts import alone_in, draft, remove_unused, used
 from zslplat.errors import StoreError, UsageError
 
 NEEDED = ("sphinx", "myst_parser", "sphinx_gallery", "pydata_sphinx_theme")
@@ -107,6 +107,7 @@ def start_page(*, rebuild: bool = False, told: object = None) -> Path:
     folder = cached() / state
     page = folder / "html" / "index.html"
     if page.is_file() and not rebuild:
+        used(folder)
         return page
     if brought:
         _unpack(brought, folder / "html")
@@ -115,9 +116,7 @@ def start_page(*, rebuild: bool = False, told: object = None) -> Path:
         if callable(told):
             told("building the documentation of this version once, tutorials included; this takes about two minutes")
         build(folder / "html", strict=False)
-    for old in cached().iterdir():
-        if old != folder and not old.name.startswith("."):
-            shutil.rmtree(old, ignore_errors=True)
+    remove_unused(old for old in cached().iterdir() if not old.name.startswith("."))
     return page
 
 

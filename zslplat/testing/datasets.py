@@ -17,7 +17,7 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import illegal_values, misread, undocumented
+from zslplat.testing.spaces import check_declared, illegal_values
 
 ZERO_SHOT_SPLITS = {"train", "test_unseen"}
 MOST_COPIES = 0.01
@@ -55,10 +55,7 @@ def options_are_documented(source: DataSource) -> None:
     cls = type(source)
     assert (inspect.getdoc(cls) or "").strip(), f"{cls.__name__} has no docstring"
     assert cls.summary.strip(), f"{cls.__name__} has no summary, which lists show beside its name"
-    missing = undocumented(cls.parameters)
-    assert not missing, f"no description for {', '.join(missing)}"
-    unclear = misread(cls.parameters)
-    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
+    check_declared(cls.parameters)
 
 
 def options_that_are_not_legal_are_refused(source: DataSource) -> None:

@@ -23,17 +23,14 @@ from zslplat.testing.kernel_samples import (
     special,
     variants,
 )
-from zslplat.testing.spaces import check_ranges, illegal_values, misread, points, undocumented
+from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
 
 
 def parameters_are_documented(kernel: Kernel) -> None:
     """Class and every parameter say what they mean; the constructor has the same parameters, with defaults."""
     assert (inspect.getdoc(type(kernel)) or "").strip(), f"{type(kernel).__name__} has no docstring"
     assert kernel.summary.strip(), f"{type(kernel).__name__} has no summary, which lists show beside its name"
-    missing = undocumented(kernel.domains)
-    assert not missing, f"no description for {', '.join(missing)}"
-    unclear = misread(kernel.domains)
-    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
+    check_declared(kernel.domains)
     if isinstance(kernel, Composite):
         return
     signature = inspect.signature(type(kernel)).parameters

@@ -19,7 +19,7 @@ from zslplat.testing.exercise import exercise_of, first_fit, fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import check_ranges, illegal_values, misread, points, undocumented
+from zslplat.testing.spaces import check_declared, check_ranges, illegal_values, points
 from zslplat.testing.storage import stored
 
 # Scores in single precision round in the seventh digit.
@@ -36,10 +36,7 @@ def parameters_are_documented(method: Method) -> None:
     assert set(taken) == set(method.parameters), (
         f"constructor takes {sorted(taken)}, declared {sorted(method.parameters)}"
     )
-    missing = undocumented(method.parameters)
-    assert not missing, f"no description for {', '.join(missing)}"
-    unclear = misread(method.parameters)
-    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
+    check_declared(method.parameters)
     unknown = [name for name in method.costly if name not in domains(method)]
     assert not unknown, f"{', '.join(unknown)} is called costly and is no parameter"
     for name, parameter in taken.items():

@@ -68,9 +68,12 @@ def illegal_values(legal: Any) -> list[Any]:
     return [value for value in tries if not legal.contains(value)]
 
 
-def undocumented(parameters: Mapping[str, Parameter]) -> list[str]:
-    """Return the parameters without a meaning in words."""
-    return [name for name, parameter in parameters.items() if not parameter.description.strip()]
+def check_declared(parameters: Mapping[str, Parameter]) -> None:
+    """Fail unless every parameter has a meaning in words, and every choice is read as it is written."""
+    missing = [name for name, parameter in parameters.items() if not parameter.description.strip()]
+    assert not missing, f"no description for {', '.join(missing)}"
+    unclear = misread(parameters)
+    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
 
 
 def misread(parameters: Mapping[str, Parameter]) -> list[str]:

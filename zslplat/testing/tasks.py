@@ -23,7 +23,7 @@ from zslplat.spec import Spec
 from zslplat.tasks.base import Arrays, Metric, Outcome, Problem, Task
 from zslplat.testing.kernels import assert_importable
 from zslplat.testing.running import Check, Skipped
-from zslplat.testing.spaces import illegal_values, misread, undocumented
+from zslplat.testing.spaces import check_declared, illegal_values
 from zslplat.testing.task_samples import data_for, more_noise, noise, player, reordered
 from zslplat.testing.truth_seekers import INFORMATION_BOUND, UNDER_ATTACK, attack_outcomes, seekers, telling_nothing
 
@@ -51,10 +51,7 @@ def declarations_are_complete(task: Task) -> None:
     assert isinstance(cls.parameters, Mapping), "parameters is no mapping of names to Parameter"
     strange = [name for name, p in cls.parameters.items() if not isinstance(p, Parameter)]
     assert not strange, f"{', '.join(strange)} among the parameters is no Parameter"
-    missing = undocumented(cls.parameters)
-    assert not missing, f"no description for {', '.join(missing)}"
-    unclear = misread(cls.parameters)
-    assert not unclear, f"choices that cannot be written as they are: {', '.join(unclear)}"
+    check_declared(cls.parameters)
     taken = inspect.signature(cls).parameters
     assert set(taken) == set(cls.parameters), f"constructor takes {sorted(taken)}, declared {sorted(cls.parameters)}"
     for name, parameter in taken.items():

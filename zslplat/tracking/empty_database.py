@@ -14,6 +14,7 @@ import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
+from zslplat.data.drafts import remove_unused, used
 from zslplat.settings import sqlite_url
 
 _PREFIX = "empty-mlflow-"
@@ -55,6 +56,7 @@ def _copied(kept: Path, path: Path) -> bool:
         shutil.copyfile(kept, path)
         with closing(sqlite3.connect(path)) as connection:
             if [connection.execute(asked).fetchone() for asked in _CHECKS] == [("ok",), (1,)]:
+                used(kept)
                 return True
     path.unlink(missing_ok=True)
     return False
@@ -81,8 +83,6 @@ def _keep(made: Path, kept: Path) -> None:
                 connection.execute(f"delete from {table}")
         os.replace(temporary, kept)
         temporary = None
-        for other in kept.parent.glob(f"{_PREFIX}*.db"):
-            if other != kept:
-                other.unlink()
+        remove_unused(kept.parent.glob(f"{_PREFIX}*.db"))
     if temporary is not None:
         Path(temporary).unlink(missing_ok=True)
