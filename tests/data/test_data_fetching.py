@@ -58,6 +58,10 @@ def test_a_file_that_changed_since_the_first_time_is_refused_and_nothing_of_it_i
     assert first_digest(root, server.url).sha256 == sha256(server.content)
 
 
+def test_a_data_root_is_made_with_the_folders_above_it(server, tmp_path):
+    assert fetch_set("AWA2", tmp_path / "far" / "down", url=server.url).folder.is_dir()
+
+
 def test_the_same_file_again_is_taken_without_a_word(server, root):
     fetch_set("CUB", root, url=server.url)
     shutil.rmtree(root / "CUB")

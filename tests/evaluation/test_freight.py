@@ -77,6 +77,22 @@ def test_entries_are_told_apart_by_content_and_not_by_name(tmp_path):
     assert np.array_equal(open_entry(there)[0]["A"], np.full(3, 1))
 
 
+def test_content_comes_along_where_it_fits_into_one_piece(tmp_path, monkeypatch):
+    (tmp_path / "a").write_bytes(b"12345")
+    (tmp_path / "b").write_bytes(b"67890")
+    for bytes_of_a_piece, content in ((10, {"a": b"12345", "b": b"67890"}), (9, None)):
+        monkeypatch.setattr(freight, "PIECE_BYTES", bytes_of_a_piece)
+        assert freight.packed(tmp_path) == freight.Parcel({"a": 5, "b": 5}, content)
+
+
+def test_of_two_that_send_the_same_the_second_changes_nothing(tmp_path):
+    write_arrays(tmp_path / "here" / "key", {"A": np.arange(3)}, {})
+    for _ in range(2):
+        sent(tmp_path / "here" / "key", tmp_path / "there", "prepared/key")
+    assert np.array_equal(open_entry(tmp_path / "there" / "prepared" / "key")[0]["A"], np.arange(3))
+    assert [path.name for path in (tmp_path / "there" / "prepared").iterdir()] == ["key"]
+
+
 @pytest.mark.parametrize("data", ["cache/data", "data"])  # as it was loaded, and as it was given
 @pytest.mark.parametrize("blocks", [True, False])
 def test_a_problem_is_whole_with_what_is_said_to_be_needed(tmp_path, blocks, data):

@@ -50,6 +50,14 @@ def test_tuning_on_a_draw_never_sees_its_test(task, draw):
         assert not hidden & set(problem.truth["row_pool"].tolist())
 
 
+def test_the_classes_of_a_draw_are_the_same_for_ever():
+    # Recorded results name a draw by its number alone.
+    draws = [redrawn(plain_toy(), draw) for draw in (1, 2, 3)]
+    unseen = [np.unique(drawn.y[drawn.rows("test_unseen")]).tolist() for drawn in draws]
+    assert unseen == [[2, 3, 4, 8, 16], [3, 4, 9, 14, 16], [4, 6, 10, 11, 12]]
+    assert [drawn.rows("test_seen")[:3].tolist() for drawn in draws] == [[2, 7, 12], [2, 3, 8], [11, 18, 20]]
+
+
 def test_a_draw_divides_all_rows_and_classes_as_the_data_set_does():
     data = plain_toy()
     draws = [redrawn(data, k) for k in range(1, 9)]
