@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from zslplat.data.arrays import CsvSource
+from zslplat.data.csv_tables import read_lines
 from zslplat.data.source import DataPlaces
 from zslplat.data.templates import write_template
 from zslplat.errors import DataError
@@ -141,3 +142,12 @@ def test_a_class_may_be_called_with_a_comma_in_quotes(folder):
         )
         path.write_text("\n".join(lines))
     assert load(folder).class_names[0] == "bear, polar"
+
+
+@pytest.mark.parametrize(
+    ("text", "lines"),
+    [("a\n\n", ["a"]), ("a\n\n\n", ["a"]), ("a\n\nb\n\n", ["a", "", "b"]), ("\n", [""]), ("class\na\n", ["a"])],
+)
+def test_blank_lines_at_the_end_are_none(tmp_path, text, lines):
+    (tmp_path / "names.csv").write_text(text)
+    assert read_lines(tmp_path / "names.csv") == lines
