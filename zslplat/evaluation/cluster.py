@@ -339,8 +339,9 @@ def connect(address: str) -> Any:
         from distributed import Client
     except ImportError:
         raise UsageError("--cluster needs Dask: pip install 'zslplat[dask]'") from None
-    # What it says of a connection that was lost is said here in one line.
-    logging.getLogger("distributed.client").setLevel(logging.CRITICAL)
+    # What they say of a connection that was lost is said here in one line.
+    for part in ("client", "batched", "comm", "core"):
+        logging.getLogger(f"distributed.{part}").setLevel(logging.CRITICAL)
     try:
         told = _told_by(address) if address.endswith(".json") else address
         return Client(told, timeout=_CONNECT_SECONDS, set_as_default=False)
