@@ -69,7 +69,7 @@ class Leader:
         self.process.join(800)
         took = time.monotonic() - start
         end = time.monotonic() + 800
-        while (left := [process for process in tree if _runs(process)]) and time.monotonic() < end:
+        while (left := [process for process in tree if runs(process)]) and time.monotonic() < end:
             time.sleep(0.02)
         assert not left, left
         return took
@@ -104,7 +104,7 @@ class Leader:
         return [child for worker in self.workers() for child in _started_by(worker.pid)]
 
 
-def _runs(process):
+def runs(process):
     """Tell whether a process has not ended; one that has may wait for long to be taken note of."""
     try:
         return process.is_running() and process.status() not in (psutil.STATUS_ZOMBIE, psutil.STATUS_DEAD)

@@ -14,6 +14,7 @@ import numpy as np
 import psutil
 import pytest
 import scipy.io
+from commands import runs
 
 from zslplat.data import reader_process
 from zslplat.data.matlab import MatlabFile
@@ -89,8 +90,15 @@ def stream(function, path, *arguments):
     return reader_process.stream(function, path, *arguments, unreadable=unreadable)
 
 
+def goes_on(pid):
+    try:
+        return runs(psutil.Process(pid))
+    except psutil.NoSuchProcess:
+        return False
+
+
 def children():
-    return {child.pid for child in psutil.Process().children(recursive=True) if child.status() != "zombie"}
+    return {child.pid for child in psutil.Process().children(recursive=True) if runs(child)}
 
 
 @pytest.mark.parametrize("case", ARRAYS)
@@ -180,9 +188,9 @@ def test_the_process_ends_with_the_one_that_asked(file):
     os.waitpid(forked, 0)
     served = int(os.read(reader, 99))
     end = time.monotonic() + 800
-    while psutil.pid_exists(served) and psutil.Process(served).status() != "zombie" and time.monotonic() < end:
+    while goes_on(served) and time.monotonic() < end:
         time.sleep(0.02)
-    assert not psutil.pid_exists(served) or psutil.Process(served).status() == "zombie"
+    assert not goes_on(served)
 
 
 def test_damaged_matlab_files_end_in_values_or_one_clear_error(tmp_path):

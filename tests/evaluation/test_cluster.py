@@ -10,6 +10,7 @@ import time
 import psutil
 import pytest
 from cluster_toys import DaskCluster, free_port
+from commands import runs
 from support import REFERENCE, evaluations_of, one_line, records_of, trials_of
 
 from zslplat.evaluation import cluster_worker
@@ -146,7 +147,7 @@ def test_a_leader_that_is_killed_leaves_no_trial_running(two_workers, leader):
     started.kill()
     running = [p for name in names for p in two_workers.evaluating(name) if p.pid not in before]
     end = time.monotonic() + 800
-    while busy := [p for p in running if p.is_running() and p.status() != psutil.STATUS_ZOMBIE and _scores(p)]:
+    while busy := [p for p in running if runs(p) and _scores(p)]:
         assert time.monotonic() < end, busy
         time.sleep(0.1)
 
