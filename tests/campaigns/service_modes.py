@@ -59,7 +59,10 @@ def postgres_restarted(case: Case) -> None:
             time.sleep(case.draw.choice(_AWAY_SECONDS))
             server.start()
         if set(case.phases) == {"start"}:
-            one_clear_end(case, running)  # a server that has not answered yet may not be there at all
+            # A server that has not answered yet may not be there at all: the command may end at once, and says so.
+            one_clear_end(case, running)
+            if running.process.exitcode != 0 and "does not answer" not in running.err.read_text():
+                case.wrong.append(f"ended with {running.process.exitcode}: {running.err.read_text()[-200:]}")
         else:
             case.goes_on(running)
 

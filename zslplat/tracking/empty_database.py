@@ -10,11 +10,10 @@ import hashlib
 import os
 import shutil
 import sqlite3
-import tempfile
 from contextlib import closing, suppress
 from pathlib import Path
 
-from zslplat.data.drafts import remove_unused, used
+from zslplat.data.drafts import remove_unused, replacing, used
 from zslplat.settings import sqlite_url
 
 _PREFIX = "empty-mlflow-"
@@ -72,17 +71,11 @@ def _made_by_mlflow(path: Path) -> None:
 
 def _keep(made: Path, kept: Path) -> None:
     """Keep a copy for the next store, without the experiment whose artifacts lie where this command was given."""
-    temporary = None
     with suppress(OSError, sqlite3.Error):
         kept.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(prefix=".new-", dir=kept.parent)
-        os.close(handle)
-        shutil.copyfile(made, temporary)
-        with closing(sqlite3.connect(temporary)) as connection, connection:
-            for table in ("experiment_tags", "experiments"):
-                connection.execute(f"delete from {table}")
-        os.replace(temporary, kept)
-        temporary = None
+        with replacing(kept) as copy:
+            shutil.copyfile(made, copy)
+            with closing(sqlite3.connect(copy)) as connection, connection:
+                for table in ("experiment_tags", "experiments"):
+                    connection.execute(f"delete from {table}")
         remove_unused(kept.parent.glob(f"{_PREFIX}*.db"))
-    if temporary is not None:
-        Path(temporary).unlink(missing_ok=True)

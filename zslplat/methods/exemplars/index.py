@@ -151,7 +151,7 @@ def write_index(
     learned = steps.arrays()
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        with draft(folder.parent, ".index-") as temporary:
+        with draft(folder.parent, ".zslplat-index-") as temporary:
             meta = {
                 "format": FORMAT,
                 "method": name,
