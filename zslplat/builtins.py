@@ -73,6 +73,7 @@ _CHECKS = {
         "ZSP213": "NotConverged",
         "ZSP214": "MetricsLeftOut",
         "ZSP215": "TestLabelsExported",
+        "ZSP216": "NeighboursMissed",
     },
     "comparison": {
         "ZSP301": "UnequalBudgets",

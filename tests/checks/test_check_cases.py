@@ -113,7 +113,7 @@ CASES = {
     "ZSP205": (study(tested=({"accuracy": float("nan")},)), study(tested=({"accuracy": 0.0},), true=EVEN)),
     "ZSP206": (study(true=counts(*[100] * 5)), study(true=counts(*[100] * 6))),
     "ZSP207": (study(true=counts(*[3] * 25)), study(true=counts(*[4] * 25))),
-    **{f"ZSP{number}": warned(f"ZSP{number}") for number in range(208, 216)},
+    **{f"ZSP{number}": warned(f"ZSP{number}") for number in range(208, 217)},
     "ZSP301": (
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 40}),
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 25}, {"label": "nothing to search", "trials": 1}),

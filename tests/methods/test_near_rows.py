@@ -1,14 +1,17 @@
 """Neighbours of many rows: by an index, against the exact lists; what is reported of them, and what is refused."""
 
 import sys
+import warnings
 
 import numpy as np
 import pytest
 
-from zslplat.errors import MethodError
+from zslplat.errors import MethodError, OutcomeWarning
+from zslplat.methods import approximate_neighbours
 from zslplat.methods import near_rows as dispatch
 from zslplat.methods.approximate_neighbours import nearest_by_index, recall_of
-from zslplat.methods.near_rows import near_rows
+from zslplat.methods.base import Diagnostics
+from zslplat.methods.near_rows import near_rows, note_recall
 from zslplat.methods.neighbours import nearest
 from zslplat.methods.zero_shot.tmv_hlp.neighbourhoods import crossing, crossing_by_index
 from zslplat.registry import component
@@ -68,6 +71,30 @@ def test_recall_is_the_share_of_true_neighbours(X):
     other = X[::-1].copy()
     own = (len(X) - 1 - np.arange(len(X)))[:, None]
     assert recall_of(X, other, own) == 1
+
+
+def test_an_index_is_asked_with_more_candidates_until_it_finds_enough(X, monkeypatch):
+    monkeypatch.setattr(approximate_neighbours, "ASKING", 1)
+    monkeypatch.setattr(approximate_neighbours, "LINKS", 8)
+    noise = np.random.default_rng(2).standard_normal((3000, 200)).astype("f4")
+    few = recall_of(noise, None, nearest_by_index(noise, None, 2, asking=1)[0])
+    assert few < 0.8
+    found = near_rows(noise, 2, "index")
+    assert found["row_recall"] == recall_of(noise, None, found["row_neighbours"])
+    assert found["row_recall"] > approximate_neighbours.WANTED - 0.03  # that of another sample
+    monkeypatch.setattr(approximate_neighbours, "MOST_ASKING", 1)
+    assert near_rows(noise, 2, "index")["row_recall"] == few
+
+
+def test_neighbours_that_an_index_missed_are_warned_of():
+    with pytest.warns(OutcomeWarning, match="found 89% of the true neighbours") as told:
+        note_recall(noted := Diagnostics(), {"row_recall": np.array(0.89)})
+    assert ["[ZSP216]" in str(one.message) for one in told] == [True]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        note_recall(noted, {"row_recall": np.array(0.9)})
+        note_recall(noted, {})
+    assert noted.numbers == {"neighbour_recall": 0.9}
 
 
 def test_a_single_row_has_no_neighbours_however_they_are_found():

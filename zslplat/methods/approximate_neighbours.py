@@ -5,12 +5,15 @@ The index is the hierarchical navigable small world of faiss (Malkov and Yashuni
 chooses its arithmetic by the processor, so that last digits, and with them a neighbour now and then, may differ between
 machines.
 
-What it finds is not certain to be nearest. :func:`recall_of` compares a drawn sample of rows with all others, and
-methods report it as the diagnostic ``neighbour_recall``.
+What it finds is not certain to be nearest, and the less so the more rows there are. So a drawn sample of rows is
+compared with all others first, and the index is asked with twice as many candidates until it finds enough of theirs.
+:func:`recall_of` tells the share of the true ones by another sample, and methods report it as the diagnostic
+``neighbour_recall``.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -18,22 +21,28 @@ import numpy as np
 from zslplat.errors import MethodError
 from zslplat.methods.unit_rows import unit_rows
 
-# Links of a row, and how many candidates are kept in view while the index is built and while it is asked.
-LINKS, BUILDING, ASKING = 32, 40, 128
-# Rows of the sample that recall is measured on.
+# Links of a row, and how many candidates are kept in view while the index is built and, at least and at most, while it
+# is asked.
+LINKS, BUILDING, ASKING, MOST_ASKING = 32, 40, 128, 2048
+# The share of the true neighbours of a sample that is asked for.
+WANTED = 0.95
+# Rows of a sample that is compared with all others.
 SAMPLE = 256
+_TO_ASK, _TO_TELL = 8, 7
 BLOCK = 4096
 # Products per second of one core that the time of an exact search is told by: a cautious 20 GFLOP/s.
 _FLOPS = 2e10
 
 
 def nearest_by_index(
-    X: np.ndarray, Y: np.ndarray | None, k: int, *, building: int = BUILDING, asking: int = ASKING
+    X: np.ndarray, Y: np.ndarray | None, k: int, *, building: int = BUILDING, asking: int | None = None
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return index (m, k) int32 and cosine (m, k) float32 of rows of Y (n, d) near each row of X (m, d), best first.
 
     Without Y they are the other rows of X. Equal cosines are ordered by index; a place that the index could not fill
-    holds the row itself, with cosine 0.
+    holds the row itself, with cosine 0. ``asking`` is how many candidates are kept in view (efSearch): without it as
+    few of :data:`ASKING` times a power of two, up to :data:`MOST_ASKING`, as find :data:`WANTED` of the neighbours of a
+    drawn sample of rows.
     """
     faiss = _faiss(len(X), X.shape[1])
     threads = faiss.omp_get_max_threads()
@@ -45,13 +54,19 @@ def nearest_by_index(
         for start in range(0, len(searched), BLOCK):
             index.add(_units(searched[start : start + BLOCK]))
         own = Y is None
-        index.hnsw.efSearch = max(asking, 2 * (k + own))
+
+        def found_of(rows: np.ndarray, asking: int) -> tuple[np.ndarray, np.ndarray]:
+            index.hnsw.efSearch = max(asking, 2 * (k + own))
+            values, found = index.search(_units(X[rows]), k + own)
+            return _in_order(found, values, rows, k, own)
+
+        if asking is None:
+            asking = _enough(X, Y, k, found_of)
         near = np.empty((len(X), k), dtype=np.int32)
         cosine = np.empty((len(X), k), dtype=np.float32)
         for start in range(0, len(X), BLOCK):
-            values, found = index.search(_units(X[start : start + BLOCK]), k + own)
-            rows = np.arange(start, start + len(found))
-            near[rows], cosine[rows] = _in_order(found, values, rows, k, own)
+            rows = np.arange(start, min(start + BLOCK, len(X)))
+            near[rows], cosine[rows] = found_of(rows, asking)
     finally:
         faiss.omp_set_num_threads(threads)
     return near, cosine
@@ -59,10 +74,35 @@ def nearest_by_index(
 
 def recall_of(X: np.ndarray, Y: np.ndarray | None, index: np.ndarray, *, seed: int = 0) -> float:
     """Return which share of the nearest rows of Y (of X, without itself) ``index`` (m, k) holds, for a drawn sample."""
-    m, k = index.shape
-    if not index.size:
+    drawn = _drawn(len(index), [seed, _TO_TELL])
+    return _share(_nearest_of(X, Y, drawn, index.shape[1]), index[drawn])
+
+
+def _enough(
+    X: np.ndarray, Y: np.ndarray | None, k: int, found_of: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
+) -> int:
+    """Return how many candidates find enough of the true neighbours of a drawn sample, or the most."""
+    drawn = _drawn(len(X), [0, _TO_ASK])
+    true, asking = _nearest_of(X, Y, drawn, k), ASKING
+    while asking < MOST_ASKING and _share(true, found_of(drawn, asking)[0]) < WANTED:
+        asking *= 2
+    return asking
+
+
+def _drawn(rows: int, seed: list[int]) -> np.ndarray:
+    return np.sort(np.random.default_rng(seed).permutation(rows)[:SAMPLE])
+
+
+def _share(true: np.ndarray, found: np.ndarray) -> float:
+    if not true.size:
         return 1.0  # of none, none was missed
-    drawn = np.sort(np.random.default_rng([seed, 7]).permutation(m)[:SAMPLE])
+    return float(sum(len(np.intersect1d(one, other)) for one, other in zip(true, found, strict=True)) / true.size)
+
+
+def _nearest_of(X: np.ndarray, Y: np.ndarray | None, drawn: np.ndarray, k: int) -> np.ndarray:
+    """Return the k true nearest rows (r, k) of Y, or of the others of X, for the drawn rows (r,) of X."""
+    if not k:
+        return np.empty((len(drawn), 0), dtype=np.int64)
     asked = _units(X[drawn])
     searched = X if Y is None else Y
     best = np.full((len(drawn), k), -np.inf, dtype=np.float32)
@@ -76,8 +116,7 @@ def recall_of(X: np.ndarray, Y: np.ndarray | None, index: np.ndarray, *, seed: i
         names = np.hstack([which, np.broadcast_to(places, cosines.shape)])
         kept = np.argpartition(-values, k - 1, axis=1)[:, :k]
         best, which = np.take_along_axis(values, kept, axis=1), np.take_along_axis(names, kept, axis=1)
-    hits = sum(len(np.intersect1d(true, found)) for true, found in zip(which, index[drawn], strict=True))
-    return float(hits / (len(drawn) * k))
+    return which
 
 
 def _in_order(

@@ -7,10 +7,12 @@ of a neighbour missed now and then, which is measured and reported.
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Mapping
 
 import numpy as np
 
+from zslplat.errors import OutcomeWarning
 from zslplat.methods.approximate_neighbours import nearest_by_index, recall_of
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import nearest
@@ -24,6 +26,8 @@ NEIGHBOURS = Parameter(
     default="auto",
 )
 RECALL = "neighbour_recall"
+# Graphs with fewer of their neighbours than this are warned of.
+LEAST_RECALL = 0.9
 
 
 def is_exact(rows: int, how: str) -> bool:
@@ -46,6 +50,14 @@ def near_rows(X: np.ndarray, k: int | None, how: str) -> Arrays:
 
 
 def note_recall(diagnostics: Diagnostics, given: Mapping[str, np.ndarray]) -> None:
-    """Report the recall of the neighbours where an index found them."""
+    """Report the recall of the neighbours where an index found them, and warn where it missed many."""
     if "row_recall" in given:
-        diagnostics.numbers[RECALL] = float(given["row_recall"])
+        say_recall(diagnostics, RECALL, float(given["row_recall"]))
+
+
+def say_recall(diagnostics: Diagnostics, name: str, recall: float) -> None:
+    """Report a recall under a name, and warn where it is below :data:`LEAST_RECALL`."""
+    diagnostics.numbers[name] = recall
+    if recall < LEAST_RECALL:
+        text = f"the index found {recall:.0%} of the true neighbours of a drawn sample of rows"
+        warnings.warn(OutcomeWarning(text, "ZSP216"), stacklevel=2)

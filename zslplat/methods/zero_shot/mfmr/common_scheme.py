@@ -43,7 +43,7 @@ from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Where, float_type, rowwise
 from zslplat.errors import MethodError
 from zslplat.methods.base import Arrays, Diagnostics, Features
-from zslplat.methods.near_rows import NEIGHBOURS, RECALL, near_rows
+from zslplat.methods.near_rows import NEIGHBOURS, RECALL, near_rows, say_recall
 from zslplat.methods.neighbours import affinity, largest_k, nearest_columns
 from zslplat.methods.row_sums import add_by_class, require_finite_sums
 from zslplat.methods.unit_rows import unit_rows
@@ -228,7 +228,7 @@ class MFMR(ZeroShotMethod):
             numbers={"converged": float(solution.converged), "updates": float(len(solution.objective) - 1)},
         )
         if self.labels == "free" and "training_recall" in statistics:
-            self.diagnostics_.numbers[f"training_{RECALL}"] = float(statistics["training_recall"])
+            say_recall(self.diagnostics_, f"training_{RECALL}", float(statistics["training_recall"]))
         return self
 
     def decision_function(
