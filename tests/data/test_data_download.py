@@ -214,6 +214,18 @@ def test_damaged_archive_leaves_no_folder(tmp_path):
     assert list((tmp_path / "root").iterdir()) == []
 
 
+def test_folders_have_entries_of_their_own_in_an_archive_or_none(tmp_path):
+    content = archive_of(tmp_path)
+    (tmp_path / "plain.zip").write_bytes(content)
+    with zipfile.ZipFile(tmp_path / "plain.zip") as plain, zipfile.ZipFile(tmp_path / "f.zip", "w") as file:
+        for folder in ("xlsa17/", "xlsa17/data/", "xlsa17/data/AWA2/"):
+            file.writestr(folder, "")
+        for name in plain.namelist():
+            file.writestr(name, plain.read(name))
+    (tmp_path / "root").mkdir()
+    assert [folder.name for folder in unpack_datasets(tmp_path / "f.zip", tmp_path / "root")] == ["AWA2", "CUB"]
+
+
 def test_archive_without_data_sets_is_refused(tmp_path):
     with zipfile.ZipFile(tmp_path / "n.zip", "w") as file:
         file.writestr("photos/a.txt", "a")

@@ -15,6 +15,7 @@ from file_toys import write_hdf5
 from zslplat.data import bounds, npy_header, parquet_reading
 from zslplat.data.arrays import NpzFile
 from zslplat.data.hdf5 import Hdf5Source
+from zslplat.data.hdf5_links import MOST_LINKS, own_item
 from zslplat.data.npy_folder import NpySource
 from zslplat.data.parquet_file import ParquetPart, read_table
 from zslplat.data.source import DataPlaces
@@ -142,6 +143,23 @@ def test_soft_links_inside_and_groups_that_hold_themselves_are_read(tmp_path):
         file[label] = h5py.SoftLink("kept/hidden")
         file["kept/again"] = file["/"]
     assert np.array_equal(Hdf5Source(path=str(path)).load(DataPlaces()).y, before.y)
+
+
+def test_soft_links_lead_to_one_another_for_a_while(tmp_path):
+    path = write_hdf5(tmp_path / "d.h5")
+    before = Hdf5Source(path=str(path)).load(DataPlaces())
+    with h5py.File(path, "a") as file:
+        label = "labels" if "labels" in file else "y"
+        file.move(label, f"kept-{MOST_LINKS}")
+        for number in range(1, MOST_LINKS):
+            file[f"kept-{number}"] = h5py.SoftLink(f"kept-{number + 1}")
+        file[label] = h5py.SoftLink("kept-1")
+    assert MOST_LINKS == 16
+    assert np.array_equal(Hdf5Source(path=str(path)).load(DataPlaces()).y, before.y)
+    with h5py.File(path, "a") as file:
+        file["further"] = h5py.SoftLink(label)
+        with pytest.raises(DataError, match="leads in a circle"):
+            own_item(path, file, "further")
 
 
 def test_a_parquet_column_that_memory_does_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):

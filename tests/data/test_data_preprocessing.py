@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.preprocessing import apply_steps
+from zslplat.data.preprocessing import Preprocessing, apply_steps
 from zslplat.methods.zero_shot.mfmr.common_scheme import MFMR
 from zslplat.methods.zero_shot.mfmr.joint_scheme import MFMRJoint
 
@@ -26,6 +26,13 @@ def test_making_signatures_non_negative_keeps_their_differences(step):
     done = np.vstack(apply_steps((step,), seen, unseen, every=np.vstack([seen, unseen])))
     np.testing.assert_array_equal(done - done[0], np.vstack([seen, unseen]) - seen[0])
     assert done.min(axis=0).tolist() == {"shift": [0, 5], "lift": [0, 1]}[step]
+
+
+def test_what_is_told_of_the_steps_says_the_same_when_it_is_read():
+    spec = Preprocessing(("split", "l2"), ("center",)).overridden("right:standardise,l2;left:none", None)
+    told = [spec.told(role) for role in ("features", "signatures")]
+    assert told == ["split,l2;left:none;right:standardise,l2", "center"]
+    assert Preprocessing().overridden(*told) == spec
 
 
 def test_printed_mfmr_leaves_non_negative_signatures_as_they_are():

@@ -146,6 +146,16 @@ def test_one_bound_holds_for_several_folders_together(tmp_path):
     assert [p.name for p in sorted(tmp_path.glob("*/k*"))] == ["k3", "k2"]
 
 
+def test_what_another_command_removes_meanwhile_hides_no_entry(tmp_path):
+    (tmp_path / "prepared").mkdir()
+    (tmp_path / "prepared" / "gone").symlink_to(tmp_path / "nowhere")
+    for number in range(3):
+        write_arrays(tmp_path / "data" / f"k{number}", {"x": np.ones(1000)}, {})
+        age(tmp_path / "data" / f"k{number}", 100 - number)
+    size = sum(f.stat().st_size for f in (tmp_path / "data" / "k0").iterdir())
+    assert ArrayCache(tmp_path / "prepared", 2 * size).evict(tmp_path / "data") == 1
+
+
 def test_what_any_process_has_just_used_is_not_evicted(tmp_path):
     for key in ("old", "read"):
         write_arrays(tmp_path / key, {"x": np.ones(1000)}, {})

@@ -132,6 +132,18 @@ def test_what_a_copy_has_tried_again_or_finished_is_taken_over(opened):
     assert merge(ours, settings, theirs, place).studies == []
 
 
+def test_a_copy_that_only_went_on_is_named_among_what_was_taken_over(opened):
+    theirs, place = opened("theirs")
+    ours, settings = opened("ours")
+    for records, trials in ((theirs, 3), (ours, 1)):
+        study = records.open_study("s", {"method": "m"}, True)
+        study.note("origin", "same")
+        add_trials(study, range(trials))
+    assert merge(ours, settings, theirs, place).studies == ["s"]
+    assert len(ours.study("s").finished()) == 3
+    assert merge(ours, settings, theirs, place).studies == []
+
+
 def test_a_study_that_somebody_works_on_is_left_out_by_name(opened):
     theirs, place = opened("theirs")
     fill(theirs, place)

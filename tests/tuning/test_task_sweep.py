@@ -53,6 +53,7 @@ def test_what_cannot_be_swept_is_said(call):
         (("-m", "variance", "-p", "labelled_ratio"), "give --range"),
         (("-m", "variance", "-p", "labelled_ratio", "--range", "0.5|2.0"), "leaves the legal values: 0..1"),
         (("-m", "variance", "-p", "last", "--range", "8|10"), "both in the task"),
+        (("-m", "mcfs", "-p", "neighbours", "--range", "0|5"), "leaves the legal values: "),
         (("-m", "variance", "-m", "variance", "-p", "step", "--range", "1|5"), "given twice"),
         (("-m", "mcfs", "-m", "variance", "-p", "neighbours", "--range", "3|5"), "give one --method"),
     ):
