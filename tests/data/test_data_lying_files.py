@@ -162,6 +162,17 @@ def test_soft_links_lead_to_one_another_for_a_while(tmp_path):
             own_item(path, file, "further")
 
 
+def test_links_of_kinds_that_are_not_known_are_refused(tmp_path):
+    class Odd(h5py.Group):
+        def get(self, name, default=None, **asked):
+            raise TypeError("Unknown link type")  # as h5py does of links that programs define
+
+    with h5py.File(write_hdf5(tmp_path / "d.h5")) as file:
+        odd = Odd(file["/"].id)
+        with pytest.raises(DataError, match="'a' is a link of an unknown kind"):
+            own_item(tmp_path / "d.h5", odd, "a")
+
+
 def test_a_parquet_column_that_memory_does_not_hold_is_refused_before_it_is_read(tmp_path, monkeypatch):
     pq.write_table(pa.table({"label": ["ox"] * 8}), tmp_path / "d.parquet")
     zeros = pa.table({"label": pa.array(np.zeros(1 << 22, dtype=np.int64))})

@@ -184,6 +184,8 @@ def test_region_covariances_are_symmetric_positive_definite_and_see_orientation(
         region_covariances(np.ones((1, 9, 9)))
     with pytest.raises(DataError, match="8 x 8"):
         region_covariances(np.ones((4, 64)))
+    with pytest.raises(DataError, match="8 x 8"):
+        region_covariances(np.random.default_rng(0).random((1, 7, 9)))
 
 
 def test_gabor_wavelets_answer_to_their_own_frequency_and_not_to_a_constant():

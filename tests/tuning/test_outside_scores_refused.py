@@ -93,6 +93,7 @@ WRONG_TABLES = {
     "a row twice": (lambda t: "\n".join([*t, t[1]]), r"1 rows more than once \(\d+\); test scores 60 rows, each once"),
     "a row to train on": (lambda t: "\n".join([*t[:-1], "0" + t[-1][t[-1].index(",") :]]), r"1 of its 60 rows \(0\)"),
     "a row of no number": (lambda t: "\n".join([*t[:-1], "a" + t[-1][t[-1].index(",") :]]), r"column 'row' holds 'a'"),
+    "no row": (lambda t: "\n".join([*t[:-1], t[-1][t[-1].index(",") :]]), r"column 'row' is empty; give"),
     "half a row": (lambda t: "\n".join([*t[:-1], "0.5" + t[-1][t[-1].index(",") :]]), r"column 'row' holds 0\.5"),
     "a word": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ",high"]), r"holds 'high'; expected a score"),
     "nothing": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ","]), r"column 'unseen-\d+' is empty; give"),
@@ -114,7 +115,8 @@ def test_a_table_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, c
     text = [",".join(["row", *classes])]
     text += [",".join([row, *map(repr, line)]) for row, line in zip(rows, numbers(60, 4).tolist(), strict=True)]
     (tmp_path / "s.csv").write_text(change(text))
-    code = 1 if case in ("a word", "nothing", "a ragged line", "no lines", "a row of no number", "half a row") else 2
+    unread = ("a word", "nothing", "a ragged line", "no lines", "no row", "a row of no number", "half a row")
+    code = 1 if case in unread else 2
     done = call("score", "--name", "net", "--scores", "s.csv", "--dataset", DATA)
     one_line(done, 1 if case == "semicolons" else code, message)
 
