@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 import threading
 import time
+from types import SimpleNamespace
 
 import pytest
 from support import rows_of, runs_of
@@ -14,6 +15,8 @@ from zslplat.errors import StoreError
 from zslplat.settings import resolve_settings
 from zslplat.tracking import absence
 from zslplat.tracking.projection import Projection, RunView
+from zslplat.tracking.stores import UNSHOWN, mark_unshown
+from zslplat.tuning import single
 
 NUL = "nothing \x00, half a pair \ud800, ä"
 
@@ -139,3 +142,13 @@ def test_a_driver_that_is_not_installed_is_an_error_that_says_so(tmp_path, monke
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(StoreError, match=r"MLflow at postgresql\+psycopg://me@host/x cannot be spoken to: .*psycopg"):
         projection(tmp_path, "postgresql+psycopg://me@host/x", [])
+
+
+@pytest.mark.parametrize(("away", "left"), [(None, True), (True, True), (False, False)])
+def test_what_of_a_run_a_server_did_not_take_stays_marked_for_the_next_command(tmp_path, monkeypatch, away, left):
+    shown = None if away is None else SimpleNamespace(away=away, close=lambda: None)
+    monkeypatch.setattr(single, "show_run", lambda *given, **more: shown)
+    monkeypatch.setattr(single, "catch_up", lambda *given: None)
+    mark_unshown(tmp_path, "run:a")
+    single.show_recorded(resolve_settings({"store": tmp_path}), None, "run:a", tmp_path, print)
+    assert (tmp_path / UNSHOWN).exists() == left
