@@ -10,6 +10,7 @@ import pytest
 from array_toys import NAMES, save, toy, write_csv
 
 from zslplat.data.arrays import CsvSource, NpzSource
+from zslplat.data.npy_folder import NpySource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
@@ -28,6 +29,14 @@ def test_npz_gives_what_was_saved(tmp_path):
         assert np.array_equal(dataset.rows(split), arrays[split])
     assert [(f.train, f.validation) for f in dataset.folds] == [((0, 1), (2, 3)), ((2, 3), (0, 1))]
     assert np.array_equal(dataset.groups, np.arange(30) // 2)
+
+
+def test_labels_of_several_classes_are_no_names_though_classes_are_called_0_and_1(tmp_path):
+    y = (np.arange(90).reshape(30, 3) % 4 == 0).astype(np.int64)
+    np.save(tmp_path / "features.npy", toy()["X"])
+    np.save(tmp_path / "labels.npy", y)
+    (tmp_path / "signatures.csv").write_text("class,wings\n0,0.1\n1,0.2\n2,0.3\n")
+    assert np.array_equal(NpySource(folder=str(tmp_path)).load(DataPlaces()).y, y)
 
 
 def test_csv_gives_the_same_as_npz(tmp_path):

@@ -252,15 +252,6 @@ def test_a_draw_for_validation_follows_names_and_not_the_order_of_the_file():
     assert held[0] == held[1]
 
 
-def test_pictures_of_digits_are_lit_each_in_a_way_of_its_own():
-    """What is recorded on them is comparable as long as they are drawn alike."""
-    pictures = digit_retrieval().X
-    assert pictures.shape == (2997, 64)
-    np.testing.assert_allclose([pictures.mean(), pictures.std()], [0.3442, 0.2726], atol=2e-3)
-    corners = pictures[:, [0, 7, 56, 63]]
-    np.testing.assert_allclose([corners.mean(), corners.std()], [0.1846, 0.1754], atol=2e-3)
-
-
 def test_digits_that_ask_are_no_negatives_and_junk_shows_a_quarter():
     raw = digit_retrieval()
     data = DigitRetrieval().load(DataPlaces())
