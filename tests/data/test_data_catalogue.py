@@ -123,7 +123,7 @@ def test_negative_shares_are_counted_over_all_rows():
 
 @pytest.mark.parametrize("kind", ["npz", "csv", "xlsa17"])
 def test_imported_data_is_used_by_name_and_equals_its_source(tmp_path, kind):
-    theirs, root = tmp_path / "theirs", tmp_path / "root"
+    theirs, root = tmp_path / "theirs", tmp_path / "new" / "root"
     theirs.mkdir()
     if kind == "npz":
         save(theirs)

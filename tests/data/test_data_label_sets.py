@@ -127,7 +127,8 @@ def test_what_is_wrong_with_lists_or_features_is_said(tmp_path):
     refused("no lists <class>_train.txt", folder=str(tmp_path))
     text = (main / "person_val.txt").read_text()
     (main / "person_val.txt").write_text(text.replace(" -1", " 2", 1))
-    refused("person_val.txt, line .*expected an image and 1, 0 or -1")
+    line = text[: text.index(" -1")].count("\n") + 1
+    refused(f"person_val.txt, line {line}: .*expected an image and 1, 0 or -1")
     (main / "person_val.txt").write_bytes(b"\xff\xfe0 1\n")
     refused("person_val.txt: cannot be read as lines of text")
     (main / "person_val.txt").write_text("".join(text.splitlines(keepends=True)[1:]))
