@@ -7,7 +7,7 @@ import pytest
 
 from zslplat.data.about import About
 from zslplat.data.dataset import Dataset
-from zslplat.data.digit_retrieval import GROUPS, DigitRetrieval, digit_retrieval
+from zslplat.data.digit_retrieval import GROUPS, DigitRetrieval, digit_retrieval, pyramid_of
 from zslplat.data.holidays import Holidays
 from zslplat.data.oxford import Oxford
 from zslplat.data.retrieval_sets import assemble_retrieval
@@ -271,3 +271,18 @@ def test_digits_that_ask_are_no_negatives_and_junk_shows_a_quarter():
     with pytest.raises(DataError, match="negatives need the same features"):
         with_others.load(DataPlaces())
     assert isinstance(DigitRetrieval(negatives="digits").load(DataPlaces()), Dataset)
+
+
+def test_the_pyramid_of_a_picture_tells_at_each_level_where_its_edges_run():
+    images = np.zeros((3, 8, 8))
+    images[0, :, 4:] = 1  # an edge down the middle
+    images[1, :3, :] = 0.5  # one across
+    pyramid = pyramid_of(images)
+    assert pyramid.shape == (3, 84)
+    levels = [level.reshape(3, -1, 4) for level in np.split(pyramid, [4, 20], axis=1)]
+    for level, cells in zip(levels, (1, 4, 16), strict=True):
+        assert level.shape == (3, cells, 4)
+        np.testing.assert_allclose(level.sum(axis=(1, 2)), [1, 1, 0], rtol=1e-6)
+        assert np.count_nonzero(level[:2].sum(axis=1)) == 2  # one direction each
+    np.testing.assert_allclose(levels[1][0].sum(axis=1), [0.25] * 4, rtol=1e-6)
+    np.testing.assert_allclose(levels[1][1].sum(axis=1), [0.5, 0.5, 0, 0], rtol=1e-6)
