@@ -9,6 +9,7 @@ import scipy.sparse
 from xlsa17_toys import WRITERS, write_v5
 
 from zslplat.data.matlab import MatlabFile
+from zslplat.data.matlab_variables import variables
 from zslplat.errors import DataError
 
 VARIABLES = {
@@ -36,6 +37,13 @@ def test_vectors_of_either_direction_become_flat(file):
     assert file.vector("column").tolist() == [3, 1, 2]
     assert file.vector("row").tolist() == [7, 8, 9]
     assert file.vector("single").tolist() == [2.5]
+
+
+def test_a_vector_without_a_direction_is_a_row_as_matlab_has_no_other(tmp_path):
+    """Programs other than MATLAB write HDF5 of one axis."""
+    WRITERS["v7.3"](tmp_path / "a.mat", {"loc": np.array([1.0, 2.0, 3.0])})
+    assert variables(tmp_path / "a.mat", is_hdf5=True) == {"loc": [1, 3]}
+    assert MatlabFile(tmp_path / "a.mat").vector("loc").tolist() == [1, 2, 3]
 
 
 def test_cell_arrays_become_stripped_strings_in_order(file):

@@ -56,6 +56,19 @@ def test_every_format_holds_the_same_data(kind, tmp_path, load):
         assert both.X.shape == (240, 20)
 
 
+def test_the_example_of_mat_lists_the_classes_of_both_sides_of_each_fold(tmp_path, load):
+    _, _, files = written("mat", tmp_path)
+    folder = files[0].parent
+    for number in (1, 2, 3):
+        train, validation = (
+            set((folder / f"{name}{number}.txt").read_text().split()) for name in ("trainclasses", "valclasses")
+        )
+        data = example()
+        seen = {CLASSES[label] for label in data["y"][data["train"]]}
+        assert not train & validation
+        assert train | validation == seen
+
+
 def test_every_layout_has_an_example_and_every_example_a_layout():
     assert {layout.kind for layout in LAYOUTS} == set(FORMATS) == {loader for loader, *_ in TEMPLATES.values()}
     assert set(FORMATS.values()) <= set(TEMPLATES)

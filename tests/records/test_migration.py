@@ -8,6 +8,8 @@ from contextlib import closing
 
 import numpy as np
 
+from zslplat.tracking.migration import _about
+
 ESZSL = "eszsl(gamma=1, alpha=1)"
 
 
@@ -99,3 +101,10 @@ def shown_runs(store):
     """Return how many runs MLflow shows."""
     with closing(sqlite3.connect(store / "mlflow.db")) as connection:
         return connection.execute("select count(*) from runs").fetchone()[0]
+
+
+def test_what_an_old_run_says_of_a_task_that_is_not_installed_is_left_out():
+    tags = {"zslplat.dataset": "birds(seed=2)", "zslplat.data_fingerprint": "f", "zslplat.task": "zsl"}
+    found = {"tags": tags, "experiment": "zsl: birds"}
+    assert _about(found)["about"]["data"]["name"] == "birds"
+    assert _about({**found, "tags": {**tags, "zslplat.task": "a-task-of-theirs"}}) == {}

@@ -3,9 +3,11 @@
 import math
 
 import pytest
+import sqlalchemy as sa
 
 from zslplat.settings import resolve_settings
 from zslplat.tracking.projection import Projection, RunView
+from zslplat.tracking.whole_runs import WholeRuns
 
 DATASET = {"name": "toy", "fingerprint": "f" * 40, "source": "{}", "profile": '{"rows": 3}', "context": "validation"}
 
@@ -134,3 +136,13 @@ def test_tables_that_ask_for_more_are_left_to_the_client(settings, monkeypatch):
     run_id = projection.show(view(), "run")
     assert projection.client.get_run(run_id).info.status == "FINISHED"
     projection.close()
+
+
+def test_tables_of_another_mlflow_are_left_to_its_client(settings, monkeypatch):
+    from mlflow.store.tracking.dbmodels import models
+
+    engine = sa.create_engine("sqlite://")
+    assert WholeRuns.of(engine, 1, "file:///a") is not None
+    assert WholeRuns.of(engine, 1, "s3://a") is None
+    monkeypatch.delattr(models, "SqlLatestMetric")
+    assert WholeRuns.of(engine, 1, "file:///a") is None

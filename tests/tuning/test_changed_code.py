@@ -168,6 +168,21 @@ def test_an_edited_helper_is_seen_however_the_package_is_installed(drafts, form)
     assert drafts(form, "def f(x):\n    return x\n") == before
 
 
+def test_an_edited_module_of_a_folder_without_init_inside_a_package_is_seen(tmp_path, monkeypatch):
+    inner = tmp_path / "sketches" / "inner"
+    inner.mkdir(parents=True)
+    (tmp_path / "sketches" / "__init__.py").write_text("")
+    (inner / "helper.py").write_text("x = 1\n")
+    (tmp_path / "sketches" / "method.py").write_text("from sketches.inner import helper\n")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    modules._found.cache_clear()
+    assert CodeReader().reached(["sketches.method"]) == ["sketches.inner.helper", "sketches.method"]
+    before = CodeReader().digest(["sketches.method"])
+    (inner / "helper.py").write_text("x = 22\n")
+    assert CodeReader().digest(["sketches.method"]) != before
+    modules._found.cache_clear()
+
+
 def test_an_archive_has_the_code_of_the_folder_it_was_made_from(drafts):
     assert drafts("archive", "def f(x):\n    return x\n") == drafts("package", "def f(x):\n    return x\n")
 
