@@ -6,6 +6,7 @@ import re
 import signal
 import threading
 import time
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -244,3 +245,18 @@ def test_a_cluster_inside_a_program_gives_the_same(reference, call, tmp_path):
     while any(thread.name == "watch-tasks" for thread in threading.enumerate()):
         assert time.monotonic() < end
         time.sleep(0.05)
+
+
+def test_a_worker_that_finds_its_scheduler_again_keeps_what_it_holds(tmp_path):
+    running = SimpleNamespace(name="running")
+    first, again = (
+        SimpleNamespace(local_directory=str(tmp_path), address="tcp://here:1", status=running) for _ in range(2)
+    )
+    depot = cluster_worker._depot(first, "store")
+    assert cluster_worker._depot(first, "store") is depot
+    (depot.place.cache / "entry").mkdir()
+    anew = cluster_worker._depot(again, "store")
+    assert anew is not depot
+    assert (anew.place.cache / "entry").is_dir()
+    for one in (depot, anew):
+        one.end()

@@ -54,6 +54,16 @@ def test_scores_of_our_own_method_give_the_numbers_of_its_run_to_the_last_bit(se
     assert theirs.test_evaluations == 2
 
 
+def test_scores_that_give_nearly_all_rows_one_class_are_told_by_their_outcomes(settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    path = random_scores(tmp_path / "split")
+    scores = np.load(path)
+    scores[2:] -= 9 * np.eye(scores.shape[1])[1:].sum(axis=0)
+    np.save(path, scores)
+    found = score(settings, scores=[path], manifest=Manifest.read(tmp_path / "split"))
+    assert any("predictions concentrate on few classes" in json.dumps(finding) for finding in found.findings)
+
+
 def test_the_same_scores_are_known_whatever_file_holds_them_and_others_are_a_new_entry(settings, tmp_path):
     exported(settings, tmp_path / "split")
     manifest, folder = Manifest.read(tmp_path / "split"), tmp_path / "split" / "test"
