@@ -147,6 +147,17 @@ def test_views_of_different_length_are_refused():
         Rows.of({"a": np.zeros((5, 2)), "b": np.zeros((6, 2))})
 
 
+def test_a_view_is_found_by_the_columns_that_it_takes_up():
+    views = {name: RNG.normal(size=(6, *shape)) for name, shape in (("a", (3,)), ("b", (3,)), ("c", (2, 2)))}
+    rows = Rows.of(views).take(np.array([4, 1]))
+    for name, columns in (("a", (0, 3)), ("b", (3, 6)), ("c", (6, 10))):
+        found = rows.columns(*columns)
+        assert found.shape == (2, *views[name].shape[1:])
+        assert np.array_equal(found, views[name][[4, 1]])
+    for columns in ((0, 6), (1, 4), (3, 5), (10, 13)):
+        assert rows.columns(*columns) is None
+
+
 def test_each_view_is_preprocessed_by_itself_from_its_training_rows(stored):
     rows, expected = stored
     train, other = np.arange(0, N, 2), np.arange(1, N, 2)
