@@ -6,6 +6,7 @@ import multiprocessing
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from types import SimpleNamespace
 
 import pytest
@@ -14,7 +15,9 @@ from support import rows_of, runs_of
 from zslplat.errors import StoreError
 from zslplat.settings import resolve_settings
 from zslplat.tracking import absence
+from zslplat.tracking import projection as projections
 from zslplat.tracking.projection import Projection, RunView
+from zslplat.tracking.shown import ShownStudy
 from zslplat.tracking.stores import UNSHOWN, mark_unshown
 from zslplat.tuning import single
 
@@ -152,3 +155,55 @@ def test_what_of_a_run_a_server_did_not_take_stays_marked_for_the_next_command(t
     mark_unshown(tmp_path, "run:a")
     single.show_recorded(resolve_settings({"store": tmp_path}), None, "run:a", tmp_path, print)
     assert (tmp_path / UNSHOWN).exists() == left
+
+
+class Away:
+    """A study in MLflow, on a server that is away, and is there again when it was looked for so often."""
+
+    def __init__(self, looks):
+        self.looks, self.begun = looks, 0
+        self.study = object.__new__(ShownStudy)
+        self.study.projection, self.study._shown = self, {}
+        for name in ("trials", "finish"):
+            setattr(self.study, name, lambda *given: None)
+        self.study.begin = self.begin
+
+    @property
+    def away(self):
+        return self.looks > 0
+
+    def returned(self, *, wait):
+        self.looks -= 1
+        return not self.away
+
+    def begin(self):
+        self.begun += 1
+
+
+def test_a_study_is_shown_again_when_its_server_is_there_and_not_before():
+    server = Away(looks=2)
+    server.study.go_on([])
+    assert server.begun == 0
+    server.study.go_on([])
+    assert server.begun == 1
+    server.study.go_on([])
+    assert (server.looks, server.begun) == (0, 1)  # nobody looks for one that is there
+
+
+def test_a_study_ends_without_a_server_that_stays_away():
+    assert Away(looks=1).study.complete([], [], 0)
+    server = Away(looks=100)
+    assert not server.study.complete([], [], 0)
+    assert 0 < 100 - server.looks < 10
+
+
+@pytest.mark.parametrize("address", ["postgresql+psycopg://me@host/x", "http://host"])
+def test_on_a_database_server_one_program_at_a_time_makes_mlflows_tables(tmp_path, monkeypatch, address):
+    entered = []
+    monkeypatch.setattr(projections, "alone_on_server", lambda *given: nullcontext(entered.append(given)))
+    monkeypatch.setattr("mlflow.tracking.MlflowClient", lambda **given: SimpleNamespace(**given))
+    monkeypatch.setattr(Projection, "_engine", lambda self: None)
+    monkeypatch.setattr(Projection, "_experiment", lambda self, name: "1")
+    monkeypatch.setattr(Projection, "_read_runs", lambda self: None)
+    projection(tmp_path, address, [])
+    assert entered == ([(address, "mlflow")] if address.startswith("postgresql") else [])
