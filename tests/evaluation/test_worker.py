@@ -7,6 +7,7 @@ from multiprocessing import forkserver
 
 import psutil
 import pytest
+from commands import runs
 from support import install_distribution
 
 from zslplat.evaluation import worker as worker_module
@@ -48,6 +49,15 @@ def test_all_workers_have_one_nursery_and_others_keep_theirs(workers):
     assert forkserver._forkserver._forkserver_pid == theirs
     (method_process,) = first.children()
     assert method_process.ppid() == first.pid
+
+
+def test_a_worker_that_is_stopped_between_two_jobs_runs_the_second_no_more(workers):
+    scorer = answered(workers[0])
+    workers[0]._stopped = True  # by another thread, which has yet to end the process
+    answer = workers[0].run(JOB, Limits())
+    assert (answer.reason, answer.killed) == ("stopped", True)
+    psutil.wait_procs([scorer], timeout=600)
+    assert not runs(scorer)
 
 
 TELLING = """
