@@ -92,6 +92,20 @@ def test_plugins_and_environment_are_those_of_now(workers, tmp_path, monkeypatch
     assert workers[1].run(job, Limits()).reason == "the mark is a new one"
 
 
+def test_what_a_method_prints_is_in_the_log_of_workers(tmp_path, monkeypatch):
+    printing = TELLING.replace("telling", "printing").replace("raise MethodError(f", "print(f")
+    install_distribution(tmp_path, "zslplat-printing", "zslplat_printing", printing)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("ZSLPLAT_TEST_MARK", "on paper")
+    save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
+    worker = Worker(Place(tmp_path, tmp_path / "workers.log"))
+    worker.run(pickle.dumps(PrepareJob("printing", {}, {}, "zsl", "problem", "nowhere")), Limits())
+    guardian = psutil.Process(worker._child.process.pid)
+    worker.stop()
+    psutil.wait_procs([guardian], timeout=600)
+    assert "the mark is on paper" in (tmp_path / "workers.log").read_text()
+
+
 def test_a_process_that_starts_after_an_edit_refuses_and_one_that_started_before_goes_on(
     workers, tmp_path, monkeypatch
 ):

@@ -18,6 +18,8 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--json")
     done = call(*command)
     assert done.returncode == 0, done.stderr
+    # MLflow shows all of it, points and summary: no later command need look after them.
+    assert not list((tmp_path / "mlruns" / "studies").glob("*/unshown"))
     found = json.loads(done.stdout)
     assert list(found["test"]) == ["variance", "random-features(seed=3)"]
     alone = call("run", "-m", "variance", "-d", DATA, "-t", TASK[:-1] + ", labelled_ratio=0.5)", "--test", "--json")
@@ -31,8 +33,6 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     repeated = json.loads(call(*command).stdout)
     assert (repeated["test"], repeated["run_id"]) == (found["test"], found["run_id"])
     assert repeated["test_evaluations"] == found["test_evaluations"]
-    # MLflow shows all of it, points and summary: no later command need look after them.
-    assert not list((tmp_path / "mlruns" / "studies").glob("*/unshown"))
 
 
 def test_a_protocol_without_validation_has_its_test_and_says_so(call):
