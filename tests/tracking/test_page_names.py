@@ -114,6 +114,15 @@ def test_views_show_results_chosen_values_and_the_three_kinds_of_charts():
     assert TAG + "sweeps" not in tags
 
 
+def test_results_name_data_set_and_task_where_there_are_several():
+    first, other = facts("eszsl", [], 10.0), facts("eszsl", [], 10.0)
+    for key, column in (("data", "params.`dataset`"), ("tasks", "params.`task`")):
+        several = {**other, key: {"other": "of 9 rows"} if key == "data" else ["gzsl"]}
+        _, one = view_of(saved_views(merged({}, first)), "results")
+        _, two = view_of(saved_views(merged(merged({}, first), several)), "results")
+        assert set(two["selectedColumns"]) - set(one["selectedColumns"]) == {column}
+
+
 def test_a_metric_that_is_better_when_small_is_sorted_upwards():
     about = {**ABOUT, "primary": {"name": "error", "maximise": False}}
     _, state = view_of(saved_views(merged({}, facts("eszsl", [], 1.0, about=about))), "results")

@@ -138,3 +138,15 @@ def test_the_recorded_commit_is_that_of_the_sources_and_not_of_the_folder_one_st
 )
 def test_what_another_evaluation_gives_is_compared_number_by_number(recorded, now, compared, told):
     assert differences(recorded, now) == (compared, told)
+
+
+def test_a_run_of_what_a_trial_has_evaluated_has_the_artifacts_that_trials_do_without(call, tmp_path):
+    plain = ("-m", "plain(ridge=1,mix=0.5)", "-d", "marked", "--workers", 1, "--json")
+    assert call("tune", *plain, "--trials", 1, "--repeats", 1).returncode == 0
+    first, again = (json.loads(call("run", *plain).stdout) for _ in range(2))
+    assert (first["known"], again["known"]) == (0, 1)
+    records = Records(resolve_settings({"store": tmp_path / "mlruns"}))
+    for found in (first, again):
+        (run,) = found["run_ids"]
+        assert list((records.evaluation_folder(run) / "artifacts").rglob("*.csv"))
+    records.close()

@@ -28,6 +28,7 @@ def test_a_method_with_nothing_to_search_takes_one_trial(call, tmp_path):
     assert done.returncode == 0, done.stderr
     assert len(trials_of(tmp_path / "mlruns")) == 1
     assert json.loads(done.stdout)["trials"] == {"complete": 1, "pruned": 0, "failed": 0}
+    assert "does not matter" not in done.stderr
 
 
 def test_the_time_of_a_trial_does_not_stop_the_final_evaluation(call, tmp_path):
