@@ -102,7 +102,7 @@ def fill(settings: Settings, studies: int, datasets: int) -> None:
         winner = int(values.argmax())
         data = {"name": asked["dataset"], "fingerprint": asked["data"]}
         primary = {"name": "per_class_accuracy", "maximise": True}
-        study.note("about", {"experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data})
+        study.note("about", {"experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data, "maps": False})
         study.note("environment", {"packages": {}, "platform": "made"})
         took = {"trials": TRIALS, "seconds": TRIALS * 0.57}
         study.note("finished", {"winner": winner, "complete": True, "code": "", "findings": [], "ended": now, **took})
@@ -153,6 +153,7 @@ def cost(arguments: list[str], store: Path) -> tuple[float, float, float, int]:
     """Run a command; return its processor time and wall time in seconds, its memory in MiB, and its exit code."""
     command = [sys.executable, "-S", "-c", LAUNCHER, sys.executable, "-m", "zslplat", *arguments]
     environment = {**os.environ, "ZSLPLAT_STORE": str(store)}
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # modules are compiled once, as they are for everybody
     told = subprocess.run(command, capture_output=True, text=True, check=True, env=environment).stdout.split()
     return float(told[0]), float(told[1]), float(told[2]), int(told[3])
 

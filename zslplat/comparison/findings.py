@@ -54,9 +54,9 @@ def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     taken from another's record scored nothing.
     """
     asked = set()
-    for owner, _, content in records.evaluations_on(fingerprint):
+    for _, _, content in records.evaluations_on(fingerprint, _CHOSEN_BY_NOBODY):
         setting = content.get("setting", {})
         tested = setting.get("split") == TEST and setting.get("task") == task and "known_from" not in content
-        if tested and owner.startswith(_CHOSEN_BY_NOBODY):
+        if tested:
             asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures")))
     return len(asked)

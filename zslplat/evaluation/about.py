@@ -12,10 +12,17 @@ from zslplat.tasks.base import Task
 
 
 def about(
-    setting: Setting, data: Dataset, task: Task, preprocessing: str, part_of: Mapping[str, str] | None = None
+    setting: Setting,
+    data: Dataset,
+    task: Task,
+    preprocessing: str,
+    part_of: Mapping[str, str] | None = None,
+    *,
+    maps: bool = False,
 ) -> dict[str, Any]:
     """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
 
+    ``maps``: whether the method can show where it puts rows, for who reads records without the method.
     ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
     the ``split``; the suite is MLflow's experiment then.
     """
@@ -32,6 +39,7 @@ def about(
         **({"part_of": dict(part_of)} if part_of else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": preprocessing,
+        "maps": maps,
         "data": {
             "name": data.name,
             "fingerprint": data.fingerprint,

@@ -109,7 +109,8 @@ class Workbench:
         """
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         told = "; ".join(f"{role}={text}" for role, text in steps.items())
-        return about(self.setting, self.dataset, self.task, told, part_of)
+        maps = hasattr(self.method_class, "embeddings")
+        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""

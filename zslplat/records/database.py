@@ -11,7 +11,7 @@ import json
 import sys
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from functools import cached_property
@@ -49,6 +49,7 @@ _EVALUATIONS = sa.Table(
     sa.Column("content", sa.Text, nullable=False),
     sa.UniqueConstraint("owner", "key"),
 )
+_Evaluation = tuple[str, str, dict[str, Any]]
 _STORE = sa.Table(
     "zslplat_store",
     _METADATA,
@@ -259,18 +260,18 @@ class Records:
         """Return {key: content} of an owner's evaluations, in the order in which they were made."""
         return {key: content for _, key, content in self._evaluations(_EVALUATIONS.c.owner == owner)}
 
-    def evaluations_on(self, fingerprint: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def evaluations_on(self, fingerprint: str, owners: Sequence[str] = ("",)) -> Iterator[_Evaluation]:
         """Yield (owner, key, content) of all evaluations on these data that may be recalled; sealed ones may not."""
         table = _EVALUATIONS
-        yield from self._evaluations((table.c.fingerprint == fingerprint) & ~table.c.owner.startswith(SEALED))
+        yield from self._evaluations((table.c.fingerprint == fingerprint) & ~table.c.owner.startswith(SEALED), owners)
 
-    def evaluations_on_split(self, split: str) -> Iterator[tuple[str, str, dict[str, Any]]]:
+    def evaluations_on_split(self, split: str) -> Iterator[_Evaluation]:
         """Yield (owner, key, content) of all evaluations on this split."""
         yield from self._evaluations(_EVALUATIONS.c.split == split)
 
-    def all_evaluations(self) -> Iterator[tuple[str, str, dict[str, Any]]]:
-        """Yield (owner, key, content) of all evaluations."""
-        yield from self._evaluations(sa.true())
+    def all_evaluations(self, owners: Sequence[str] = ("",)) -> Iterator[_Evaluation]:
+        """Yield (owner, key, content) of all evaluations of the owners that begin with one of ``owners``."""
+        yield from self._evaluations(sa.true(), owners)
 
     @patient
     def place_of(self, owner: str, key: str) -> tuple[str, str]:
@@ -319,9 +320,8 @@ class Records:
         """Return a recorded trial or evaluation by its identifier, or by a beginning of it that fits no other."""
         origins = self._attributes("origin")
         matches: list[tuple[str, str, str, str]] = []
-        table = _EVALUATIONS
         with lasting_errors(self.url), self.engine.connect() as connection:
-            rows = connection.execute(sa.select(table.c.owner, table.c.key)).all()
+            rows = connection.execute(sa.select(_EVALUATIONS.c.owner, _EVALUATIONS.c.key)).all()
         for owner, key in rows:
             study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
             matches.append((run_identifier(origins.get(study, ""), owner, key), owner, key, study))
@@ -342,8 +342,9 @@ class Records:
         return Found(found, owner, key, study, record)
 
     @patient
-    def _evaluations(self, condition: Any) -> list[tuple[str, str, dict[str, Any]]]:
-        query = sa.select(_EVALUATIONS).where(condition).order_by(_EVALUATIONS.c.id)
+    def _evaluations(self, condition: Any, owners: Sequence[str] = ("",)) -> list[_Evaluation]:
+        asked = sa.or_(*(_EVALUATIONS.c.owner.startswith(owner, autoescape=True) for owner in owners))
+        query = sa.select(_EVALUATIONS).where(condition, asked).order_by(_EVALUATIONS.c.id)
         with lasting_errors(self.url), self.engine.connect() as connection:
             rows = connection.execute(query).all()
         return [(r.owner, r.key, found | {"created": r.created}) for r in rows if (found := self._content(r))]

@@ -74,8 +74,8 @@ def with_trials(records: Records, found: Sequence[Recorded], warn: Warn) -> list
 def recorded_runs(records: Records) -> list[Recorded]:
     """Return the runs of their own, on whichever split, oldest first."""
     by_owner: dict[str, list[dict[str, Any]]] = {}
-    for owner, _, record in records.all_evaluations():
-        if owner.startswith(RUN) and "setting" in record:
+    for owner, _, record in records.all_evaluations([RUN]):
+        if "setting" in record:
             by_owner.setdefault(owner, []).append(record)
     return [
         Recorded(

@@ -33,7 +33,7 @@ def map_blocks(recorded: Sequence[Recorded], easel: Easel) -> Iterator[Block]:
         if found and method not in shown:  # the newest of a method
             yield from found
             shown.add(method)
-        elif method not in shown and entry.config is not None and _can_be_mapped(method):
+        elif method not in shown and entry.config is not None and _can_be_mapped(entry, method):
             commands.append(map_command(entry.config))
     if commands:
         yield Words("No map is recorded of some methods that can make one; this evaluates them again and records it.")
@@ -80,7 +80,10 @@ def _spread(points: np.ndarray) -> list[Cell]:
     return [Cell(str(len(points)), float(len(points))), Cell(f"{spread:.3g}", spread)]
 
 
-def _can_be_mapped(method: str) -> bool:
+def _can_be_mapped(entry: Recorded, method: str) -> bool:
+    if "maps" in entry.about:
+        return bool(entry.about["maps"])
+    # Records of earlier versions do not say; to import a method and its libraries takes longer than all the rest.
     with suppress(ZslplatError):
         return hasattr(registry.component("methods", method), "embeddings")
     return False
