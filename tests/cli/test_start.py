@@ -59,3 +59,12 @@ def test_the_commands_are_made_once_in_a_process(monkeypatch, capsys):
     first, *_, last = capsys.readouterr().out.splitlines()
     assert first == last
     assert first.startswith("zslplat ")
+
+
+def test_a_report_loads_no_library_of_methods(call, tmp_path):
+    """Records say whether a method can be mapped, so that nobody has to import it for that."""
+    made = call("run", "-m", "eszsl", "--test", "-q", "--workers", 1)
+    assert made.returncode == 0, made.stderr
+    modules = loaded_by("report", "--store", str(tmp_path / "mlruns"), "--out", str(tmp_path / "report.html"))
+    assert "matplotlib" in modules
+    assert not {"sklearn", "pandas", "mlflow", "zslplat.methods.base"} & modules

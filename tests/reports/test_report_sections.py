@@ -92,6 +92,11 @@ def test_where_a_map_is_missing_the_command_that_makes_it_is_told(tmp_path):
     assert commands.lines == [f"zslplat run --test --config '{config}' --export maps"]
     unable = Recorded("t", IDENTITY, {}, {}, [evaluation(tmp_path / "f")], [trial(0.5)], {"winner": 0}, config=config)
     assert list(map_blocks([unable], Easel())) == []
+    # What the record says counts, also of a method that is not installed here.
+    theirs = {**IDENTITY, "method": "a-method-of-theirs"}
+    for identity, maps in ((theirs, True), (theirs, False), (able.identity, False)):
+        told = Recorded("u", identity, {"maps": maps}, {}, able.tested, able.trials, able.finished, config=config)
+        assert bool(list(map_blocks([told], Easel()))) == maps
 
 
 def row(name, verdict, **more):
