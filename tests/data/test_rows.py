@@ -11,7 +11,7 @@ from sklearn.metrics import adjusted_mutual_info_score
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset, storage_order
 from zslplat.data.preprocessing import Preprocessing, fit_steps, preprocessed
-from zslplat.data.rows import BLOCK, Rows, RowStream, Stored, blocks_of, rowwise, taken
+from zslplat.data.rows import BLOCK, Rows, RowStream, Stored, _as_slice, blocks_of, rowwise, taken
 from zslplat.errors import DataError, StoreError, UsageError
 
 RNG = np.random.default_rng(0)
@@ -156,6 +156,12 @@ def test_a_view_is_found_by_the_columns_that_it_takes_up():
         assert np.array_equal(found, views[name][[4, 1]])
     for columns in ((0, 6), (1, 4), (3, 5), (10, 13)):
         assert rows.columns(*columns) is None
+
+
+def test_neighbours_in_order_are_a_slice_which_costs_no_copy():
+    assert _as_slice(np.array([3, 4, 5])) == slice(3, 6)
+    for some in ([], [3, 5], [5, 4], [3, 3, 5]):
+        assert _as_slice(np.array(some, dtype=np.int64)).tolist() == some
 
 
 def test_each_view_is_preprocessed_by_itself_from_its_training_rows(stored):
