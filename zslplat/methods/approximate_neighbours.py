@@ -23,7 +23,7 @@ from zslplat.methods.unit_rows import unit_rows
 
 # Links of a row, and how many candidates are kept in view while the index is built and, at least and at most, while it
 # is asked.
-LINKS, BUILDING, ASKING, MOST_ASKING = 32, 40, 128, 2048
+LINKS, BUILDING, ASKING, MOST_ASKING = 32, 40, 128, 1024
 # The share of the true neighbours of a sample that is asked for.
 WANTED = 0.95
 # Rows of a sample that is compared with all others.
