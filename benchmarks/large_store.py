@@ -102,7 +102,8 @@ def fill(settings: Settings, studies: int, datasets: int) -> None:
         winner = int(values.argmax())
         data = {"name": asked["dataset"], "fingerprint": asked["data"]}
         primary = {"name": "per_class_accuracy", "maximise": True}
-        study.note("about", {"experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data, "maps": False})
+        about = {"experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data}
+        study.note("about", about | {"maps": False, "own_ranges": list(SPACE)})
         study.note("environment", {"packages": {}, "platform": "made"})
         took = {"trials": TRIALS, "seconds": TRIALS * 0.57}
         study.note("finished", {"winner": winner, "complete": True, "code": "", "findings": [], "ended": now, **took})

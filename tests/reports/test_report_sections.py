@@ -149,6 +149,10 @@ def test_the_command_of_a_study_gives_what_is_not_the_default():
     assert "--seed 3" in command
     assert "--trials 4" in command
     assert command.endswith("--study mine")
+    # Studies of this version have noted it, so that their method need not be there.
+    gone = Recorded("mine", identity | {"method": "gone"}, {"own_ranges": ["alpha"]}, {}, (), [trial(0.5)])
+    assert "--space alpha=0.001..1000:log --trials 1" in tune_command(gone)
+    assert "gamma" not in tune_command(gone)
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zslplat.data.dataset import Dataset
@@ -19,10 +19,12 @@ def about(
     part_of: Mapping[str, str] | None = None,
     *,
     maps: bool = False,
+    own_ranges: Sequence[str] = (),
 ) -> dict[str, Any]:
     """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
 
     ``maps``: whether the method can show where it puts rows, for who reads records without the method.
+    ``own_ranges``: the parameters that are searched in another range than their method's, for who writes the command.
     ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
     the ``split``; the suite is MLflow's experiment then.
     """
@@ -40,6 +42,7 @@ def about(
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": preprocessing,
         "maps": maps,
+        "own_ranges": list(own_ranges),
         "data": {
             "name": data.name,
             "fingerprint": data.fingerprint,

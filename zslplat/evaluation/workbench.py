@@ -110,7 +110,10 @@ class Workbench:
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         told = "; ".join(f"{role}={text}" for role, text in steps.items())
         maps = hasattr(self.method_class, "embeddings")
-        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps)
+        usual = self.template.space
+        searched = self.setting.space.items()
+        own = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
+        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""

@@ -13,7 +13,7 @@ from zslplat.reports.charts.canvas import FAINT, INK, PAPER, axes_of, drawn_colo
 from zslplat.reports.charts.lines import WIDTH, log_axis
 from zslplat.reports.charts.styles import Style
 
-ROW = 26
+ROW, GAP = 26, 4.7  # pixels: the height of a row, from its name to the axis
 
 
 @dataclass(frozen=True)
@@ -53,15 +53,22 @@ def dot_chart(
             _markers(drawn, [(dot.value, y, dot.style, colour) for y, dot, colour in places], 8)
         if level is not None:
             drawn.axvline(level, color=INK if bars else FAINT, linewidth=0.9, linestyle="-" if bars else (0, (2, 3)))
-        drawn.set_yticks([-n for n in range(len(dots))], names)
+        _beside(drawn, names)
         drawn.set_ylim(-len(dots) + 0.4, 0.6)
-        drawn.tick_params(axis="y", length=0)
         drawn.spines["left"].set_visible(False)
         drawn.grid(axis="y", visible=False)
         drawn.set_xlabel(plain(xlabel, 80))
         if signed:
             drawn.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:+.2g}" if value else "0"))
         return to_svg(canvas, key, title, description)
+
+
+def _beside(drawn: Axes, names: Sequence[str]) -> None:
+    """Write a name left of each row; as a tick each would be five objects, of which four are not seen."""
+    drawn.set_yticks([])
+    x, transform = -GAP / (drawn.get_position().width * WIDTH), drawn.get_yaxis_transform()
+    for number, name in enumerate(names):
+        drawn.text(x, -number, name, transform=transform, ha="right", va="center_baseline")
 
 
 def _lines(

@@ -73,10 +73,14 @@ def tune_command(entry: Recorded) -> str:
 def _own_ranges(entry: Recorded) -> dict[str, str]:
     """Return the ranges of a study that are not its method's own, as an option takes them."""
     ranges = dict(entry.identity.get("space", {}))
-    with suppress(ZslplatError):
-        method = Spec.parse(entry.method)
-        usual = registry.component("methods", method.name).build(method.parameters).space
-        ranges = {n: t for n, t in ranges.items() if n not in usual or describe_range(usual[n]) != t}
+    if "own_ranges" in entry.about:
+        ranges = {name: text for name, text in ranges.items() if name in entry.about["own_ranges"]}
+    else:
+        # Records of earlier versions do not say; to import a method and its libraries takes a second.
+        with suppress(ZslplatError):
+            method = Spec.parse(entry.method)
+            usual = registry.component("methods", method.name).build(method.parameters).space
+            ranges = {n: t for n, t in ranges.items() if n not in usual or describe_range(usual[n]) != t}
     found = {}
     for name, text in ranges.items():
         text = text.partition(" if ")[0]
