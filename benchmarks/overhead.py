@@ -10,7 +10,8 @@ store       the finished trial into the database of records
 MLflow      the finished trial's run; it is made while the next batch is evaluated, so it overlaps with dispatch
 whole       the time from one recorded trial to the next, once all workers are there (after the eighth trial)
 outside propose
-            the leader's work from one recorded trial to the next without the sampler's: at most 15 ms
+            the leader's work from one recorded trial to the next without the sampler's: at most 15 ms; with 200 trials
+            or more also of the first and of the last hundred, which tells whether it grows with what is recorded
 
 Wall time is what a user waits; the leader's CPU time says what is left of it on a machine that does nothing else.
 """
@@ -19,6 +20,7 @@ from __future__ import annotations
 
 import argparse
 import functools
+import gc
 import os
 import statistics
 import subprocess
@@ -33,7 +35,9 @@ from typing import Any
 from rich.console import Console
 from rich.table import Table
 
-STARTING = 8
+from zslplat.cli import OBJECTS_BETWEEN_COLLECTIONS
+
+STARTING, STRETCH = 8, 100
 OUTSIDE = 0.015
 
 PLUGIN = """
@@ -159,9 +163,17 @@ def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str
     means = {key: statistics.fmean(record[key] for record in records) for key in ("seconds", "cpu_seconds")}
     means["whole"] = (records[-1]["ended"] - records[0]["ended"]) / (len(records) - 1)
     # Each trial costs all of this, whatever the leader did in between; starting workers and MLflow comes before.
-    (first, before), (last, after) = (clock.ends["record"][place] for place in (STARTING, -1))
-    means["outside propose"] = (last - first - (after["propose"] - before["propose"])) / (len(records) - 1)
+    means["outside propose"] = outside_propose(clock, STARTING, trials - 1)
+    if trials >= 2 * STRETCH:
+        means["the first hundred"] = outside_propose(clock, STARTING, STRETCH)
+        means["the last hundred"] = outside_propose(clock, trials - 1 - STRETCH, trials - 1)
     return clock, means
+
+
+def outside_propose(clock: Clock, start: int, end: int) -> float:
+    """Return the leader's processor seconds a trial, without the sampler's, from one recorded trial to another."""
+    (first, before), (last, after) = (clock.ends["record"][place] for place in (start, end))
+    return (last - first - (after["propose"] - before["propose"])) / (end - start)
 
 
 def main() -> None:
@@ -169,6 +181,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=60)
     trials = parser.parse_args().trials
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as commands do
     table = Table("what", "wall", "leader's CPU", "bound", title=f"Overhead, {trials} trials of a method that is idle")
     for column in table.columns[1:]:
         column.justify = "right"
@@ -193,6 +206,9 @@ def main() -> None:
                 table.add_row(label, f"{1000 * seconds:.1f} ms", cpu, "60 ms" if name == "whole" else "")
             label = f"{workers} worker{'s' * (workers > 1)}: outside propose"
             table.add_row(label, "", f"{1000 * means['outside propose']:.1f} ms", f"{1000 * OUTSIDE:.0f} ms")
+            for part in ("the first hundred", "the last hundred"):
+                if part in means:
+                    table.add_row(f"  of {part}", "", f"{1000 * means[part]:.1f} ms", "")
             table.add_row("  of dispatch, in the child", f"{1000 * means['seconds']:.1f} ms", "", "")
     Console().print(table)
 

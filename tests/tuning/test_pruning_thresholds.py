@@ -4,7 +4,11 @@ import numpy as np
 import pytest
 
 from zslplat.records.trials import FinishedTrial
-from zslplat.tuning.pruning import pruning_thresholds
+from zslplat.tuning.pruning import PruningThresholds
+
+
+def pruning_thresholds(pruner, earlier, *, maximise):
+    return PruningThresholds(pruner, maximise=maximise).after(earlier)
 
 
 def trials(count):
@@ -15,15 +19,32 @@ def trials(count):
     ]
 
 
+def slow(earlier, maximise):
+    """Every median from all trials, as it is defined."""
+    sign, found = 1 if maximise else -1, {}
+    for step in range(1, 5):
+        best = [max(sign * t.steps[s] for s in range(1, step + 1)) for t in earlier if step in t.steps]
+        if len(best) >= 4:
+            found[step] = pytest.approx(float(np.median(best)), abs=0)
+    return found
+
+
 @pytest.mark.parametrize("maximise", [True, False])
 def test_the_threshold_of_a_step_is_the_median_of_the_best_so_far(maximise):
     earlier = trials(9)
-    sign = 1 if maximise else -1
-    expected = {}
-    for step in range(1, 5):
-        best = [max(sign * t.steps[s] for s in range(1, step + 1)) for t in earlier if step in t.steps]
-        expected[step] = pytest.approx(float(np.median(best)), abs=0)
-    assert pruning_thresholds("median", earlier, maximise=maximise) == expected
+    assert pruning_thresholds("median", earlier, maximise=maximise) == slow(earlier, maximise)
+
+
+@pytest.mark.parametrize("maximise", [True, False])
+def test_thresholds_that_are_kept_are_those_of_all_trials(maximise):
+    kept, known = PruningThresholds("median", maximise=maximise), trials(40)
+    for count in (8, 12, 12, 16, 9, 40):  # also fewer than before
+        assert kept.after(known[:count]) == slow(known[:count], maximise)
+    known[3] = FinishedTrial(3, "complete", {}, 0.0, dict.fromkeys(range(1, 5), 100.0))  # tried again
+    known[5] = FinishedTrial(5, "failed", {}, None)
+    assert kept.after(known) == slow(known, maximise)
+    # What is kept is its own: a log that grows does not change it.
+    assert kept.after(known[:20]) == slow(known[:20], maximise)
 
 
 def test_there_is_none_where_few_trials_are_known_or_nothing_is_pruned():

@@ -13,6 +13,7 @@ from zslplat.space import Real
 from zslplat.tuning import study as module
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import propose_batch
+from zslplat.tuning.pruning import PruningThresholds
 from zslplat.tuning.study import Study
 
 SPACE = {"a": Real(0, 1), "b": Real(1e-3, 1e3, log=True)}
@@ -25,6 +26,7 @@ def stopped_after(count, monkeypatch):
     study.options = StudyOptions(batch_size=BATCH, trials=40, pruner="median")
     study.setting = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
     study.fixed, study.maximise, study.wanted, study.started = {}, True, 40, 0.0
+    study.thresholds = PruningThresholds("median", maximise=True)
     study.session = SimpleNamespace(bench=SimpleNamespace(template=None))
     monkeypatch.setattr(module, "defaults_of", lambda template, space: {})
     trials = []
@@ -61,6 +63,6 @@ def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
     study.limits, study.deadline = None, None
     numbers, proposals = study._next_batch()
     study._evaluate(numbers, proposals, [])
-    expected = module.pruning_thresholds("median", study.log.trials[:20], maximise=True)
-    assert expected != module.pruning_thresholds("median", study.log.trials, maximise=True)
+    expected = PruningThresholds("median", maximise=True).after(study.log.trials[:20])
+    assert expected != PruningThresholds("median", maximise=True).after(study.log.trials)
     assert [request["thresholds"] for request in asked] == [expected] * 2

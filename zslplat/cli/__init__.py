@@ -7,12 +7,12 @@ import sys
 
 # Modules and records are many objects that live to the end of a command: to look through them after every 700 new ones,
 # as Python does, is a seventh of the time of a report.
-_OBJECTS_BETWEEN_COLLECTIONS = 50_000
+OBJECTS_BETWEEN_COLLECTIONS = 50_000
 
 
 def main() -> None:
     """Run the command line and leave with its exit code: 2 for a wrong request, 1 for a failure, 130 for Ctrl-C."""
-    gc.set_threshold(_OBJECTS_BETWEEN_COLLECTIONS)
+    gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)
     from zslplat.cli.interrupts import CONTINUE, EXIT_CODE, leave, limit_interrupts
 
     try:

@@ -25,7 +25,7 @@ from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space, nothing_to_search, propose_batch
-from zslplat.tuning.pruning import pruning_thresholds
+from zslplat.tuning.pruning import PruningThresholds
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.samplers import require_fitting, require_sampler
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
@@ -69,6 +69,7 @@ class Study:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
         self.maximise = bench.task.primary.maximise
+        self.thresholds = PruningThresholds(options.pruner, maximise=self.maximise)
         self.name = study_name(self.setting, options)
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
@@ -196,7 +197,7 @@ class Study:
                     parameters=parameters,
                     artifacts=self.folder / f"trial-{number:05d}",
                     matrices_bytes=options.artifact_bytes // max(self.wanted, 1),
-                    thresholds=pruning_thresholds(options.pruner, earlier, maximise=self.maximise),
+                    thresholds=self.thresholds.after(earlier),
                 )
             )
         ordered = self.log.in_order(numbers, proposals, self.limits)

@@ -32,9 +32,9 @@ class TrialLog:
         self.reporter, self.wanted, self.folder = reporter, wanted, folder
         self.trials: list[FinishedTrial] = []
         self.records: list[dict[str, Any]] = []
+        self._best: FinishedTrial | None = None  # kept, since every trial asks for it
         for trial, record in study.finished():
-            self.trials.append(trial)
-            self.records.append(record)
+            self._append(trial, record)
         if self.trials:
             reporter.note(f"continuing study {study.name!r} after {len(self.trials)} recorded trials")
 
@@ -64,41 +64,49 @@ class TrialLog:
         if number < len(self.records):
             self.study.retry(record)
             self.trials[number], self.records[number] = trial, record
+            self._best = None
+            for other in self.trials:
+                self._compare(other)
         else:
             self.study.add(trial, record, self.space)
-            self.trials.append(trial)
-            self.records.append(record)
-        best = self.records[self.winner()]["value"] if self.has_winner else None
+            self._append(trial, record)
+        best = self.records[self._best.number]["value"] if self._best else None
         self.reporter.trial(number + 1, self.wanted, record, best)
+
+    def _append(self, trial: FinishedTrial, record: dict[str, Any]) -> None:
+        self.trials.append(trial)
+        self.records.append(record)
+        self._compare(trial)
+
+    def _compare(self, trial: FinishedTrial) -> None:
+        """Keep a trial where it is better than the best of those before it; of equals the first stays."""
+        if trial.state != "complete" or trial.value is None:
+            return
+        best = None if self._best is None else self._best.value
+        if best is None or (trial.value > best if self.maximise else trial.value < best):
+            self._best = trial
 
     def retried(self, every: bool, limits: Limits) -> list[int]:
         """Return the failed trials to be tried again: ``every`` one, or those that limits below today's stopped."""
         failed = [record for record in self.records if record["state"] == "failed"]
         return [record["number"] for record in failed if every or _may_fit_now(record, limits)]
 
-    @property
-    def has_winner(self) -> bool:
-        """Whether any trial is complete."""
-        return any(trial.state == "complete" for trial in self.trials)
-
     def best_number(self) -> int:
         """Return the number of the best trial, the first of equals; -1 where none is complete."""
-        return self.winner() if self.has_winner else -1
+        return -1 if self._best is None else self._best.number
 
     def winner(self) -> int:
         """Return the number of the best trial, the first of equals; raises :class:`ZslplatError` where all failed."""
-        complete = [t for t in self.trials if t.state == "complete" and t.value is not None]
-        if not complete:
+        if self._best is None:
             reasons = [r["reason"] for r in self.records if r["reason"]]
             raise ZslplatError(
                 f"all {len(self.trials)} trials failed; the first because: {reasons[0] if reasons else 'unknown'}"
             )
-        sign = -1.0 if self.maximise else 1.0
-        return min(complete, key=lambda t: (sign * float(t.value or 0.0), t.number)).number
+        return self._best.number
 
     def require_winner(self, timeout: float | None) -> None:
         """Raise :class:`ZslplatError` where the time ran out before any trial was completed."""
-        if not self.has_winner:
+        if self._best is None:
             raise ZslplatError(
                 f"no trial was completed within --timeout {timeout:g} s, {len(self.trials)} failed; finished trials "
                 "are recorded; give more time, or --trial-timeout to stop single trials"
