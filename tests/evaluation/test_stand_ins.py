@@ -134,6 +134,13 @@ def test_failures_are_told_and_the_process_goes_on(methods):
     assert methods.build("plain", {}, 0).fit(X, y, S).W_.shape == (6, 3)
 
 
+def test_an_array_of_a_class_of_the_methods_own_comes_as_a_plain_one(methods):
+    X, y, S = rows()
+    found = [methods.build("odd", {"odd": kind}, 0).fit(X, y, S).decision_function(X, S) for kind in ("own", "sound")]
+    assert [type(scores) for scores in found] == [np.ndarray] * 2
+    assert np.array_equal(*found)
+
+
 def test_warnings_of_outcomes_come_through(methods):
     X, y, S = rows()
     method = methods.build("warner", {}, 0)
