@@ -26,9 +26,9 @@ from zslplat.reproduction.experiments import (
     suite_of,
 )
 from zslplat.reproduction.page import page, write_page
-from zslplat.reproduction.results import PACKAGED, read_file
+from zslplat.reproduction.results import PACKAGED, keep_results, read_file
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
-from zslplat.reproduction.written import keep_grid
+from zslplat.reproduction.written import CELL_KEY, keep_grid
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import Cell
@@ -306,6 +306,23 @@ def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):
     assert asked == []
     run_claims(names[:1], settings, GridOptions(only=["marked"]))
     assert asked == ["marked/a", "marked/b"]
+
+
+def test_cells_on_other_data_have_no_verdict_on_the_page_but_say_what_the_data_are(tmp_path):
+    same = {"table": "000-table-2", "way": "ours", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5}
+    same |= {"verdict": CANNOT_TELL, "low_classes": -0.05, "high_classes": 0.4, "oracle": 0.625}
+    lines = [
+        same | {"row": "eszsl", "column": "AWA1", "why": "the interval is wide", "paper": 58.2},
+        same | {"row": "eszsl", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
+        same | {"row": "ale", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
+    ]
+    keep_results("reproduce-000-table-2", lines, CELL_KEY, tmp_path, hours=0.1)
+    text = page(tmp_path)
+    assert "| eszsl | AWA1 | ours | 3 | accuracy | 58.2 | 0.500 |" in text
+    assert "| 0.625 | cannot tell: the interval is wide |" in text
+    assert "| ale | letters | ours | 3 | accuracy |  | 0.500 |  | -0.050 .. 0.400 | 0.625 | stand-in |" in text
+    assert text.count("spoken letters") == 1
+    assert "Stand-ins: letters: other data: spoken letters." in text
 
 
 def test_the_page_of_results_is_what_the_kept_results_give(tmp_path):

@@ -27,6 +27,15 @@ _CLAIMS = """
 *cannot tell*: neither. Intervals (95 %) are over new classes where there are values per class, else over what is named.
 None of these data sets is a paper's own: a verdict is about the claim, not about a printed number.
 """
+_TABLES = """
+## Tables made again
+
+*printed*: the paper's variant and protocol; *ours*: the default form. Intervals (95 %) say what the number would be on
+other rows of the same classes (*these rows*; of several seeds where a metric has no value per row), and on other
+classes of the kind (*new classes*, Student's t, which with few classes reaches beyond 0 or 1). *oracle*: the best of
+the same trials by the test split, which no search here may see: what selecting there would have given. A *stand-in* is
+other data than the paper's, and says nothing about its number.
+"""
 
 
 def write_page(path: Path, folder: Path | None = None) -> None:
@@ -38,9 +47,10 @@ def write_page(path: Path, folder: Path | None = None) -> None:
 def page(folder: Path | None = None) -> str:
     """Return the page."""
     parts = [_HEAD, _CLAIMS, *_claims(recorded_claims((), folder))]
-    for name in result_names(folder):
-        if name.startswith(_CELLS):
-            parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
+    kept = [name for name in result_names(folder) if name.startswith(_CELLS)]
+    parts += [_TABLES] if kept else []
+    for name in kept:
+        parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 
@@ -68,16 +78,19 @@ def _short(line: dict[str, object]) -> str:
 
 def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
     table = load_table(name)
-    yield f"\n## {table.paper.name}, {table.label} (`{name}`)\n"
+    yield f"\n### {table.paper.name}, {table.label} (`{name}`)\n"
     yield "| row | data | way | trials | metric | paper | ours | these rows | new classes | oracle | verdict |"
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for line in lines:
-        what = f"{line['column']} (stand-in)" if line["stand_in"] == "yes" else line["column"]
         ends = [_ends(line, ""), _ends(line, "_classes")]
         numbers = [_number(line.get("paper")), _number(line["ours"]), *ends, _number(line.get("oracle"))]
         verdict = _inline(f"{line['verdict']}: {line['why']}" if line["why"] else line["verdict"])
-        how = f"{line['row']} | {what} | {line['way']} | {line['trials']} | {line['metric']}"
+        verdict = "stand-in" if line["stand_in"] == "yes" else verdict
+        how = f"{line['row']} | {line['column']} | {line['way']} | {line['trials']} | {line['metric']}"
         yield f"| {how} | {' | '.join(numbers)} | {verdict} |"
+    others = {line["column"]: line["why"] for line in lines if line["stand_in"] == "yes"}
+    if others:
+        yield f"\nStand-ins: {_inline('; '.join(f'{name}: {why}' for name, why in others.items()))}."
     commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
     hours = sum(number(line["hours"]) or 0.0 for line in lines)
     yield f"\nCommits: {', '.join(commits)}; {hours:.2f} hours."
