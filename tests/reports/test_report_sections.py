@@ -137,6 +137,16 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
     assert "Only 2 data sets." in shown.note
     assert "one" in chart.svg
+    assert "of the table" not in chart.note
+    # Of many the chart shows the first, and says so.
+    many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
+    for easel, drawn in ((Easel(), 60), (Easel(brief=True), 20)):
+        found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=[across[0] | {"methods": many}])
+        shown, chart = across_section(found, "here", easel).blocks
+        assert len(shown.rows) == 70
+        assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")
+        assert f"method {drawn - 1}  a" in chart.svg
+        assert f"method {drawn}  a" not in chart.svg
 
 
 def test_the_command_of_a_study_gives_what_is_not_the_default():

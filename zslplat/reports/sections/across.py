@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.selection import Comparison
@@ -58,8 +58,9 @@ def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
     return TableBlock(caption[:1].upper() + caption[1:], columns, rows, rank_words(table))
 
 
-def _chart(found: Comparison, table: Mapping[str, Any], ranked: list[Mapping[str, Any]], easel: Easel) -> Block:
+def _chart(found: Comparison, table: Mapping[str, Any], ranked: Sequence[Mapping[str, Any]], easel: Easel) -> Block:
     dots, legend = [], []
+    ranked, others = easel.first(ranked)
     for method in ranked:
         name, style = str(method["method"]), easel.style(str(method["method"]))
         low, high = method["rank_low"], method["rank_high"]
@@ -71,4 +72,4 @@ def _chart(found: Comparison, table: Mapping[str, Any], ranked: list[Mapping[str
     description = f"{told}. {rank_words(table)}"
     svg = dot_chart(dots, "mean rank, 1 is best", easel.key(), title, description)
     note = "Lines with end marks: bootstrap over data sets. Two that share a letter are not told apart."
-    return Chart(svg, title, description, legend, note=note)
+    return Chart(svg, title, description, legend, note=note + others)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Collection, Iterable, Sequence
+from typing import Any
 
 from zslplat.reports.blocks import Block, Chart, Picture, Words
 from zslplat.reports.charts.styles import Style, Styles
 
-BEST = 20  # methods that the charts of a brief report show
+BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
 ROOM = 4_000_000  # characters that the charts of single studies may take together
 
 
@@ -15,7 +16,7 @@ class Easel:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
-    drawing. ``brief``: studies are shown side by side alone, and their charts show the best (:data:`BEST`).
+    drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows.
     """
 
     def __init__(
@@ -37,6 +38,11 @@ class Easel:
         """Return a name for a chart that no other has."""
         self._charts += 1
         return f"chart{self._charts}"
+
+    def first(self, rows: Sequence[Any]) -> tuple[Sequence[Any], str]:
+        """Return the rows of a table that its chart shows, and in words that the others are in the table alone."""
+        shown = rows[: BEST if self.brief else MANY]
+        return shown, f" The first {len(shown)} of {len(rows)} rows of the table." if len(shown) < len(rows) else ""
 
     def fitting(self, draw: Callable[[], Iterable[Block]], what: str) -> list[Block]:
         """Return charts where there is room for them, else words that say so."""

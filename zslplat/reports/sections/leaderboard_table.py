@@ -9,7 +9,7 @@ from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Board
-from zslplat.reports.sections.easel import BEST, Easel
+from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, span
 
 Row = Mapping[str, Any]
@@ -61,7 +61,8 @@ def leaderboard_table(board: Board) -> TableBlock:
 def interval_chart(board: Board, easel: Easel) -> Chart:
     """Return the test scores with their intervals, in the order of the leaderboard."""
     dots, legend = [], []
-    for row in board.rows[: BEST if easel.brief else 60]:
+    rows, others = easel.first(board.rows)
+    for row in rows:
         style = easel.style(str(row["short"]))
         narrow, wide = _pair(row, "low", "high"), _pair(row, "low_classes", "high_classes")
         dots.append(Dot(str(row["short"]), float(row["test"]), style, narrow, wide))
@@ -82,8 +83,8 @@ def interval_chart(board: Board, easel: Easel) -> Chart:
     if chance is not None:
         description += f". The dashed line is chance, {number(chance, digits=3)}"
     svg = dot_chart(dots, metric, easel.key(), title, f"{description}.", level=chance)
-    note = covered + (f"; the dashed line is chance, {number(chance, digits=3)}." if chance is not None else ".")
-    return Chart(svg, title, description, legend, note=note)
+    note = f"{covered}; the dashed line is chance, {number(chance, digits=3)}." if chance is not None else f"{covered}."
+    return Chart(svg, title, description, legend, note=note + others)
 
 
 def _reach(dots: Sequence[Dot]) -> list[float]:
