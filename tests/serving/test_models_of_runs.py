@@ -44,7 +44,9 @@ def test_predict_gives_the_classes_and_scores_that_the_run_recorded(runs, call, 
     outcomes = read_outcomes(tmp_path / "mlruns" / "evaluations" / runs[0])
     names = np.array(outcomes.meta["classes"])
     assert table["class"] == names[outcomes.columns["predicted"]].tolist()
-    assert np.allclose(table["score"], outcomes.columns["score"], rtol=1e-12)
+    # Sums of float32, in blocks of another size: equal to its rounding, which depends on the processor.
+    recorded = outcomes.columns["score"]
+    assert np.allclose(table["score"], recorded, rtol=0, atol=1e-5 * np.abs(recorded).max())
     assert json.loads(done.stdout)["rows"] == len(names[outcomes.columns["predicted"]])
 
 
