@@ -14,7 +14,7 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.published import load_claims
 from zslplat.registry import component
 from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
-from zslplat.reproduction.contrasts import CLASSES, DRAWS, SEEDS, contrast, contrasts_of
+from zslplat.reproduction.contrasts import contrast, contrasts_of
 from zslplat.reproduction.experiments import (
     SUITES,
     Experiment,
@@ -25,6 +25,7 @@ from zslplat.reproduction.experiments import (
     read_experiments,
     suite_of,
 )
+from zslplat.reproduction.intervals import CLASSES, DRAWS, SEEDS
 from zslplat.reproduction.page import page, write_page
 from zslplat.reproduction.results import PACKAGED, keep_results, read_file
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
@@ -44,7 +45,8 @@ ALL = [one for several in EXPERIMENTS.tested.values() for one in several]
 
 def test_every_claim_has_one_kind_of_experiment_or_says_what_is_missing():
     for claim in load_claims():
-        kinds = [claim.id in kind for kind in (EXPERIMENTS.tested, EXPERIMENTS.shown, EXPERIMENTS.untested)]
+        e = EXPERIMENTS
+        kinds = [claim.id in kind for kind in (e.tested, e.measured, e.shown, e.untested)]
         assert sum(kinds) == 1, claim.id
 
 

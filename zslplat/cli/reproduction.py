@@ -139,14 +139,12 @@ def claims(
         list[str] | None,
         typer.Argument(help="Claims by their ids, or papers (000); default: all.", metavar="[CLAIM]..."),
     ] = None,
-    run: Annotated[
-        bool, typer.Option("--run", help="Carry out the suites that test them, or what is missing of them.")
-    ] = False,
+    run: Annotated[bool, typer.Option("--run", help="Carry out the suites and measures that test them.")] = False,
     suite: Annotated[
-        list[str] | None, typer.Option("--suite", help="With --run: only these suites. May be repeated.")
+        list[str] | None, typer.Option("--suite", help="With --run: only these suites or measures. May be repeated.")
     ] = None,
     only: Annotated[
-        list[str] | None, typer.Option("--only", help="With --run: only these data sets of a suite. May be repeated.")
+        list[str] | None, typer.Option("--only", help="With --run: only these data sets. May be repeated.")
     ] = None,
     trials: Annotated[
         int | None, typer.Option("--trials", "-n", help="Trials of each study; default: the suite's.", min=1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -11,7 +12,9 @@ from zslplat.errors import UnknownNameError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of, named
-from zslplat.reproduction.experiments import Experiment, Experiments, load_experiments, needed_rows, suite_of
+from zslplat.reproduction.experiments import Experiment, Experiments, Measured, load_experiments, needed_rows, suite_of
+from zslplat.reproduction.measures import load_measure
+from zslplat.reproduction.measures.ground import Ground
 from zslplat.reproduction.results import Line, keep_results, number, read_results
 from zslplat.reproduction.verdicts import (
     LEAST_LEAD,
@@ -94,10 +97,10 @@ def run_claims(
     reporter: Reporter | None = None,
     watch: Callable[[str], None] = lambda text: None,
 ) -> list[Judged]:
-    """Carry out the suites that test the claims, or what is missing of them, and judge the claims by them.
+    """Carry out the suites and measures that test the claims, or what is missing of suites, and judge the claims.
 
-    Of a suite only the rows that are compared are carried out. ``options.only`` restricts its data sets; ``suites``
-    restricts the suites. A cell that fails, or whose data are not at hand, leaves the others alone.
+    Of a suite only the rows that are compared are carried out. ``options.only`` restricts the data sets; ``suites``
+    restricts suites and measures. A cell that fails, or whose data are not at hand, leaves the others alone.
     """
     reporter, options = reporter or SilentReporter(), options or GridOptions()
     experiments, claims = load_experiments(), chosen_claims(names)
@@ -121,6 +124,15 @@ def run_claims(
             lines[line["claim"]].append(line)
         for claimed, texts in troubles.items():
             failed[claimed] += texts
+    for one in (one for claim in claims for one in experiments.measured.get(claim.id, ())):
+        if suites and one.suite not in suites:
+            continue
+        watch(f"{one.by}, for {one.claim}")
+        try:
+            lines[one.claim] += _measured(one, Ground(settings, options.only, say=reporter.note))
+        except ZslplatError as error:
+            reporter.warn(f"{one.by}: {error}")
+            failed[one.claim].append(f"{one.by}: {error}")
     return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
 
 
@@ -177,6 +189,15 @@ def _carried_out(
     return lines, troubles
 
 
+def _measured(tested: Measured, ground: Ground) -> list[dict[str, Any]]:
+    """Return the differences that a measure finds; each says the time since the one before."""
+    lines, begun = [], time.perf_counter()
+    for found in load_measure(tested.suite)(ground, tested.given):
+        lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
+        begun = time.perf_counter()
+    return lines
+
+
 def _trials(grid: GridResult, data: str, rows: Sequence[str]) -> set[int]:
     """Return how many trials the searches of rows had, which may be more than this command asked for."""
     found: dict[str, int] = {}
@@ -191,7 +212,9 @@ def _is_wanted(name: str, tests: Sequence[Experiment], only: Sequence[str]) -> b
     return (not only or name in only) and any(not one.data or name in one.data for one in tests)
 
 
-def _line(tested: Experiment, found: Contrast, trials: int, repeats: int, seed: int, seconds: float) -> dict[str, Any]:
+def _line(
+    tested: Experiment | Measured, found: Contrast, trials: int, repeats: int, seed: int, seconds: float
+) -> dict[str, Any]:
     single = contrast_verdict(found, tested.least, level=tested.direction == "level")
     return {
         "claim": tested.claim,
@@ -219,13 +242,12 @@ def _plain(line: Line) -> dict[str, Any]:
 
 
 def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:
-    tested = experiments.tested.get(claim.id, ())
+    tested = experiments.of(claim.id)
     if claim.id in experiments.shown:
         by, verdict = experiments.shown[claim.id]
         return Judged(claim, ", ".join(by), verdict)
     if not tested:
         return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
-    suites = list(dict.fromkeys(one.suite for one in tested))
     lines = _one_each(lines)
     contrasts = [
         Contrast(
@@ -233,19 +255,21 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         )
         for line in lines
     ]
-    missing = f"zslplat claims {claim.id} --run carries out {', '.join(f'suite {name}' for name in suites)}"
+    carried = ", ".join(dict.fromkeys(one.by for one in tested))
+    missing = f"zslplat claims {claim.id} --run carries out {carried}"
     if failed:
-        missing = f"{len(failed)} cells failed, the first: {failed[0]}"
+        what = "measures" if claim.id in experiments.measured else "cells"
+        missing = f"{len(failed)} {what} failed, the first: {failed[0]}"
     verdict = claim_verdict(
         contrasts,
-        float(lines[0]["least"] or LEAST_LEAD) if lines else LEAST_LEAD,
+        LEAST_LEAD if not lines or lines[0]["least"] is None else float(lines[0]["least"]),
         level=bool(lines) and lines[0]["direction"] == "level",
         every=bool(lines) and lines[0]["joined"] == "all",
-        absent=sum(_absent(one, lines) for one in tested),
+        absent=sum(_absent(one, lines) for one in tested if isinstance(one, Experiment)),
         missing=missing,
     )
     apart = "; ".join(filter(None, (one.apart for one in tested)))
-    return Judged(claim, ", ".join(suites), verdict, lines, apart, tuple(failed))
+    return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
 
 
 def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

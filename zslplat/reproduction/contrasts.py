@@ -14,9 +14,9 @@ import numpy as np
 from zslplat.comparison.classes import class_difference
 from zslplat.comparison.paired import Scored, difference
 from zslplat.reproduction.experiments import Experiment, Term
+from zslplat.reproduction.intervals import CLASSES, DRAWS, SEEDS, t_interval
 from zslplat.reproduction.verdicts import Contrast
 
-CLASSES, DRAWS, SEEDS = "new classes", "test rows, queries or draws", "seeds"
 Key = tuple[str, str, str, int | None]
 
 
@@ -78,7 +78,7 @@ def _over_classes(side: Sequence[Term], scored: Sequence[Scored]) -> tuple[tuple
         return None
     total = np.sum([term.sign * mean for term, mean in zip(side, means, strict=True)], axis=0)
     known = total[np.isfinite(total)]
-    ends = _t_interval(float(known.mean()), known) if len(known) else None
+    ends = t_interval(float(known.mean()), known) if len(known) else None
     return None if ends is None else (ends, len(known))
 
 
@@ -103,15 +103,6 @@ def _over_seeds(side: Sequence[Term], scored: Sequence[Scored], estimate: float)
         return None  # repeats that all give the same say nothing of what other seeds would give
     freedom = variance**2 / sum(value**2 / count for value, count in parts)
     half = float(t.ppf(0.975, freedom)) * variance**0.5
-    return estimate - half, estimate + half
-
-
-def _t_interval(estimate: float, values: np.ndarray) -> tuple[float, float] | None:
-    from scipy.stats import t
-
-    if len(values) < 2:
-        return None
-    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
     return estimate - half, estimate + half
 
 

@@ -1,6 +1,6 @@
 """Which experiment tests which claim: rows of a suite and the differences between them, or why there is none.
 
-``experiments.toml`` has entries of three kinds, each under the id of its claim:
+``experiments.toml`` has entries of four kinds, each under the id of its claim:
 
 [[tested]]                        # differences of rows of a suite
 claim = "000-ort-beats-plain"
@@ -9,6 +9,12 @@ task = "zsl"
 metrics = ["per_class_accuracy"]
 pairs = [["Gaussian-Ort", "Gaussian"]]
 apart = "..."                     # in what it is not the paper's experiment
+
+[[measured]]                      # differences of another kind: times, steps, choices (zslplat.reproduction.measures)
+claim = "000-cost-is-linear-in-rows"
+measure = "power-of-rows"
+with = { method = "zskl-ort(epochs=2)" }
+apart = "..."
 
 [[shown]]                         # an identity, which tests of this project show to rounding
 claim = "002-factor-carries-the-problem"
@@ -24,13 +30,14 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
 from typing import Any
 
 from zslplat.errors import DataError
 from zslplat.published import load_claims
+from zslplat.reproduction.measures import MEASURES
 from zslplat.reproduction.recipe import sources
 from zslplat.reproduction.verdicts import HOLDS, LEAST_LEAD, Verdict
 from zslplat.settings import Settings
@@ -41,7 +48,9 @@ SUITES = HERE / "suites"
 DIRECTIONS = ("higher", "lower", "level")
 # How the differences of a claim are put together: most of them bear it out and none refutes it, or all bear it out.
 JOINED = ("any", "all")
-_TESTED = ("claim", "suite", "task", "metrics", "pairs", "terms", "direction", "joined", "least", "data", "apart")
+_JUDGED = ("claim", "joined", "least", "apart")
+_TESTED = (*_JUDGED, "suite", "task", "metrics", "pairs", "terms", "direction", "data")
+_MEASURED = (*_JUDGED, "measure", "with")
 
 
 @dataclass(frozen=True)
@@ -72,6 +81,33 @@ class Experiment:
     data: tuple[str, ...] = ()
     apart: str = ""
 
+    @property
+    def by(self) -> str:
+        """What carries it out, in words."""
+        return f"suite {self.suite}"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """Differences on a claim that a measure finds (:mod:`zslplat.reproduction.measures`), positive where it is right.
+
+    ``given`` is what the measure takes; the other fields are those of :class:`Experiment`. What a measure may be off by
+    is in its differences already, so that ``least`` is 0 mostly.
+    """
+
+    claim: str
+    suite: str
+    given: Mapping[str, Any]
+    joined: str = "any"
+    least: float = 0.0
+    apart: str = ""
+    direction: str = "higher"
+
+    @property
+    def by(self) -> str:
+        """What carries it out, in words."""
+        return f"measure {self.suite}"
+
 
 @dataclass(frozen=True)
 class Experiments:
@@ -80,6 +116,11 @@ class Experiments:
     tested: Mapping[str, tuple[Experiment, ...]]
     shown: Mapping[str, tuple[tuple[str, ...], Verdict]]
     untested: Mapping[str, str]
+    measured: Mapping[str, tuple[Measured, ...]] = field(default_factory=dict)
+
+    def of(self, claim: str) -> tuple[Experiment | Measured, ...]:
+        """Return the experiments on a claim that find differences."""
+        return (*self.tested.get(claim, ()), *self.measured.get(claim, ()))
 
 
 @cache
@@ -93,6 +134,7 @@ def read_experiments(path: Path) -> Experiments:
     content = tomllib.loads(path.read_text(encoding="utf-8"))
     directions = {claim.id: claim.direction for claim in load_claims()}
     tested: dict[str, tuple[Experiment, ...]] = {}
+    measured: dict[str, tuple[Measured, ...]] = {}
     shown: dict[str, tuple[tuple[str, ...], Verdict]] = {}
     untested: dict[str, str] = {}
     for kind, entries in content.items():
@@ -102,11 +144,13 @@ def read_experiments(path: Path) -> Experiments:
                 raise DataError(f"{path.name}: no paper claims {name!r}")
             if kind == "tested":
                 tested[name] = (*tested.get(name, ()), _tested(entry, directions[name], path.name))
+            elif kind == "measured":
+                measured[name] = (*measured.get(name, ()), _measured(entry, path.name))
             elif kind == "shown":
                 shown[name] = (tuple(entry["by"]), Verdict(entry.get("verdict", HOLDS), entry["says"]))
             else:
                 untested[name] = entry["missing"] if "missing" in entry else f"the data: {sources()[entry['get']]}"
-    return Experiments(tested, shown, untested)
+    return Experiments(tested, shown, untested, measured)
 
 
 def suite_of(name: str, settings: Settings | None = None) -> Suite:
@@ -121,11 +165,8 @@ def needed_rows(experiments: Sequence[Experiment]) -> list[str]:
 
 
 def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
-    odd = sorted(set(entry) - set(_TESTED))
     direction = entry.get("direction", claimed)
-    if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
-        what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
-        raise DataError(f"{where}: the experiment of {entry['claim']} {what}")
+    _check(entry, _TESTED, direction, where)
     # Where less is claimed, the second side is the one that should be ahead.
     sign = -1 if direction == "lower" else 1
     metrics = entry.get("metrics", ())
@@ -147,3 +188,24 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
         tuple(entry.get("data", ())),
         entry.get("apart", ""),
     )
+
+
+def _measured(entry: Mapping[str, Any], where: str) -> Measured:
+    _check(entry, _MEASURED, "higher", where)
+    if entry.get("measure") not in MEASURES:
+        raise DataError(f"{where}: the experiment of {entry['claim']} has no measure of these: {', '.join(MEASURES)}")
+    return Measured(
+        entry["claim"],
+        entry["measure"],
+        dict(entry.get("with", {})),
+        entry.get("joined", "any"),
+        entry.get("least", 0.0),
+        entry.get("apart", ""),
+    )
+
+
+def _check(entry: Mapping[str, Any], known: Sequence[str], direction: str, where: str) -> None:
+    odd = sorted(set(entry) - set(known))
+    if odd or direction not in DIRECTIONS or entry.get("joined", "any") not in JOINED:
+        what = f"has {', '.join(odd)}" if odd else f"has direction {direction!r}; expected {', '.join(DIRECTIONS)}"
+        raise DataError(f"{where}: the experiment of {entry['claim']} {what}")

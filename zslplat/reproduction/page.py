@@ -72,7 +72,8 @@ def _claims(found: Sequence[Judged]) -> Iterable[str]:
 
 def _short(line: dict[str, object]) -> str:
     low, high = line["low"], line["high"]
-    ends = f" [{low:+.3f}, {high:+.3f}] ({line['over']}, {line['trials']} trials)" if low is not None else ""
+    trials = f", {line['trials']} trials" if line["trials"] not in (0, "0") else ""  # measures search nothing
+    ends = f" [{low:+.3f}, {high:+.3f}] ({line['over']}{trials})" if low is not None else ""
     return _inline(f"{line['contrast']}: {line['difference']:+.3f}{ends}")
 
 
