@@ -1,5 +1,6 @@
 """Measures: differences on claims that no suite can test, by slow references; judged and kept like those of suites."""
 
+import warnings
 from types import SimpleNamespace
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 from scipy.stats import t
 
 import zslplat.reproduction.claims as claims
-from zslplat.errors import DataError, MethodError
+from zslplat.errors import DataError, MethodError, OutcomeWarning
 from zslplat.evaluation.problems import preprocess
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.reproduction.experiments import Experiments, Measured, load_experiments, read_experiments
@@ -283,6 +284,7 @@ def measured(monkeypatch):
     def measure(ground, given):
         if given.get("fails"):
             raise MethodError("no room")
+        warnings.warn(OutcomeWarning(f"{given['of']} is odd", "ZSP210"), stacklevel=1)
         yield Contrast(f"x: {given['of']}", given["by"], given["by"] - 0.1, given["by"] + 0.1, "3 draws")
 
     several = tuple(Measured(name, "weight", {"of": of, "by": by}, "all") for of, by in (("a", 0.3), ("b", 0.2)))
@@ -295,13 +297,14 @@ def measured(monkeypatch):
 
 def test_claims_are_judged_by_measures_and_kept(measured, settings, tmp_path):
     name, broken = measured
-    warned = []
+    warned, noted = [], []
     reporter = SilentReporter()
-    reporter.warn = warned.append
+    reporter.warn, reporter.note = warned.append, noted.append
     found = claims.run_claims([name, broken], settings, GridOptions(), reporter=reporter)
     assert [(one.verdict.verdict, one.experiment) for one in found] == [(HOLDS, "weight"), (NOT_TESTED, "other")]
     assert "1 measures failed, the first: measure other: no room" in found[1].verdict.why
     assert warned == ["measure other: no room"]
+    assert noted == [f"measure weight: said 1 times, first: {of} is odd [ZSP210]" for of in "ab"]
     claims.keep_claims(found, tmp_path)
     kept, missing = claims.recorded_claims([name, broken], tmp_path)
     assert kept.verdict == found[0].verdict

@@ -10,6 +10,7 @@ from typing import Any
 
 from zslplat.errors import UnknownNameError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
+from zslplat.evaluation.warned import collected, divided
 from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of, named
 from zslplat.reproduction.experiments import Experiment, Experiments, Measured, load_experiments, needed_rows, suite_of
@@ -129,7 +130,7 @@ def run_claims(
             continue
         watch(f"{one.by}, for {one.claim}")
         try:
-            lines[one.claim] += _measured(one, Ground(settings, options.only, say=reporter.note))
+            lines[one.claim] += _measured(one, Ground(settings, options.only, say=reporter.note), reporter)
         except ZslplatError as error:
             reporter.warn(f"{one.by}: {error}")
             failed[one.claim].append(f"{one.by}: {error}")
@@ -189,12 +190,18 @@ def _carried_out(
     return lines, troubles
 
 
-def _measured(tested: Measured, ground: Ground) -> list[dict[str, Any]]:
+def _measured(tested: Measured, ground: Ground, reporter: Reporter) -> list[dict[str, Any]]:
     """Return the differences that a measure finds; each says the time since the one before."""
     lines, begun = [], time.perf_counter()
-    for found in load_measure(tested.suite)(ground, tested.given):
-        lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
-        begun = time.perf_counter()
+    with collected() as warned:
+        for found in load_measure(tested.suite)(ground, tested.given):
+            lines.append(_line(tested, found, 0, 1, 0, time.perf_counter() - begun))
+            begun = time.perf_counter()
+    by_check: dict[str, list[str]] = {}
+    for text in warned:
+        by_check.setdefault(divided(text)[1], []).append(text)
+    for texts in by_check.values():
+        reporter.note(f"{tested.by}: said {len(texts)} times, first: {texts[0]}")
     return lines
 
 
