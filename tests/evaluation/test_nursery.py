@@ -2,6 +2,7 @@
 
 import multiprocessing
 import os
+import subprocess
 import sys
 import tempfile
 from multiprocessing.process import current_process
@@ -60,3 +61,25 @@ def test_what_draws_is_imported_once_for_all_workers():
 
 def tell_of(connection, modules):
     connection.send([name in sys.modules for name in modules])
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are not forked")
+def test_modules_in_the_folder_of_the_command_are_none_of_zslplats_own(program_environment, new_store, tmp_path):
+    """In a clone, or beside it, lies a folder of the same name, and any file may be called queue."""
+    folder, script = tmp_path / "work", tmp_path / "bin" / "start.py"
+    script.parent.mkdir()
+    script.write_text("from zslplat.cli import main\nraise SystemExit(main())\n")
+    (folder / "zslplat").mkdir(parents=True)
+    new_store(folder)
+    for name in ("zslplat/__init__.py", "queue.py", "json.py", "sklearn.py"):
+        (folder / name).write_text("raise SystemExit('another module was imported')\n")
+
+    def tune(alpha):
+        command = [sys.executable, script, "tune", "-m", f"eszsl(alpha={alpha}, gamma=1)", "-q"]
+        return subprocess.run(command, cwd=folder, env=program_environment, capture_output=True, text=True)
+
+    done = tune(1)
+    assert done.returncode == 0, done.stderr
+    (folder / "zslplat" / "__init__.py").unlink()  # a folder without it is half a package
+    done = tune(2)
+    assert done.returncode == 0, done.stderr

@@ -71,7 +71,9 @@ class Server:
             # Jobs are of its features for language models, and take eight processes.
             "MLFLOW_SERVER_ENABLE_JOB_EXECUTION": "false",
         }
-        command = [sys.executable, "-m", "mlflow", "server", "--workers", "1", "--host", host, "--port", str(port)]
+        # Modules that lie in the folder of the command are none of its own.
+        command = [sys.executable, "-P", "-m", "mlflow", "server", "--workers", "1"]
+        command += ["--host", host, "--port", str(port)]
         command += ["--backend-store-uri", settings.tracking_uri]
         command += ["--default-artifact-root", settings.artifacts.as_uri(), "--uvicorn-opts", "--log-level=warning"]
         # A group of its own, so that Ctrl-C ends the server and all that it has started.

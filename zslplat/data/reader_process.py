@@ -116,7 +116,7 @@ class _Reader:
         self._shared = mmap.mmap(self._file, PIECE_BYTES)
         # What is no text in the search path Python ignores, too.
         path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
-        command = [sys.executable, "-c", _START, path, str(self._file)]
+        command = [sys.executable, "-P", "-c", _START, path, str(self._file)]
         before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
         try:
             # Ctrl-C is for this process, which ends the other one; libraries in C write what they die of.

@@ -20,6 +20,8 @@ from multiprocessing.context import set_spawning_popen
 from multiprocessing.process import BaseProcess, current_process
 from typing import Any
 
+from zslplat.evaluation.processes import variables
+
 _util: Any = util
 _MOST_ADDRESS = 104  # bytes of a socket's address on macOS, 108 on Linux
 
@@ -108,7 +110,9 @@ def begin(modules: Sequence[str]) -> None:
     global _server
     _server.set_forkserver_preload(list(modules))
     try:
-        with _short_address(), _plain_path():
+        # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
+        # it forks get the search path and the environment of the program.
+        with _short_address(), _plain_path(), variables({"PYTHONSAFEPATH": "1"}):
             _server.ensure_running()
     except ChildProcessError:  # it has ended, and somebody else took note of that
         _server = _Server()

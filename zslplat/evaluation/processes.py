@@ -8,7 +8,7 @@ import signal
 import sys
 import threading
 import types
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from multiprocessing.connection import wait
 
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
@@ -79,8 +79,15 @@ def ctrl_c_blocked() -> Iterator[None]:
 @contextlib.contextmanager
 def one_thread_variables() -> Iterator[None]:
     """Let processes that are started inside use one thread in BLAS, OpenMP and numba."""
-    saved = {name: os.environ.get(name) for name in THREAD_VARIABLES}
-    os.environ.update(dict.fromkeys(THREAD_VARIABLES, "1"))
+    with variables(dict.fromkeys(THREAD_VARIABLES, "1")):
+        yield
+
+
+@contextlib.contextmanager
+def variables(values: Mapping[str, str]) -> Iterator[None]:
+    """Let processes that are started inside have these variables of the environment."""
+    saved = {name: os.environ.get(name) for name in values}
+    os.environ.update(values)
     try:
         yield
     finally:
