@@ -6,8 +6,8 @@ chooses its arithmetic by the processor, so that last digits, and with them a ne
 machines.
 
 What it finds is not certain to be nearest, and the less so the more rows there are. So a drawn sample of rows is
-compared with all others first, and the index is asked with twice as many candidates until it finds enough of theirs.
-:func:`recall_of` tells the share of the true ones by another sample, and methods report it as the diagnostic
+compared with all others first, and the index is asked with half as many candidates again until it finds enough of
+theirs. :func:`recall_of` tells the share of the true ones by another sample, and methods report it as the diagnostic
 ``neighbour_recall``.
 """
 
@@ -22,8 +22,8 @@ from zslplat.errors import MethodError
 from zslplat.methods.unit_rows import unit_rows
 
 # Links of a row, and how many candidates are kept in view while the index is built and, at least and at most, while it
-# is asked.
-LINKS, BUILDING, ASKING, MOST_ASKING = 32, 40, 128, 1024
+# is asked. An index that is built with more finds as much with fewer later, and that tells the more rows there are.
+LINKS, BUILDING, ASKING, MOST_ASKING = 32, 100, 64, 1024
 # The share of the true neighbours of a sample that is asked for.
 WANTED = 0.95
 # Rows of a sample that is compared with all others.
@@ -41,8 +41,8 @@ def nearest_by_index(
 
     Without Y they are the other rows of X. Equal cosines are ordered by index; a place that the index could not fill
     holds the row itself, with cosine 0. ``asking`` is how many candidates are kept in view (efSearch): without it as
-    few of :data:`ASKING` times a power of two, up to :data:`MOST_ASKING`, as find :data:`WANTED` of the neighbours of a
-    drawn sample of rows.
+    few from :data:`ASKING` on, each time half as many again, up to :data:`MOST_ASKING`, as find :data:`WANTED` of the
+    neighbours of a drawn sample of rows.
     """
     faiss = _faiss(len(X), X.shape[1])
     threads = faiss.omp_get_max_threads()
@@ -85,7 +85,7 @@ def _enough(
     drawn = _drawn(len(X), [0, _TO_ASK])
     true, asking = _nearest_of(X, Y, drawn, k), ASKING
     while asking < MOST_ASKING and _share(true, found_of(drawn, asking)[0]) < WANTED:
-        asking *= 2
+        asking = min(asking + (asking + 1) // 2, MOST_ASKING)
     return asking
 
 
