@@ -174,6 +174,15 @@ def test_what_was_recorded_for_a_suite_is_shown_whatever_stands_for_its_setting_
     assert sorted(studies(own)) == ["quick-1", "quick-2"]
 
 
+def test_parameters_that_a_suite_found_for_another_task_have_the_trials_of_that_search(made, show):
+    part_of = {"suite": "quick", "row": "sae", "searched": "gzsl", "trials": "20"}
+    made.study("sae(alpha=2)", 0.7, trials=1, part_of=part_of)
+    made.study("eszsl", 0.8, trials=20)
+    made.study("gfhf(k=5)", 0.6, trials=1)
+    found = {row["study"]: (row["trials"], row["unequal"]) for row in show().rows}
+    assert sorted(found.values()) == [(1, "1 trials, not 20"), (20, ""), (20, "")]
+
+
 def test_a_method_is_filtered_by_some_of_its_parameters_in_any_order(made, show):
     made.study("zskl(alpha=1, rank=2)", 0.8)
     made.study("zskl(alpha=1, rank=4)", 0.7)

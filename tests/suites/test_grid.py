@@ -155,6 +155,9 @@ def test_one_experiment_holds_the_grid_and_its_runs_say_which_cell_they_are_of(w
     assert set(tags_of(store, "zslplat.suite")) == {"suite"}
     assert set(tags_of(store, "zslplat.suite.row")) == {"plain", "weighted"}
     assert set(tags_of(store, "zslplat.suite.data")) == {"toy"}
+    # Retrieval has what was found for zsl.
+    assert set(tags_of(store, "zslplat.suite.searched")) == {"zsl"}
+    assert set(tags_of(store, "zslplat.suite.trials")) == {"2"}
 
 
 def test_the_same_command_again_computes_nothing_and_writes_the_same(whole, call, tmp_path):

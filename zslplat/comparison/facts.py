@@ -18,8 +18,8 @@ NOT_TUNED = "not tuned"
 def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, Any]:
     """Return what is said of an entry beside its scores; None is what was not recorded or does not apply.
 
-    ``tested`` is the method as it was evaluated, ``trials`` and ``trial_seconds`` what its search took, ``epochs`` what
-    validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a
+    ``tested`` is the method as it was evaluated, ``trials`` those of the search that found its parameters, in a suite
+    that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a
     mean over ``repeats``; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are
     the studies and runs of the same setting that the entry stands for as well, ``folded`` how many these are.
     """
@@ -30,7 +30,7 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
     return {
         "kind": "study" if group.is_study else "run",
         "tested": str(first["setting"]["method"]),
-        "trials": group.trials if group.is_study else None,
+        "trials": group.searched,
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
         "repeats": len(group.tested),

@@ -112,6 +112,16 @@ class Recorded:
         row = self._part_of("row")
         return None if self.suite is None or row is None else (self.suite, row)
 
+    @property
+    def searched(self) -> int | None:
+        """The trials of the search that found the hyperparameters, None where none did.
+
+        Within a suite that may be the search of another task, which hands on what it found.
+        """
+        own = self.trials if self.is_study else None
+        handed = self._part_of("trials")
+        return own if handed is None else max(own or 0, int(handed))
+
     def _part_of(self, name: str) -> str | None:
         found = self.about.get("part_of", {}).get(name)
         return None if found is None else str(found)

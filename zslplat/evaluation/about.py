@@ -26,7 +26,8 @@ def about(
     ``maps``: whether the method can show where it puts rows, for who reads records without the method.
     ``own_ranges``: the parameters that are searched in another range than their method's, for who writes the command.
     ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
-    the ``split``; the suite is MLflow's experiment then.
+    the ``split``, and where the parameters were ``searched`` for another task, that and the number of ``trials``; the
+    suite is MLflow's experiment then.
     """
     primary = task.primary
     profile = {

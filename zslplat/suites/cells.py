@@ -120,8 +120,11 @@ class Piece:
 
     def study_options(self, task: str, options: StudyOptions) -> StudyOptions:
         """Return the options of the study of a task, with its number of trials."""
-        trials = (options.trials or self.data.trials or self.suite.trials) if task == self.tasks[0] else 1
+        trials, first = options.trials or self.data.trials or self.suite.trials, self.tasks[0]
         part_of = {"suite": self.suite.name, "data": self.data.name, "row": self.row.name}
+        if task != first:
+            part_of |= {"searched": first, "trials": str(self.trials(first, options))}
+            trials = 1
         if self.split is not None:
             part_of["split"] = str(self.split)
         return replace(options, trials=trials, part_of=part_of)
