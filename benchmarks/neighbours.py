@@ -23,7 +23,7 @@ from rich.table import Table
 from threadpoolctl import threadpool_limits
 
 from zslplat.evaluation.memory import peak_bytes, reset_peak
-from zslplat.methods.approximate_neighbours import ASKING, BUILDING, nearest_by_index, recall_of
+from zslplat.methods.approximate_neighbours import ASKING, BUILDING, RowIndex, recall_of
 from zslplat.methods.neighbours import nearest
 
 
@@ -84,11 +84,11 @@ def main() -> None:
                 for asking in asked.asking:
 
                     def by_index(X: np.ndarray = X, building: int = building, asking: int = asking) -> Any:
-                        return nearest_by_index(X, None, asked.k, building=building, asking=asking)[0]
+                        return RowIndex(X, building=building).nearest(asked.k, asking=asking)[0]
 
                     found, seconds, held = measured(by_index)
                     if exact is None:
-                        recall = recall_of(X, None, found)
+                        recall = recall_of(found, X)
                     else:
                         hits = [len(np.intersect1d(a, b)) for a, b in zip(exact, found, strict=True)]
                         recall = sum(hits) / found.size

@@ -9,7 +9,7 @@ import pytest
 from zslplat.errors import MethodError, OutcomeWarning
 from zslplat.methods import approximate_neighbours
 from zslplat.methods import near_rows as dispatch
-from zslplat.methods.approximate_neighbours import nearest_by_index, recall_of
+from zslplat.methods.approximate_neighbours import RowIndex, recall_of
 from zslplat.methods.base import Diagnostics
 from zslplat.methods.near_rows import near_rows, note_recall
 from zslplat.methods.neighbours import nearest
@@ -33,7 +33,7 @@ def X():
 
 def test_an_index_finds_nearly_all_neighbours_best_first_and_never_the_row_itself(X):
     exact, _ = nearest(X, K)
-    index, cosine = nearest_by_index(X, None, K)
+    index, cosine = RowIndex(X).nearest(K)
     assert index.shape == cosine.shape == (len(X), K)
     assert np.mean([len(np.intersect1d(a, b)) for a, b in zip(exact, index, strict=True)]) > 0.97 * K
     assert (index != np.arange(len(X))[:, None]).all()
@@ -43,11 +43,11 @@ def test_an_index_finds_nearly_all_neighbours_best_first_and_never_the_row_itsel
 
 
 def test_the_same_rows_have_the_same_neighbours_whatever_number_of_threads_the_caller_has(X, faiss):
-    first = nearest_by_index(X, None, K)
+    first = RowIndex(X).nearest(K)
     before = faiss.omp_get_max_threads()
     faiss.omp_set_num_threads(2)
     try:
-        second = nearest_by_index(X, None, K)
+        second = RowIndex(X).nearest(K)
         assert faiss.omp_get_max_threads() == 2
     finally:
         faiss.omp_set_num_threads(before)
@@ -56,7 +56,7 @@ def test_the_same_rows_have_the_same_neighbours_whatever_number_of_threads_the_c
 
 
 def test_equal_rows_are_neighbours_of_each_other_in_the_order_of_their_numbers():
-    index, cosine = nearest_by_index(np.ones((40, 3), np.float32), None, 5)
+    index, cosine = RowIndex(np.ones((40, 3), np.float32)).nearest(5)
     assert (index != np.arange(40)[:, None]).all()
     assert (np.diff(index, axis=1) > 0).all()
     np.testing.assert_allclose(cosine, 1, atol=1e-6)
@@ -64,23 +64,23 @@ def test_equal_rows_are_neighbours_of_each_other_in_the_order_of_their_numbers()
 
 def test_recall_is_the_share_of_true_neighbours(X):
     exact, _ = nearest(X, K)
-    assert recall_of(X, None, exact) == 1
+    assert recall_of(exact, X) == 1
     spoilt = exact.copy()
     spoilt[:, : K // 4] = np.arange(len(X))[:, None]  # no row is its own neighbour
-    assert recall_of(X, None, spoilt) == pytest.approx(0.75)
+    assert recall_of(spoilt, X) == pytest.approx(0.75)
     other = X[::-1].copy()
     own = (len(X) - 1 - np.arange(len(X)))[:, None]
-    assert recall_of(X, other, own) == 1
+    assert recall_of(own, other, X) == 1
 
 
 def test_an_index_is_asked_with_more_candidates_until_it_finds_enough(X, monkeypatch):
     monkeypatch.setattr(approximate_neighbours, "ASKING", 1)
     monkeypatch.setattr(approximate_neighbours, "LINKS", 8)
     noise = np.random.default_rng(2).standard_normal((3000, 200)).astype("f4")
-    few = recall_of(noise, None, nearest_by_index(noise, None, 2, asking=1)[0])
+    few = recall_of(RowIndex(noise).nearest(2, asking=1)[0], noise)
     assert few < 0.8
     found = near_rows(noise, 2, "index")
-    assert found["row_recall"] == recall_of(noise, None, found["row_neighbours"])
+    assert found["row_recall"] == recall_of(found["row_neighbours"], noise)
     assert found["row_recall"] > approximate_neighbours.WANTED - 0.03  # that of another sample
     monkeypatch.setattr(approximate_neighbours, "MOST_ASKING", 1)
     assert near_rows(noise, 2, "index")["row_recall"] == few
@@ -111,7 +111,7 @@ def test_all_pairs_are_compared_up_to_a_bound_and_an_index_beyond_says_its_recal
     monkeypatch.setattr(dispatch, "EXACT_ROWS", len(X) - 1)
     found = near_rows(X, K, "auto")
     assert 0.9 < float(found["row_recall"]) <= 1
-    np.testing.assert_array_equal(found["row_neighbours"], nearest_by_index(X, None, K)[0])
+    np.testing.assert_array_equal(found["row_neighbours"], RowIndex(X).nearest(K)[0])
     np.testing.assert_array_equal(near_rows(X, K, "exact")["row_neighbours"], exact["row_neighbours"])
 
 
@@ -140,7 +140,7 @@ def test_graph_methods_report_the_recall_and_predict_nearly_as_with_exact_neighb
 def test_neighbours_across_views_by_index_are_mostly_those_of_all_pairs(X):
     other = X @ np.random.default_rng(1).standard_normal((12, 12)).astype("f4") * 0.1 + X
     A, B = (rows / np.linalg.norm(rows, axis=1, keepdims=True) for rows in (X, other))
-    exact, (found, recall) = crossing(A, B, K), crossing_by_index(A, B, K)
+    exact, (found, recall) = crossing(A, B, K), crossing_by_index(A, RowIndex(B), K)
     hits = [len(np.intersect1d(a, b)) for a, b in zip(exact.index, found.index, strict=True)]
     assert np.mean(hits) > 0.85 * K
     assert recall > 0.85

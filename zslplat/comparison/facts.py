@@ -19,9 +19,10 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
     """Return what is said of an entry beside its scores; None is what was not recorded or does not apply.
 
     ``tested`` is the method as it was evaluated, ``trials`` those of the search that found its parameters, in a suite
-    that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps, ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a
-    mean over ``repeats``; ``data`` and ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are
-    the studies and runs of the same setting that the entry stands for as well, ``folded`` how many these are.
+    that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps,
+    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``; ``data`` and
+    ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the studies and runs of the same
+    setting that the entry stands for as well, ``folded`` how many these are.
     """
     group = entry.shown
     first = group.tested[0]

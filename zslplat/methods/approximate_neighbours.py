@@ -13,7 +13,8 @@ theirs. :func:`recall_of` tells the share of the true ones by another sample, an
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
@@ -32,58 +33,64 @@ _TO_ASK, _TO_TELL = 8, 7
 BLOCK = 4096
 # Products per second of one core that the time of an exact search is told by: a cautious 20 GFLOP/s.
 _FLOPS = 2e10
+# Index (m, k) int32 and cosine (m, k) float32 of near rows.
+Lists = tuple[np.ndarray, np.ndarray]
 
 
-def nearest_by_index(
-    X: np.ndarray, Y: np.ndarray | None, k: int, *, building: int = BUILDING, asking: int | None = None
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return index (m, k) int32 and cosine (m, k) float32 of rows of Y (n, d) near each row of X (m, d), best first.
+class RowIndex:
+    """An index of rows Y (n, d), built once for all that ask it: ``building`` is efConstruction.
 
-    Without Y they are the other rows of X. Equal cosines are ordered by index; a place that the index could not fill
-    holds the row itself, with cosine 0. ``asking`` is how many candidates are kept in view (efSearch): without it as
-    few from :data:`ASKING` on, each time half as many again, up to :data:`MOST_ASKING`, as find :data:`WANTED` of the
-    neighbours of a drawn sample of rows.
+    Raises :class:`MethodError` where the extra is not installed.
     """
-    faiss = _faiss(len(X), X.shape[1])
-    threads = faiss.omp_get_max_threads()
-    faiss.omp_set_num_threads(1)
-    try:
-        searched = X if Y is None else Y
-        index = faiss.IndexHNSWFlat(searched.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
-        index.hnsw.efConstruction = building
-        for start in range(0, len(searched), BLOCK):
-            index.add(_units(searched[start : start + BLOCK]))
-        own = Y is None
 
-        def found_of(rows: np.ndarray, asking: int) -> tuple[np.ndarray, np.ndarray]:
-            index.hnsw.efSearch = max(asking, 2 * (k + own))
-            values, found = index.search(_units(X[rows]), k + own)
+    def __init__(self, Y: np.ndarray, *, building: int = BUILDING) -> None:
+        self.rows = Y
+        faiss = _faiss(*Y.shape)
+        self._index = faiss.IndexHNSWFlat(Y.shape[1], LINKS, faiss.METRIC_INNER_PRODUCT)
+        self._index.hnsw.efConstruction = building
+        with _one_thread(faiss):
+            for start in range(0, len(Y), BLOCK):
+                self._index.add(_units(Y[start : start + BLOCK]))
+
+    def nearest(self, k: int, X: np.ndarray | None = None, *, asking: int | None = None) -> Lists:
+        """Return index (m, k) int32 and cosine (m, k) float32 of rows of Y near each row of X (m, d), best first.
+
+        Without X they are the other rows of Y. Equal cosines are ordered by index; a place that the index could not
+        fill holds the row itself, with cosine 0. ``asking`` is how many candidates are kept in view (efSearch): without
+        it as few from :data:`ASKING` on, each time half as many again, up to :data:`MOST_ASKING`, as find
+        :data:`WANTED` of the neighbours of a drawn sample of rows.
+        """
+        own = X is None
+        asked = self.rows if X is None else X
+
+        def found_of(rows: np.ndarray, asking: int) -> Lists:
+            self._index.hnsw.efSearch = max(asking, 2 * (k + own))
+            values, found = self._index.search(_units(asked[rows]), k + own)
             return _in_order(found, values, rows, k, own)
 
-        if asking is None:
-            asking = _enough(X, Y, k, found_of)
-        near = np.empty((len(X), k), dtype=np.int32)
-        cosine = np.empty((len(X), k), dtype=np.float32)
-        for start in range(0, len(X), BLOCK):
-            rows = np.arange(start, min(start + BLOCK, len(X)))
-            near[rows], cosine[rows] = found_of(rows, asking)
-    finally:
-        faiss.omp_set_num_threads(threads)
-    return near, cosine
+        near = np.empty((len(asked), k), dtype=np.int32)
+        cosine = np.empty((len(asked), k), dtype=np.float32)
+        with _one_thread(_faiss(*self.rows.shape)):
+            asking = _enough(self.rows, X, k, found_of) if asking is None else asking
+            for start in range(0, len(asked), BLOCK):
+                rows = np.arange(start, min(start + BLOCK, len(asked)))
+                near[rows], cosine[rows] = found_of(rows, asking)
+        return near, cosine
 
 
-def recall_of(X: np.ndarray, Y: np.ndarray | None, index: np.ndarray, *, seed: int = 0) -> float:
-    """Return which share of the nearest rows of Y (of X, without itself) ``index`` (m, k) holds, for a drawn sample."""
+def recall_of(index: np.ndarray, Y: np.ndarray, X: np.ndarray | None = None, *, seed: int = 0) -> float:
+    """Return which share of the nearest rows of Y ``index`` (m, k) holds, for a drawn sample of the rows of X (m, d).
+
+    Without X the sample is of Y, and no row is near itself.
+    """
     drawn = _drawn(len(index), [seed, _TO_TELL])
-    return _share(_nearest_of(X, Y, drawn, index.shape[1]), index[drawn])
+    return _share(_nearest_of(Y, X, drawn, index.shape[1]), index[drawn])
 
 
-def _enough(
-    X: np.ndarray, Y: np.ndarray | None, k: int, found_of: Callable[[np.ndarray, int], tuple[np.ndarray, np.ndarray]]
-) -> int:
+def _enough(Y: np.ndarray, X: np.ndarray | None, k: int, found_of: Callable[[np.ndarray, int], Lists]) -> int:
     """Return how many candidates find enough of the true neighbours of a drawn sample, or the most."""
-    drawn = _drawn(len(X), [0, _TO_ASK])
-    true, asking = _nearest_of(X, Y, drawn, k), ASKING
+    drawn = _drawn(len(Y if X is None else X), [0, _TO_ASK])
+    true, asking = _nearest_of(Y, X, drawn, k), ASKING
     while asking < MOST_ASKING and _share(true, found_of(drawn, asking)[0]) < WANTED:
         asking = min(asking + (asking + 1) // 2, MOST_ASKING)
     return asking
@@ -99,18 +106,17 @@ def _share(true: np.ndarray, found: np.ndarray) -> float:
     return float(sum(len(np.intersect1d(one, other)) for one, other in zip(true, found, strict=True)) / true.size)
 
 
-def _nearest_of(X: np.ndarray, Y: np.ndarray | None, drawn: np.ndarray, k: int) -> np.ndarray:
-    """Return the k true nearest rows (r, k) of Y, or of the others of X, for the drawn rows (r,) of X."""
+def _nearest_of(Y: np.ndarray, X: np.ndarray | None, drawn: np.ndarray, k: int) -> np.ndarray:
+    """Return the k true nearest rows (r, k) of Y for the drawn rows (r,) of X; without X of Y, others than itself."""
     if not k:
         return np.empty((len(drawn), 0), dtype=np.int64)
-    asked = _units(X[drawn])
-    searched = X if Y is None else Y
+    asked = _units((Y if X is None else X)[drawn])
     best = np.full((len(drawn), k), -np.inf, dtype=np.float32)
     which = np.full((len(drawn), k), -1, dtype=np.int64)
-    for start in range(0, len(searched), BLOCK):
-        cosines = asked @ _units(searched[start : start + BLOCK]).T
+    for start in range(0, len(Y), BLOCK):
+        cosines = asked @ _units(Y[start : start + BLOCK]).T
         places = np.arange(start, start + cosines.shape[1])
-        if Y is None:
+        if X is None:
             cosines[drawn[:, None] == places] = -np.inf
         values = np.hstack([best, cosines])
         names = np.hstack([which, np.broadcast_to(places, cosines.shape)])
@@ -119,9 +125,7 @@ def _nearest_of(X: np.ndarray, Y: np.ndarray | None, drawn: np.ndarray, k: int) 
     return which
 
 
-def _in_order(
-    found: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, own: bool
-) -> tuple[np.ndarray, np.ndarray]:
+def _in_order(found: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, own: bool) -> Lists:
     """Return the k best of each row, itself left out, ordered by cosine and then by index."""
     missing = found < 0
     if own:
@@ -135,6 +139,16 @@ def _in_order(
 
 def _units(rows: np.ndarray) -> np.ndarray:
     return np.ascontiguousarray(unit_rows(np.asarray(rows, dtype=np.float32)), dtype=np.float32)
+
+
+@contextmanager
+def _one_thread(faiss: Any) -> Iterator[None]:
+    threads = faiss.omp_get_max_threads()
+    faiss.omp_set_num_threads(1)
+    try:
+        yield
+    finally:
+        faiss.omp_set_num_threads(threads)
 
 
 def _faiss(rows: int, width: int) -> Any:

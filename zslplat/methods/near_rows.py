@@ -13,7 +13,7 @@ from collections.abc import Mapping
 import numpy as np
 
 from zslplat.errors import OutcomeWarning
-from zslplat.methods.approximate_neighbours import nearest_by_index, recall_of
+from zslplat.methods.approximate_neighbours import RowIndex, recall_of
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.neighbours import nearest
 from zslplat.space import Choice, Parameter
@@ -35,18 +35,19 @@ def is_exact(rows: int, how: str) -> bool:
     return how == "exact" or (how == "auto" and rows <= EXACT_ROWS)
 
 
-def near_rows(X: np.ndarray, k: int | None, how: str) -> Arrays:
+def near_rows(X: np.ndarray, k: int | None, how: str, *, index: RowIndex | None = None) -> Arrays:
     """Return ``row_neighbours`` (m, k) and ``row_cosines`` (m, k) of the rows of X, as :func:`nearest` does.
 
     Where an index finds them, also ``row_recall`` (), the share of the true ones that it found for a drawn sample.
-    Raises :class:`MethodError` where an index is wanted and the extra is not installed.
+    ``index``: one of X, where there is one already. Raises :class:`MethodError` where an index is wanted and the extra
+    is not installed.
     """
     if is_exact(len(X), how):
-        index, cosine = nearest(X, k)
-        return {"row_neighbours": index, "row_cosines": cosine}
+        near, cosine = nearest(X, k)
+        return {"row_neighbours": near, "row_cosines": cosine}
     k = max(0, min(len(X) if k is None else k, len(X) - 1))
-    index, cosine = nearest_by_index(X, None, k)
-    return {"row_neighbours": index, "row_cosines": cosine, "row_recall": np.array(recall_of(X, None, index))}
+    near, cosine = (index or RowIndex(X)).nearest(k)
+    return {"row_neighbours": near, "row_cosines": cosine, "row_recall": np.array(recall_of(near, X))}
 
 
 def note_recall(diagnostics: Diagnostics, given: Mapping[str, np.ndarray]) -> None:

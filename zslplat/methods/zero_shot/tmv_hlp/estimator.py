@@ -14,6 +14,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from zslplat.data.preprocessing import Preprocessing
+from zslplat.methods.approximate_neighbours import RowIndex
 from zslplat.methods.base import Arrays, Diagnostics
 from zslplat.methods.near_rows import NEIGHBOURS, is_exact, near_rows, note_recall
 from zslplat.methods.neighbours import largest_k
@@ -219,23 +220,26 @@ class TMVHLP(ZeroShotMethod):
         rows = [found.project(i, view, self.power) for i, view in enumerate(views)]
         prepared: Arrays = {}
         recalls: list[float] = []
-        for i, own in enumerate(rows):
-            near = near_rows(own, k, self.neighbours)
-            gamma = np.asarray(mean_distance(own, own))
-            prepared |= {f"rows.{i}": own, f"near.{i}": near["row_neighbours"], f"cosine.{i}": near["row_cosines"]}
-            prepared[f"gamma.{i}"] = gamma
+        exact = is_exact(len(X), self.neighbours)
+        for j, own in enumerate(rows):
+            index = None if exact else RowIndex(own)  # one for all views that ask it, and one at a time in memory
+            near = near_rows(own, k, self.neighbours, index=index)
+            prepared |= {f"rows.{j}": own, f"near.{j}": near["row_neighbours"], f"cosine.{j}": near["row_cosines"]}
+            prepared[f"gamma.{j}"] = np.asarray(mean_distance(own, own))
             recalls += [float(near["row_recall"])] if "row_recall" in near else []
+            for i, other in enumerate(rows):
+                if i == j:
+                    continue
+                if index is None:
+                    crossed = crossing(other, own, k)
+                else:
+                    crossed, recall = crossing_by_index(other, index, k)
+                    recalls.append(recall)
+                prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
         first = len(views) - len(chosen)
         for number, _ in enumerate(chosen):
             prepared[f"maps.{number}"] = found.maps[first + number] * found.values**self.power
             prepared[f"means.{number}"] = found.means[first + number]
-        for i, j in itertools.permutations(range(len(rows)), 2):
-            if is_exact(len(X), self.neighbours):
-                crossed = crossing(rows[i], rows[j], k)
-            else:
-                crossed, recall = crossing_by_index(rows[i], rows[j], k)
-                recalls.append(recall)
-            prepared |= {f"cross.{i}.{j}.{name}": np.asarray(values) for name, values in vars(crossed).items()}
         if recalls:
             prepared["row_recall"] = np.array(min(recalls))
         return prepared

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from zslplat.methods.approximate_neighbours import nearest_by_index
+from zslplat.methods.approximate_neighbours import RowIndex
 
 BLOCK = 1024
 # Of many rows: candidates for each of the k that are kept, rows that means and deviations are taken over, and rows that
@@ -78,20 +78,21 @@ def crossing(A: np.ndarray, B: np.ndarray, k: int) -> Crossing:
     return Crossing(index, value, gamma, low, high)
 
 
-def crossing_by_index(A: np.ndarray, B: np.ndarray, k: int) -> tuple[Crossing, float]:
+def crossing_by_index(A: np.ndarray, index_of_B: RowIndex, k: int) -> tuple[Crossing, float]:
     """Return what :func:`crossing` does, of many rows: from candidates of an index, standardised over a drawn sample.
 
     Of the rows of B with the largest cosines, :data:`CANDIDATES` times k, those with the largest Z are kept. Mean and
     deviation of a row are those over a sample of the rows of B, those of a column over a sample of the rows of A. Also
     returned is the recall of the k, by the same Z, over the rows of a smaller sample.
     """
+    B = index_of_B.rows
     n, gamma = len(A), mean_distance(A, B)
     k = min(k, n)
     drawn = np.sort(np.random.default_rng(11).permutation(n)[:SAMPLE])
     sample = _standardised_rows(similarity(A[drawn] @ B.T, gamma))
     centre = sample.mean(axis=0, dtype=np.float64).astype(np.float32)
     spread = np.sqrt(np.maximum(sample.var(axis=0, dtype=np.float64), 1e-12)).astype(np.float32)
-    near, cosine = nearest_by_index(A, B, min(n, CANDIDATES * k))
+    near, cosine = index_of_B.nearest(min(n, CANDIDATES * k), A)
     index, value = np.empty((n, k), dtype=np.int32), np.empty((n, k), dtype=np.float32)
     across = B[drawn].T
     for start in range(0, n, BLOCK):
