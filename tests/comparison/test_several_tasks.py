@@ -127,3 +127,15 @@ def test_a_row_named_as_another_setting_says_its_suite(made, settings):
         made.study("sae", 0.6, dataset=dataset)
     found = compared(settings, [], "zsl", warn=pytest.fail)
     assert {row["short"] for row in found.rows} == {"sae [mine]", "sae"}
+
+
+OTHER = "zsl(imbalance=10)"
+
+
+def test_a_row_called_like_its_method_keeps_that_name_whatever_was_found_for_it(made, settings):
+    """The other tasks of a suite are scored with what its first one found."""
+    made.study("ale", 0.7, part_of={"suite": "mine", "data": "made", "row": "ale"})
+    made.run("ale(rate=0.5)", 0.6, task=OTHER, part_of={"suite": "mine", "data": "made", "row": "ale"})
+    made.run("eszsl(alpha=0.5)", 0.5, task=OTHER, part_of={"suite": "mine", "data": "made", "row": "plain"})
+    names = {task: {r["short"] for r in compared(settings, [], task, warn=pytest.fail).rows} for task in ("zsl", OTHER)}
+    assert names == {"zsl": {"ale"}, OTHER: {"ale", "eszsl(alpha=0.5)"}}

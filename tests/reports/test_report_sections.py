@@ -115,6 +115,17 @@ def test_the_headline_names_the_best_on_validation_and_both_intervals():
     assert "too few classes" in told[2]
 
 
+def test_where_nothing_was_validated_the_headline_says_what_is_reached_and_names_no_best():
+    rows = [row("b", "ahead", test=0.9), row("a", ""), row("c", "behind", test=0.2)]
+    rows = [one | {"validation": None} for one in rows]
+    found = Comparison("retrieval", ("digit-pairs",), "mAP", True, rows)
+    told = headline(Board("digit-pairs", "retrieval", Metric("mAP"), found, {}))
+    assert told[0].startswith("The 3 methods reach a mean average precision (mAP) of 0.200 (c) to 0.900 (b)")
+    assert "no score on validation" in told[0]
+    assert told[1].startswith("a reaches a mean average precision (mAP) of 0.800")
+    assert not any("best" in text for text in told)
+
+
 def test_charts_beyond_the_room_are_left_out_and_counted():
     easel = Easel(room=10)
     sweep = Sweep(IDENTITY, "gamma", [1, 2], {"validation": [0.5, 0.6]}, "per_class_accuracy", ())

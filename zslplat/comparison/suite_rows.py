@@ -1,7 +1,8 @@
 """Rows of a suite that are other settings on other data sets: one name, so that they are ranked as the row they are.
 
-A suite may fix parameters for a data set (``fixed = { epochs = 10 }``). What it asks for of one row is then one setting
-here and another there, and by settings alone no such row would have a score on every data set.
+A suite may fix parameters for a data set (``fixed = { epochs = 10 }``), and scores other tasks with what it found for
+the first. What it asks for of one row is then one setting here and another there, and by settings alone no such row
+would have a score on every data set and for every task.
 """
 
 from __future__ import annotations
@@ -15,8 +16,8 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
     """Return {place: name of its suite's row} of the entries that are one row by several settings, and notes by name.
 
     ``short`` are the names of the entries as settings. A row has its name where it stands for several settings, each
-    on data sets of its own: where it has two on one data set, nothing says which is meant. Where another row or setting
-    is called so, the suite stands behind it.
+    on data sets of its own, and where it is called like its method: where it has two on one data set, nothing says
+    which is meant. Where another row or setting is called so, the suite stands behind it.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, entry in enumerate(entries):
@@ -25,7 +26,8 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
     rows = {
         key: found
         for key, found in places.items()
-        if len({short[i] for i in found}) > 1 and len({entries[i].shown.dataset for i in found}) == len(found)
+        if (len({short[i] for i in found}) > 1 or _is_method(key[1], [short[i] for i in found]))
+        and len({entries[i].shown.dataset for i in found}) == len(found)
     }
     names: dict[int, str] = {}
     notes: dict[str, str] = {}
@@ -38,3 +40,8 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
         settings = dict.fromkeys(f"{short[i]} on {entries[i].shown.dataset}" for i in found)
         notes[called] = f"row of suite {suite}: {', '.join(settings)}"
     return names, notes
+
+
+def _is_method(row: str, short: Sequence[str]) -> bool:
+    """Tell whether a row is called like the method of its settings, of which short names show parameters."""
+    return any(name != row for name in short) and all(name.partition("(")[0] == row for name in short)

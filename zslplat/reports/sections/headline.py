@@ -27,6 +27,8 @@ def headline(board: Board) -> list[str]:
     for group in groups:
         rows = [row for row in board.rows if row["group"] == group]
         first = next((row for row in rows if row["method"] == row["baseline"]), rows[0])
+        if len(rows) > 1 and all(row["validation"] is None for row in rows):
+            sentences.append(_range(board, rows, group if len(groups) > 1 else ""))
         sentences.append(_first(board, first, group if len(groups) > 1 else "", len(rows)))
         others = [row for row in rows if row is not first]
         sentences += _standing(others, first)
@@ -50,6 +52,17 @@ def _first(board: Board, row: Row, group: str, count: int) -> str:
     who = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
     return f"{who}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
+
+
+def _range(board: Board, rows: list[Row], group: str) -> str:
+    """Say what is reached where nothing but the test score could tell who is best."""
+    low, high = (end(rows, key=lambda row: float(row["test"])) for end in (min, max))
+    reached = " to ".join(f"{number(row['test'], digits=3)} ({row['short']})" for row in (low, high))
+    whose = f"{group} methods" if group else "methods"
+    return (
+        f"The {len(rows)} {whose} reach a {metric_words(board.primary.name)} of {reached} on the test split; no score "
+        "on validation chooses one of them."
+    )
 
 
 def _standing(rows: list[Row], first: Row) -> list[str]:
