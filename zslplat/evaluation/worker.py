@@ -173,7 +173,8 @@ class Child:
                 return Answer(None, f"stopped at its deadline of {limits.seconds:g} s")
             if limits.bytes is not None and (held := self._held()) > limits.bytes:
                 self.kill()
-                return Answer(None, f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB")
+                text = f"stopped at {held / 2**30:.2f} GiB, above its {limits.bytes / 2**30:.2f} GiB"
+                return Answer(None, f"{text}; more --memory, or fewer --workers, leave it more")
 
     def _held(self) -> int:
         """Return the bytes that the processes hold for themselves."""
