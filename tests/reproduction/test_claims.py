@@ -29,7 +29,7 @@ from zslplat.reproduction.intervals import CLASSES, DRAWS, SEEDS
 from zslplat.reproduction.page import page, write_page
 from zslplat.reproduction.results import PACKAGED, keep_results, read_file
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
-from zslplat.reproduction.written import CELL_KEY, keep_grid
+from zslplat.reproduction.written import CELL_KEY, SCORE_KEY, keep_grid
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import Cell
@@ -339,3 +339,21 @@ def test_claims_can_be_asked_for_on_the_command_line(call, tmp_path):
     assert done.returncode == 0, done.stderr
     assert "not tested: 2" in done.stdout
     assert len((tmp_path / "claims.csv").read_text().splitlines()) == 6
+
+
+def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_path):
+    same = {"data": "letters", "split": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
+    lines = [
+        same | {"row": "sse", "task": "zsl", "metric": "accuracy", "test": 0.5, "from_memory": True},
+        same | {"row": "sse", "task": "gzsl", "metric": "AUSUC", "test": 0.45, "from_memory": True},
+        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.55, "knows_of_batch": "transductive"},
+        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.25, "split": "mean"},
+    ]
+    keep_results("bench-small-scores", lines, SCORE_KEY, tmp_path, hours=0.5)
+    text = page(tmp_path)
+    assert "### Suite small: letters" in text
+    assert "| row | knows of the batch | trials | gzsl: AUSUC | zsl: accuracy |" in text
+    assert "| sse * | nothing | 20 | 0.450 (0.400 .. 0.600) | 0.500 (0.400 .. 0.600) |" in text
+    assert "| gfhf | transductive | 20 |  | 0.550 (0.400 .. 0.600) |" in text
+    assert "0.250" not in text  # means over draws of classes are other numbers
+    assert "; 0.50 hours." in text

@@ -1,4 +1,4 @@
-"""The page of documentation that shows the kept results: claims with their verdicts, and tables made again.
+"""The page of documentation that shows the kept results: claims with their verdicts, tables made again, and suites.
 
 It says nothing that the kept results do not say, and a test makes it again and compares.
 """
@@ -12,9 +12,10 @@ from zslplat.published import load_table
 from zslplat.reproduction.claims import Judged, recorded_claims
 from zslplat.reproduction.results import Line, number, read_results, result_names
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS
-from zslplat.reproduction.written import CELL_KEY
+from zslplat.reproduction.written import CELL_KEY, SCORE_KEY
+from zslplat.suites.budgets import GIVEN
 
-_CELLS = "reproduce-"
+_CELLS, _GRID, _SCORES = "reproduce-", "bench-", "-scores"
 _HEAD = """# Results
 
 Made by `zslplat claims --page docs/results.md` from the kept results; do not edit it. `zslplat claims` and
@@ -37,6 +38,14 @@ the same trials by the test split, which no search here may see: what selecting 
 other data than the paper's, and says nothing about its number.
 """
 
+_SUITES = """
+## Suites
+
+Scores on the test split, with what validation chose, and their intervals (95 %) over these test rows; what new classes
+would do is another question, which `zslplat compare` answers. A `*` marks a method that was written down without its
+source at hand.
+"""
+
 
 def write_page(path: Path, folder: Path | None = None) -> None:
     """Write the page of the results in a folder (default: the project's own, with ``./results`` over them)."""
@@ -51,6 +60,11 @@ def page(folder: Path | None = None) -> str:
     parts += [_TABLES] if kept else []
     for name in kept:
         parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
+    grids = [name for name in result_names(folder) if name.startswith(_GRID) and name.endswith(_SCORES)]
+    parts += [_SUITES] if grids else []
+    for name in grids:
+        lines = [line for line in read_results(name, folder, SCORE_KEY) if line["split"] == GIVEN]
+        parts += _grid(name.removeprefix(_GRID).removesuffix(_SCORES), lines)
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 
@@ -95,6 +109,24 @@ def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
     commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
     hours = sum(number(line["hours"]) or 0.0 for line in lines)
     yield f"\nCommits: {', '.join(commits)}; {hours:.2f} hours."
+
+
+def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
+    for data in dict.fromkeys(line["data"] for line in lines):
+        own = [line for line in lines if line["data"] == data]
+        kinds = dict.fromkeys((line["task"], line["metric"]) for line in sorted(own, key=lambda line: line["task"]))
+        yield f"\n### Suite {suite}: {_inline(data)}\n"
+        yield f"| row | knows of the batch | trials | {' | '.join(f'{task}: {metric}' for task, metric in kinds)} |"
+        yield "|---" * (3 + len(kinds)) + "|"
+        for row in dict.fromkeys(line["row"] for line in own):
+            cells = {(line["task"], line["metric"]): line for line in own if line["row"] == row}
+            first = next(iter(cells.values()))
+            name = f"{_inline(row)}{' *' if first['from_memory'] == 'yes' else ''}"
+            found = (cells.get(kind) for kind in kinds)
+            scores = [f"{_number(line['test'])} ({_ends(line, '')})" if line else "" for line in found]
+            yield f"| {name} | {first['knows_of_batch']} | {first['trials']} | {' | '.join(scores)} |"
+    commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
+    yield f"\nCommits: {', '.join(commits)}; {max(number(line['hours']) or 0.0 for line in lines):.2f} hours."
 
 
 def _ends(line: Line, kind: str) -> str:
