@@ -60,11 +60,15 @@ def page(folder: Path | None = None) -> str:
     parts += [_TABLES] if kept else []
     for name in kept:
         parts += _table(name.removeprefix(_CELLS), read_results(name, folder, CELL_KEY))
-    grids = [name for name in result_names(folder) if name.startswith(_GRID) and name.endswith(_SCORES)]
+    grids: dict[str, list[Line]] = {}
+    for name in result_names(folder):
+        if name.startswith(_GRID) and name.endswith(_SCORES):
+            lines = [line for line in read_results(name, folder, SCORE_KEY) if line["split"] == GIVEN]
+            # Where classes were drawn anew, nothing is of the given split.
+            grids |= {name.removeprefix(_GRID).removesuffix(_SCORES): lines} if lines else {}
     parts += [_SUITES] if grids else []
-    for name in grids:
-        lines = [line for line in read_results(name, folder, SCORE_KEY) if line["split"] == GIVEN]
-        parts += _grid(name.removeprefix(_GRID).removesuffix(_SCORES), lines)
+    for suite, lines in grids.items():
+        parts += _grid(suite, lines)
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 

@@ -45,7 +45,7 @@ def _process() -> subprocess.Popen[bytes]:
     threads = dict.fromkeys(THREAD_VARIABLES, "1")
     environment = {**os.environ, **threads, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
     process = subprocess.Popen(
-        [sys.executable, "-c", "from zslplat.testing.fresh_process import serve; serve()"],
+        [sys.executable, "-P", "-c", "from zslplat.testing.fresh_process import serve; serve()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         env=environment,
