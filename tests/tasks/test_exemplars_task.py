@@ -1,5 +1,6 @@
 """Exemplar retrieval: which rows a problem holds, and its numbers against plain references."""
 
+import weakref
 from dataclasses import replace
 
 import numpy as np
@@ -317,3 +318,19 @@ def test_of_a_large_gallery_no_index_is_kept_and_that_is_told(tmp_path, monkeypa
     with pytest.warns(OutcomeWarning, match="no index of the gallery is kept.*zslplat query"):
         task.export(method, problem, tmp_path / "large")
     assert not (tmp_path / "large" / "index").exists()
+
+
+def test_similarities_of_one_fold_are_let_go_before_those_of_the_next_are_made():
+    class Watching(Cosine):
+        def fit(self, negatives, *, statistics=None):
+            alive.append([held() is not None for held in scored])
+            return super().fit(negatives, statistics=statistics)
+
+    task, alive, scored = ExemplarRetrieval(), [], []
+    for problem in task.validation(faces())[:2]:
+        found = outputs(task, Watching(), problem, {})
+        task.score(problem, found, {}, full=True)
+        task.outcomes(problem, found, {})
+        scored.append(weakref.ref(found[SCORES]))
+        del found
+    assert alive == [[], [False]]

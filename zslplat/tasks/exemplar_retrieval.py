@@ -176,6 +176,7 @@ class ExemplarRetrieval(Task):
     def run(self, method: Any, problem: Problem, statistics: Mapping[str, np.ndarray]) -> Iterator[tuple[int, Arrays]]:
         """Fit on the negatives, encode the gallery once, and compare the queries with all of it, in every draw."""
         require_kind(type(method), self.kind, self.name)
+        self._ranked = None  # or similarities of the problem before would be held beside those of this one
         outputs: Arrays = {}
         # The last fit is that of the first draw, so that its matrices and its index are the ones that are kept.
         for suffix in reversed(suffixes_of(problem.meta["draws"])):
