@@ -27,6 +27,14 @@ def test_two_columns_are_several_labels_to_a_row(tmp_path):
     assert NpzSource(file=str(file)).load(save(tmp_path)).y.tolist() == y.tolist()
 
 
+@pytest.mark.parametrize("type_", [np.int64, str])
+def test_labels_of_three_axes_are_refused_be_they_numbers_or_names(tmp_path, type_):
+    y = toy()["y"].reshape(30, 1, 1).astype(type_)
+    names = np.array(sorted({str(label) for label in toy()["y"]}))
+    with pytest.raises(DataError, match=r"expected one per row.*got shape \(30, 1, 1\)"):
+        load(save(tmp_path, y=y, class_names=names))
+
+
 def test_labels_beyond_the_classes_are_told_as_they_stand_in_the_file(tmp_path):
     y = toy()["y"] + 2  # 2 to 7, of six classes that are counted from 1
     with pytest.raises(DataError, match="run to 7, but there are signatures or names for 6 classes counted from 1"):

@@ -200,6 +200,8 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
                 "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
             )
         return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
+    if y.ndim != 1:
+        raise DataError(f"{where}: expected one per row, or a matrix of one column per label; got shape {y.shape}")
     if y.dtype.kind in "US":
         texts = np.char.strip(y.astype(str))
         if names is None:
