@@ -140,9 +140,12 @@ class _Spare:
         def started(path, arguments, passed):
             if self.channel is None or "forkserver import main" not in str(arguments[-1]):
                 return start(path, arguments, passed)
-            socket.send_fds(self.channel, [arguments[-1].encode()], list(passed))
-            self.channel.close()
-            self.channel = None
+            channel, self.channel = self.channel, None
+            with channel:
+                try:
+                    socket.send_fds(channel, [arguments[-1].encode()], list(passed))
+                except OSError:  # it was killed before the command could want it
+                    return start(path, arguments, passed)
             return self.pid
 
         util.spawnv_passfds = started
