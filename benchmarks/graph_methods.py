@@ -42,13 +42,13 @@ METHODS = ("gfhf", "eszsl-smoothed", "mfmr-joint", "tmv-hlp")
 def write_data(folder: Path, rows: int, dimensions: int, seed: int, hard: bool) -> None:
     """Write the data set: a folder of ``.npy`` files, features not negative, classes that overlap."""
     rng = np.random.default_rng([seed, 0])
+    apart, noise = (0.2, np.float32(1.0)) if hard else (0.5, np.float32(0.3))
     signatures = rng.random((SEEN + UNSEEN, SIGNATURES))
-    means = (signatures - signatures.mean(axis=0)) @ rng.standard_normal((SIGNATURES, dimensions)) * 0.2
-    own = rng.standard_normal(means.shape) * 0.15  # what the signatures do not tell
+    means = (signatures - signatures.mean(axis=0)) @ rng.standard_normal((SIGNATURES, dimensions)) * apart
+    own = rng.standard_normal(means.shape) * 0.75 * apart  # what the signatures do not tell
     variances = np.ones(64) if hard else 1 / np.arange(1, 65)
     lengths = 0.5 * np.sqrt(variances / variances.mean())
     mixing = (rng.standard_normal((64, dimensions)) * lengths[:, None]).astype(np.float32)
-    noise = np.float32(1.0 if hard else 0.3)
     y = np.concatenate([rng.integers(0, SEEN, TRAIN), rng.integers(SEEN, SEEN + UNSEEN, rows)])
     folder.mkdir(parents=True)
     X = np.lib.format.open_memmap(folder / "features.npy", "w+", np.float32, (len(y), dimensions))
