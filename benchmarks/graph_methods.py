@@ -12,11 +12,11 @@ peak GB     the most memory of all processes together (proportional set sizes, s
 recall      share of the true neighbours that the index found, for a drawn sample of rows
 accuracy    per-class accuracy on the unseen classes
 
-How hard it is to find neighbours depends on the dimension that the rows have close by, not on the number of columns.
-The title says its maximum likelihood estimate for the drawn rows (Levina and Bickel, 2004, 20 neighbours, the mean of
-inverses of MacKay and Ghahramani). Rows of a class vary in 64 directions, in the j-th with a variance of 1 / j, and a
-little in all, which makes them as hard as features of networks: about 30, where 60000 rows of MobileNet
-have 26, as 7500 of them have, and SURF 31. ``--hard``: alike in all 64 directions, and much in all, about 43.
+How hard it is to find neighbours depends on the dimension that the rows have ``close by``, not on the number of columns:
+its maximum likelihood estimate (Levina and Bickel, 2004, 20 neighbours, the mean of inverses of MacKay and Ghahramani).
+Rows of a class vary in 64 directions, in the j-th with a variance of 1 / j, and a
+little in all, which makes them as hard as features of networks: about 30, where 60000 rows of MobileNet have 26, as
+7500 of them have, and SURF 31. ``--hard``: alike in all 64 directions, and much in all, about 43.
 
 Where both ways were taken, their accuracies stand one under the other: that is what the index costs.
 """
@@ -86,16 +86,14 @@ def main() -> None:
     parser.add_argument("--scratch", type=Path, default=None)
     parser.add_argument("--seed", type=int, default=0)
     asked = parser.parse_args()
-    title = f"test split of 20 unseen classes, {asked.dimensions} dimensions"
-    table = Table(title=title)
-    for column in ("rows", "method", "neighbours", "fit s", "cpu s", "peak GB", "recall", "accuracy"):
+    table = Table(title=f"test split of 20 unseen classes, {asked.dimensions} dimensions")
+    for column in ("rows", "close by", "method", "neighbours", "fit s", "cpu s", "peak GB", "recall", "accuracy"):
         table.add_column(column, justify="left" if column in ("method", "neighbours") else "right")
     for rows in asked.rows:
         with tempfile.TemporaryDirectory(dir=asked.scratch) as name:
             original, root, store = (Path(name) / part for part in ("original", "root", "store"))
             write_data(original, rows, asked.dimensions, asked.seed, asked.hard)
             close_by = intrinsic_dimension(np.load(original / "features.npy", mmap_mode="r")[TRAIN:])
-            table.title = f"{title}, {close_by:.0f} close by"
             places = {**os.environ, "ZSLPLAT_DATA_ROOT": str(root), "ZSLPLAT_STORE": str(store)}
             program = [sys.executable, "-m", "zslplat"]
             measured([*program, "data", "import", str(original), "--name", "batch", "--link"], places, [], original)
@@ -116,7 +114,15 @@ def main() -> None:
                     seconds = told["folds"][0][0]["seconds"]["fit_and_score"]
                     recall = told["folds"][0][0]["numbers"].get("neighbour_recall")
                     cells = (
-                        *(str(rows), method, how, f"{seconds:.1f}", f"{found.cpu:.1f}", f"{found.memory / 1e9:.2f}"),
+                        *(
+                            str(rows),
+                            f"{close_by:.0f}",
+                            method,
+                            how,
+                            f"{seconds:.1f}",
+                            f"{found.cpu:.1f}",
+                            f"{found.memory / 1e9:.2f}",
+                        ),
                         *("" if recall is None else f"{recall:.4f}", f"{told['metrics'][0][told['primary']]:.4f}"),
                     )
                     table.add_row(*cells)
