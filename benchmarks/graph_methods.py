@@ -12,11 +12,11 @@ peak GB     the most memory of all processes together (proportional set sizes, s
 recall      share of the true neighbours that the index found, for a drawn sample of rows
 accuracy    per-class accuracy on the unseen classes
 
-How hard it is to find neighbours depends on the dimension that the rows have ``close by``, not on the number of columns:
-its maximum likelihood estimate (Levina and Bickel, 2004, 20 neighbours, the mean of inverses of MacKay and Ghahramani).
-Rows of a class vary in 64 directions, in the j-th with a variance of 1 / j, and a
-little in all, which makes them as hard as features of networks: about 30, where 60000 rows of MobileNet have 26, as
-7500 of them have, and SURF 31. ``--hard``: alike in all 64 directions, and much in all, about 43.
+How hard it is to find neighbours depends on the dimension that the rows have ``close by``, not on their columns: its
+maximum likelihood estimate (Levina and Bickel, 2004, 20 neighbours, the mean of inverses of MacKay and Ghahramani).
+Rows of a class vary in 64 directions, in the j-th with a variance of 1 / j, and a little in all, which makes them as
+hard as features of networks: about 30, where 60000 rows of MobileNet have 26, as 7500 of them have, and SURF 31.
+``--hard``: alike in all 64 directions, and much in all, about 43.
 
 Where both ways were taken, their accuracies stand one under the other: that is what the index costs.
 """
