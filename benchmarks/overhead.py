@@ -1,6 +1,6 @@
 """What the platform itself costs: the start of the program, and each trial of a method that does nothing.
 
-    python benchmarks/overhead.py [--trials 60]
+    python benchmarks/overhead.py [--trials 60] [--sampler tpe]
 
 ``--help`` has to come within 0.3 s (median of 7), a trial within 60 ms. The rows of a study:
 
@@ -11,7 +11,9 @@ MLflow      the finished trial's run; it is made while the next batch is evaluat
 whole       the time from one recorded trial to the next, once all workers are there (after the eighth trial)
 outside propose
             the leader's work from one recorded trial to the next without the sampler's: at most 15 ms; with 200 trials
-            or more also of the first and of the last hundred, which tells whether it grows with what is recorded
+            or more also by hundreds, which tells whether it grows with what is recorded. The collector of garbage is
+            left out of the hundreds and said beside them: it comes rarely, and then for what was made long before.
+            tpe looks at all trials for each, which the rest is slowed by (memory that is read again); random does not
 
 Wall time is what a user waits; the leader's CPU time says what is left of it on a machine that does nothing else.
 """
@@ -102,15 +104,24 @@ class Clock:
 
         return run
 
+    def collecting(self, phase: str, _: dict[str, int]) -> None:
+        """Add the time of a collection of garbage, which begins and ends in one thread, to ``collector``."""
+        if phase == "start":
+            self.collection = time.thread_time()
+        else:
+            self.cpu["collector"] = self.cpu.get("collector", 0.0) + time.thread_time() - self.collection
+
     @contextmanager
     def watching(self, places: dict[str, tuple[Any, str]]) -> Iterator[None]:
         """Time the named attributes while the block runs."""
         saved = {name: getattr(*place) for name, place in places.items()}
         for name, (owner, attribute) in places.items():
             setattr(owner, attribute, self.timed(name, saved[name]))
+        gc.callbacks.append(self.collecting)
         try:
             yield
         finally:
+            gc.callbacks.remove(self.collecting)
             for name, (owner, attribute) in places.items():
                 setattr(owner, attribute, saved[name])
 
@@ -125,7 +136,7 @@ def help_seconds(repeats: int) -> list[float]:
     return found
 
 
-def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str, float]]:
+def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial after the first ones."""
     from zslplat.evaluation.components import searched_space
     from zslplat.evaluation.reporter import SilentReporter
@@ -147,9 +158,9 @@ def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str
     settings = resolve_settings({"store": store})
     settings.make_store()
     reporter = SilentReporter()
-    options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers)
+    options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers, sampler=sampler)
     places = {
-        "propose": (study, "propose_batch"),
+        "propose": (study.Proposer, "batch"),
         "store": (OpenStudy, "add"),
         "record": (TrialLog, "add"),
         "MLflow": (ShownStudy, "trials"),
@@ -164,34 +175,48 @@ def study_costs(store: Path, trials: int, workers: int) -> tuple[Clock, dict[str
     means["whole"] = (records[-1]["ended"] - records[0]["ended"]) / (len(records) - 1)
     # Each trial costs all of this, whatever the leader did in between; starting workers and MLflow comes before.
     means["outside propose"] = outside_propose(clock, STARTING, trials - 1)
-    if trials >= 2 * STRETCH:
-        means["the first hundred"] = outside_propose(clock, STARTING, STRETCH)
-        means["the last hundred"] = outside_propose(clock, trials - 1 - STRETCH, trials - 1)
     return clock, means
 
 
-def outside_propose(clock: Clock, start: int, end: int) -> float:
-    """Return the leader's processor seconds a trial, without the sampler's, from one recorded trial to another."""
+def outside_propose(clock: Clock, start: int, end: int, *also: str) -> float:
+    """Return the leader's processor seconds a trial, without the sampler's, from one recorded trial to another.
+
+    ``also`` names what else is left out.
+    """
     (first, before), (last, after) = (clock.ends["record"][place] for place in (start, end))
-    return (last - first - (after["propose"] - before["propose"])) / (end - start)
+    without = sum(after.get(name, 0.0) - before.get(name, 0.0) for name in ("propose", *also))
+    return (last - first - without) / (end - start)
+
+
+def by_hundreds(clock: Clock, trials: int) -> str:
+    """Return milliseconds a trial outside the sampler and the collector, a number for each hundred trials."""
+    ends = [min(start + STRETCH, trials - 1) for start in range(STARTING, trials - 1, STRETCH)]
+    starts = [STARTING, *ends[:-1]]
+    return "  ".join(
+        f"{1000 * outside_propose(clock, *place, 'collector'):.1f}" for place in zip(starts, ends, strict=True)
+    )
 
 
 def main() -> None:
     """Measure and print one table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=60)
-    trials = parser.parse_args().trials
+    parser.add_argument("--sampler", default="tpe")
+    given = parser.parse_args()
+    trials, sampler = given.trials, given.sampler
+    title = f"Overhead, {trials} trials ({sampler}) of a method that is idle"
     gc.set_threshold(OBJECTS_BETWEEN_COLLECTIONS)  # as commands do
-    table = Table("what", "wall", "leader's CPU", "bound", title=f"Overhead, {trials} trials of a method that is idle")
+    table = Table("what", "wall", "leader's CPU", "bound", title=title)
     for column in table.columns[1:]:
         column.justify = "right"
+    hundreds: list[str] = []
     times = help_seconds(7)
     table.add_row("zslplat --help, median of 7", f"{statistics.median(times):.3f} s", "", "0.3 s")
     with tempfile.TemporaryDirectory() as folder:
         (Path(folder) / "plugin").mkdir()
         install_plugin(Path(folder) / "plugin")
         for workers in (1, 2):
-            clock, means = study_costs(Path(folder) / "mlruns", trials, workers)
+            clock, means = study_costs(Path(folder) / "mlruns", trials, workers, sampler)
             table.add_section()
             for name in ("propose", "dispatch", "store", "MLflow", "whole"):
                 cpu = f"{1000 * clock.cpu[name] / trials:.1f} ms" if name in clock.cpu else ""
@@ -206,11 +231,14 @@ def main() -> None:
                 table.add_row(label, f"{1000 * seconds:.1f} ms", cpu, "60 ms" if name == "whole" else "")
             label = f"{workers} worker{'s' * (workers > 1)}: outside propose"
             table.add_row(label, "", f"{1000 * means['outside propose']:.1f} ms", f"{1000 * OUTSIDE:.0f} ms")
-            for part in ("the first hundred", "the last hundred"):
-                if part in means:
-                    table.add_row(f"  of {part}", "", f"{1000 * means[part]:.1f} ms", "")
+            collected = f"{1000 * clock.cpu.get('collector', 0.0) / trials:.1f} ms"
+            table.add_row("  of it, the collector", "", collected, "")
+            if trials >= 2 * STRETCH:
+                hundreds.append(f"{label}, by hundreds of trials, in ms: {by_hundreds(clock, trials)}")
             table.add_row("  of dispatch, in the child", f"{1000 * means['seconds']:.1f} ms", "", "")
     Console().print(table)
+    for line in hundreds:
+        print(line)
 
 
 if __name__ == "__main__":

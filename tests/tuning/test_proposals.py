@@ -11,13 +11,13 @@ from zslplat.errors import UsageError
 from zslplat.records.trials import FinishedTrial, optuna_distributions
 from zslplat.space import Choice, Integer, Real
 from zslplat.tuning.proposals import (
+    Proposer,
     check_space,
     grid,
     grid_size,
     grid_trials,
     nothing_to_search,
     ordered,
-    propose_batch,
 )
 
 SPACE = {
@@ -39,17 +39,15 @@ def value_of(parameters):
 
 
 def propose(batch, earlier, *, seed=0, sampler="tpe", space=SPACE, fixed=None, defaults=DEFAULTS, maximise=True):
-    return propose_batch(
+    return Proposer(
         seed=seed,
-        batch=batch,
         batch_size=BATCH,
         space=space,
         fixed={"variant": "plain"} if fixed is None else fixed,
         defaults=defaults,
-        earlier=earlier,
         sampler=sampler,
         maximise=maximise,
-    )
+    ).batch(batch, earlier)
 
 
 def play(batches, **options):

@@ -12,7 +12,7 @@ from zslplat.records.trials import FinishedTrial
 from zslplat.space import Real
 from zslplat.tuning import study as module
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import propose_batch
+from zslplat.tuning.proposals import Proposer
 from zslplat.tuning.pruning import PruningThresholds
 from zslplat.tuning.study import Study
 
@@ -20,15 +20,14 @@ SPACE = {"a": Real(0, 1), "b": Real(1e-3, 1e3, log=True)}
 BATCH = 4
 
 
-def stopped_after(count, monkeypatch):
+def stopped_after(count):
     """Return a study of which so many trials are recorded; each is better than all before it."""
     study = object.__new__(Study)
     study.options = StudyOptions(batch_size=BATCH, trials=40, pruner="median")
     study.setting = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
-    study.fixed, study.maximise, study.wanted, study.started = {}, True, 40, 0.0
+    study.proposer, study.wanted, study.started = proposer(), 40, 0.0
     study.thresholds = PruningThresholds("median", maximise=True)
-    study.session = SimpleNamespace(bench=SimpleNamespace(template=None))
-    monkeypatch.setattr(module, "defaults_of", lambda template, space: {})
+    study.session = SimpleNamespace()
     trials = []
     while len(trials) < count:
         for parameters in proposed(trials)[: count - len(trials)]:
@@ -38,14 +37,18 @@ def stopped_after(count, monkeypatch):
     return study
 
 
+def proposer():
+    given = {"seed": 0, "batch_size": BATCH, "space": SPACE, "fixed": {}, "defaults": {}, "sampler": "tpe"}
+    return Proposer(**given, maximise=True)
+
+
 def proposed(earlier):
-    same = {"seed": 0, "batch_size": BATCH, "space": SPACE, "fixed": {}, "defaults": {}, "sampler": "tpe"}
-    return propose_batch(**same, batch=len(earlier) // BATCH, earlier=earlier, maximise=True)
+    return proposer().batch(len(earlier) // BATCH, earlier)
 
 
 @pytest.mark.parametrize("left", [1, 2, 3])
-def test_the_rest_of_a_batch_is_what_it_would_have_been(monkeypatch, left):
-    study = stopped_after(24 - left, monkeypatch)
+def test_the_rest_of_a_batch_is_what_it_would_have_been(left):
+    study = stopped_after(24 - left)
     numbers, proposals = study._next_batch()
     assert numbers == list(range(24 - left, 24))
     assert proposals == proposed(study.log.trials[:20])[BATCH - left :]
@@ -54,7 +57,7 @@ def test_the_rest_of_a_batch_is_what_it_would_have_been(monkeypatch, left):
 
 
 def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
-    study, asked = stopped_after(22, monkeypatch), []
+    study, asked = stopped_after(22), []
     study.study = SimpleNamespace(run=str)
     monkeypatch.setattr(module, "Request", lambda **request: request)
     study.folder = Path("studies")

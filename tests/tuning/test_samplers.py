@@ -12,9 +12,10 @@ from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Choice, Integer, Real
+from zslplat.tuning import proposals as proposals_module
 from zslplat.tuning import samplers
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import grid_trials, propose_batch
+from zslplat.tuning.proposals import Proposer, grid_trials
 from zslplat.tuning.samplers import SAMPLERS, place_of, quasi_random, require_fitting, require_sampler, value_at
 from zslplat.tuning.study import Study
 
@@ -42,19 +43,21 @@ def value_of(parameters):
     return -((math.log10(parameters["lam"]) - 2) ** 2) - (parameters["gamma"] - 1.5) ** 2 - abs(parameters["k"] - 7) / 9
 
 
-def propose(sampler, batch, earlier, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
-    return propose_batch(
+def proposer(sampler, *, size=4, seed=0, space=SPACE, first=(), maximise=True):
+    return Proposer(
         seed=seed,
-        batch=batch,
         batch_size=size,
         space=space,
         fixed={},
         defaults=DEFAULTS,
-        earlier=earlier,
         sampler=sampler,
         maximise=maximise,
         first=first,
     )
+
+
+def propose(sampler, batch, earlier, **options):
+    return proposer(sampler, **options).batch(batch, earlier)
 
 
 def play(sampler, batches, *, size=4, sign=1.0, **options):
@@ -77,6 +80,49 @@ def test_proposals_follow_from_the_seed_and_earlier_batches_alone(sampler):
         assert again == [trial.parameters for trial in trials[batch * 4 :][:4]]
     if sampler != "grid":
         assert play(sampler, 2, seed=1)[1:] != trials[1:8]
+
+
+@pytest.mark.parametrize("sampler", NEEDED)
+def test_a_proposer_that_goes_on_proposes_what_a_new_one_would(sampler):
+    kept, trials = proposer(sampler), []
+    for batch in range(10):
+        proposals = kept.batch(batch, trials)
+        assert proposals == propose(sampler, batch, trials)
+        for parameters in proposals:
+            number = len(trials)
+            state = ("complete", "complete", "complete", "pruned", "failed")[number % 5]
+            value = None if state == "failed" else value_of(parameters)
+            trials.append(FinishedTrial(number, state, parameters, value, {1: float(number)}))
+        if batch == 5:  # what had failed was tried again, and nothing is better
+            trials[4] = FinishedTrial(4, "complete", trials[4].parameters, 1e6)
+
+
+@pytest.mark.parametrize("sampler", [name for name in NEEDED if name.values[0] != "grid"])
+def test_what_comes_to_nothing_in_the_middle_of_a_batch_leaves_no_trace(sampler, monkeypatch):
+    kept, trials = proposer(sampler), play(sampler, 4)
+    expected = [propose(sampler, batch, trials[: 4 * batch]) for batch in (3, 4)]
+    assert kept.batch(3, trials[:12]) == expected[0]
+    suggest, asked = proposals_module._suggest, []
+
+    def stop(*given):
+        asked.append(given)
+        if len(asked) == 3:
+            raise KeyboardInterrupt
+        return suggest(*given)
+
+    monkeypatch.setattr(proposals_module, "_suggest", stop)
+    with pytest.raises(KeyboardInterrupt):
+        kept.batch(4, trials)
+    assert kept.batch(4, trials) == expected[1]
+
+
+def test_every_trial_is_shown_to_the_sampler_once(monkeypatch):
+    kept, trials, shown = proposer("tpe"), play("tpe", 10), []
+    frozen = proposals_module._frozen
+    monkeypatch.setattr(proposals_module, "_frozen", lambda trial, space: shown.append(trial) or frozen(trial, space))
+    for batch in range(11):
+        kept.batch(batch, trials[: 4 * batch])
+    assert [trial.number for trial in shown] == list(range(40))
 
 
 @pytest.mark.parametrize("sampler", FREE)

@@ -17,7 +17,7 @@ from zslplat.multiples import absolute, read_multiple, write_multiple
 from zslplat.settings import resolve_settings
 from zslplat.space import POSITIVE, Choice, Real, Scaled, parse_range
 from zslplat.spec import Spec, parse_value
-from zslplat.tuning.proposals import propose_batch
+from zslplat.tuning.proposals import Proposer
 
 TASKS = {
     "zero-shot": "zsl",
@@ -70,17 +70,15 @@ def values_of(name, folder, scale, features, store):
     settings.make_store()
     bench = Workbench(experiment, settings)
     problems = tuple((problem.name, None) for problem in bench.validation_problems()[:2])
-    proposals = propose_batch(
+    proposals = Proposer(
         seed=0,
-        batch=0,
         batch_size=2,
         space=space,
         fixed=template.get_params(deep=False),
         defaults=defaults_of(template, space),
-        earlier=[],
         sampler="random",
         maximise=True,
-    )
+    ).batch(0, [])
     return [
         evaluate(EvaluateJob("trial", name, {**fixed, **p}, 0, str(experiment.task), problems), bench.cache.root)[
             "value"

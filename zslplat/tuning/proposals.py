@@ -24,57 +24,90 @@ GRID_POINTS = 7
 MOST_GRID_POINTS = 1000
 
 
-def propose_batch(
-    *,
-    seed: int,
-    batch: int,
-    batch_size: int,
-    space: Space,
-    fixed: Mapping[str, Any],
-    defaults: Mapping[str, Any],
-    earlier: Sequence[FinishedTrial],
-    sampler: str,
-    maximise: bool,
-    first: Sequence[Mapping[str, Any]] = (),
-) -> list[dict[str, Any]]:
-    """Return the parameters of the trials of one batch.
+class Proposer:
+    """Proposes the batches of one study.
 
-    ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults, each as far as it lies
-    inside its range, so that tuning never ends below them; the trials after it try ``first``, one after the other, what
-    these leave open being proposed. Conditions are judged on the proposed values and ``fixed``.
+    What Optuna has been shown is kept from one batch to the next, so that a batch costs what the sampler makes of the
+    trials, not showing all of them again. Nothing else depends on it: a proposer that was never asked before gives the
+    same batch.
     """
-    if sampler == "grid":
-        points = grid(space, fixed)
-        return points[batch * batch_size : (batch + 1) * batch_size]
-    import optuna
 
-    optuna.logging.set_verbosity(optuna.logging.WARNING)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", category=optuna.exceptions.ExperimentalWarning)
-        # The sampler's arguments that are on their way out are given all the same: see _sampler.
-        warnings.simplefilter("ignore", category=FutureWarning)
-        study = optuna.create_study(direction="maximize" if maximise else "minimize")
-        study.add_trials([_frozen(trial, space) for trial in earlier])
-        proposals = []
-        for number in range(batch * batch_size, (batch + 1) * batch_size):
-            study.sampler = _sampler(sampler, seed, number, space)
-            given: dict[str, Any] = {}
-            if number == 0:
-                given = {k: v for k, v in defaults.items() if k in space and space[k].contains(v)}
-            elif number <= len(first):
-                given = dict(first[number - 1])
-            elsewhere: dict[str, Any] = {}
-            if sampler == "qmc":
-                elsewhere = quasi_random(seed, number, space)
-            elif sampler == "cmaes":
-                elsewhere = adapted(seed, number, batch_size, space, earlier, maximise)
-            given = {**elsewhere, **given}
-            if given or number == 0:
-                study.enqueue_trial(optuna_parameters(given, space))
-            with _one_thread(sampler):
-                trial = study.ask()
-                proposals.append(_suggest(trial, space, fixed, given))
-    return proposals
+    def __init__(
+        self,
+        *,
+        seed: int,
+        batch_size: int,
+        space: Space,
+        fixed: Mapping[str, Any],
+        defaults: Mapping[str, Any],
+        sampler: str,
+        maximise: bool,
+        first: Sequence[Mapping[str, Any]] = (),
+    ) -> None:
+        self.seed, self.batch_size, self.sampler, self.maximise = seed, batch_size, sampler, maximise
+        self.space, self.fixed, self.defaults, self.first = space, fixed, defaults, first
+        self._study: Any = None
+        self._shown: list[FinishedTrial] = []
+
+    def batch(self, batch: int, earlier: Sequence[FinishedTrial]) -> list[dict[str, Any]]:
+        """Return the parameters of the trials of one batch.
+
+        ``earlier`` holds all trials of the batches before, in order. Trial 0 tries the defaults, each as far as it lies
+        inside its range, so that tuning never ends below them; the trials after it try ``first``, one after the other,
+        what these leave open being proposed. Conditions are judged on the proposed values and ``fixed``.
+        """
+        if self.sampler == "grid":
+            points = grid(self.space, self.fixed)
+            return points[batch * self.batch_size : (batch + 1) * self.batch_size]
+        import optuna
+
+        optuna.logging.set_verbosity(optuna.logging.WARNING)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", category=optuna.exceptions.ExperimentalWarning)
+            # The sampler's arguments that are on their way out are given all the same: see _sampler.
+            warnings.simplefilter("ignore", category=FutureWarning)
+            study = self._showing(earlier)
+            self._study = None  # whatever ends this early leaves nothing half done behind
+            asked, proposals = [], []
+            for number in range(batch * self.batch_size, (batch + 1) * self.batch_size):
+                study.sampler = _sampler(self.sampler, self.seed, number, self.space)
+                given = self._given(number, earlier)
+                if given or number == 0:
+                    study.enqueue_trial(optuna_parameters(given, self.space))
+                with _one_thread(self.sampler):
+                    trial = study.ask()
+                    proposals.append(_suggest(trial, self.space, self.fixed, given))
+                asked.append(trial)
+            # What they tried comes back as recorded; samplers look neither at the state nor the number of a failed one.
+            for trial in asked:
+                study.tell(trial, state=optuna.trial.TrialState.FAIL)
+            self._study = study
+        return proposals
+
+    def _given(self, number: int, earlier: Sequence[FinishedTrial]) -> dict[str, Any]:
+        """Return the values of a trial that do not come from Optuna's sampler."""
+        given: dict[str, Any] = {}
+        if number == 0:
+            given = {k: v for k, v in self.defaults.items() if k in self.space and self.space[k].contains(v)}
+        elif number <= len(self.first):
+            given = dict(self.first[number - 1])
+        elsewhere: dict[str, Any] = {}
+        if self.sampler == "qmc":
+            elsewhere = quasi_random(self.seed, number, self.space)
+        elif self.sampler == "cmaes":
+            elsewhere = adapted(self.seed, number, self.batch_size, self.space, earlier, self.maximise)
+        return {**elsewhere, **given}
+
+    def _showing(self, earlier: Sequence[FinishedTrial]) -> Any:
+        """Return Optuna's study of the earlier trials: the one of the batch before, where these only follow its own."""
+        import optuna
+
+        study, shown = self._study, self._shown
+        if study is None or list(earlier[: len(shown)]) != shown:
+            study, shown = optuna.create_study(direction="maximize" if self.maximise else "minimize"), []
+        study.add_trials([_frozen(trial, self.space) for trial in earlier[len(shown) :]])
+        self._shown = list(earlier)
+        return study
 
 
 def _one_thread(sampler: str) -> Any:

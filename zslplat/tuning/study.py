@@ -24,7 +24,7 @@ from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_rec
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.proposals import check_space, nothing_to_search, propose_batch
+from zslplat.tuning.proposals import Proposer, check_space, nothing_to_search
 from zslplat.tuning.pruning import PruningThresholds
 from zslplat.tuning.results import StudyResult
 from zslplat.tuning.samplers import require_fitting, require_sampler
@@ -69,6 +69,16 @@ class Study:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
         self.maximise = bench.task.primary.maximise
+        self.proposer = Proposer(
+            seed=self.setting.seed,
+            batch_size=options.batch_size,
+            space=self.setting.space,
+            fixed=self.fixed,
+            defaults=defaults_of(bench.template, self.setting.space),
+            sampler=options.sampler,
+            maximise=self.maximise,
+            first=first_values(self.setting.search),
+        )
         self.thresholds = PruningThresholds(options.pruner, maximise=self.maximise)
         self.name = study_name(self.setting, options)
         self.folder = study_folder(session.settings, self.name)
@@ -166,18 +176,7 @@ class Study:
         """Return the numbers of the next trials, to the end of their batch, and what they try."""
         done, size = len(self.log.records), self.options.batch_size
         batch = done // size
-        proposals = propose_batch(
-            seed=self.setting.seed,
-            batch=batch,
-            batch_size=size,
-            space=self.setting.space,
-            fixed=self.fixed,
-            defaults=defaults_of(self.session.bench.template, self.setting.space),
-            earlier=self.log.trials[: batch * size],
-            sampler=self.options.sampler,
-            maximise=self.maximise,
-            first=first_values(self.setting.search),
-        )
+        proposals = self.proposer.batch(batch, self.log.trials[: batch * size])
         numbers = list(range(done, min((batch + 1) * size, self.wanted)))
         return numbers, [proposals[number % size] for number in numbers]
 
