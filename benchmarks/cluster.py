@@ -4,10 +4,14 @@
 
 A method that sleeps is tuned by random search, so that the processor is idle but for the platform itself. The ideal of
 w workers is w trials in that time; a batch has four trials, so three workers would have the ideal of two. The first
-batch is left out, in which processes start and inputs travel. Trials of all rows must be equal. ``--grid``: a suite of
-four such studies on four workers, one after another and side by side. "seconds a trial" is what a trial takes alone,
-"processor" the processor time of the whole command and of its local processes. The load of the machine is printed, too:
-another program on it makes every row slower.
+batch is left out, in which processes start and inputs travel. Trials of all rows must be equal. "seconds a trial" is
+what a trial takes alone, "processor" the processor time of the whole command and of its local processes. The load of
+the machine is printed, too: another program on it makes every row slower.
+
+``--grid``: a suite of four such studies on the most workers that were named, one after another and side by side. More
+than four are kept busy only by several studies, since the batch of one has four trials (``--workers 8 --seconds 2``).
+"of the ideal" is for the whole command, with its start and its tables; "workers busy" from when every worker has ended
+a trial to the last trial.
 """
 
 from __future__ import annotations
@@ -171,7 +175,7 @@ def grid(folder: Path, environment: dict[str, str], given: argparse.Namespace) -
     (folder / "suite.toml").write_text(f'{suite}[[data]]\nname = "toy"\ndataset = "digit-pairs"\n{rows}\n')
     threads = max(given.workers)
     ideal = 4 * given.trials * given.seconds / threads
-    table = Table("side by side", "seconds", "of the ideal", "load")
+    table = Table("side by side", "seconds", "of the ideal", "workers busy", "load")
     expected = None
     for abreast in (1, 2, 4):
         own = folder / f"grid-{abreast}"
@@ -180,10 +184,13 @@ def grid(folder: Path, environment: dict[str, str], given: argparse.Namespace) -
         with dask_cluster(own, threads, environment) as address:
             asked = ["bench", folder / "suite.toml", "--cluster", address, "--abreast", abreast, "--out", own / "out"]
             took, _ = command(own / "store", environment, *asked)
-        found = sorted((str(r["parameters"]), str(r["value"])) for r in recorded(own / "store"))
+        records = recorded(own / "store")
+        ended = sorted(float(r["ended"]) for r in records)  # type: ignore[arg-type]
+        busy = (len(ended) - threads) * given.seconds / threads / (ended[-1] - ended[threads - 1])
+        found = sorted((str(r["parameters"]), str(r["value"])) for r in records)
         expected = expected or found
         assert found == expected, f"{abreast} side by side: other trials"
-        table.add_row(str(abreast), f"{took:.1f}", f"{ideal / took:.0%}", f"{load:.1f}")
+        table.add_row(str(abreast), f"{took:.1f}", f"{ideal / took:.0%}", f"{busy:.0%}", f"{load:.1f}")
     Console().print(table)
 
 
