@@ -28,6 +28,7 @@ import time
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.console import Console
 from rich.table import Table
@@ -115,7 +116,7 @@ def command(store: Path, environment: dict[str, str], *arguments: object) -> tup
     return time.perf_counter() - start, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def recorded(store: Path) -> list[dict[str, object]]:
+def recorded(store: Path) -> list[dict[str, Any]]:
     with closing(sqlite3.connect(store / "optuna.db")) as connection:
         query = (
             "select a.value_json from trials t join trial_user_attributes a on a.trial_id = t.trial_id "
@@ -131,6 +132,8 @@ def main() -> None:
     parser.add_argument("--workers", type=int, nargs="+", default=[1, 2, 4])
     parser.add_argument("--grid", action="store_true")
     given = parser.parse_args()
+    if given.trials <= BATCH or 4 * given.trials <= max(given.workers):
+        parser.error(f"--trials {given.trials} are over when all workers have started; give more")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         write_plugin(folder)
@@ -159,9 +162,9 @@ def study(folder: Path, environment: dict[str, str], given: argparse.Namespace) 
             trials = [(r["parameters"], r["value"]) for r in records]
             expected = expected or trials
             assert trials == expected, f"{kind} {count}: other trials"
-            ended = [float(r["ended"]) for r in records]  # type: ignore[arg-type]
+            ended = [float(r["ended"]) for r in records]
             rate = (len(ended) - BATCH) / (ended[-1] - ended[BATCH - 1])
-            alone = sum(float(r["seconds"]) for r in records) / len(records)  # type: ignore[arg-type]
+            alone = sum(float(r["seconds"]) for r in records) / len(records)
             share = rate * given.seconds / count
             table.add_row(str(count), kind, f"{rate:.2f}", f"{share:.0%}", f"{alone:.3f}", f"{used:.1f}", f"{load:.1f}")
     Console().print(table)
@@ -185,7 +188,7 @@ def grid(folder: Path, environment: dict[str, str], given: argparse.Namespace) -
             asked = ["bench", folder / "suite.toml", "--cluster", address, "--abreast", abreast, "--out", own / "out"]
             took, _ = command(own / "store", environment, *asked)
         records = recorded(own / "store")
-        ended = sorted(float(r["ended"]) for r in records)  # type: ignore[arg-type]
+        ended = sorted(float(r["ended"]) for r in records)
         busy = (len(ended) - threads) * given.seconds / threads / (ended[-1] - ended[threads - 1])
         found = sorted((str(r["parameters"]), str(r["value"])) for r in records)
         expected = expected or found

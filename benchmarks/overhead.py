@@ -12,8 +12,8 @@ whole       the time from one recorded trial to the next, once all workers are t
 outside propose
             the leader's work from one recorded trial to the next without the sampler's: at most 15 ms; with 200 trials
             or more also by hundreds, which tells whether it grows with what is recorded. The collector of garbage is
-            left out of the hundreds and said beside them: it comes rarely, and then for what was made long before.
-            tpe looks at all trials for each, which the rest is slowed by (memory that is read again); random does not
+            left out of the parts and the hundreds, and has a row: it comes rarely, and then for what was made long
+            before. To propose a trial tpe looks at all that are recorded, random at none
 
 Wall time is what a user waits; the leader's CPU time says what is left of it on a machine that does nothing else.
 """
@@ -40,6 +40,7 @@ from rich.table import Table
 from zslplat.cli import OBJECTS_BETWEEN_COLLECTIONS
 
 STARTING, STRETCH = 8, 100
+COLLECTOR = "collector"
 OUTSIDE = 0.015
 
 PLUGIN = """
@@ -83,7 +84,7 @@ class Clock:
 
     def __init__(self) -> None:
         self.wall: dict[str, float] = {}
-        self.cpu: dict[str, float] = {}
+        self.cpu: dict[str, float] = {COLLECTOR: 0.0}
         self.calls: dict[str, int] = {}
         # The processor time of the process, and that of each name, at every end of a call.
         self.ends: dict[str, list[tuple[float, dict[str, float]]]] = {}
@@ -93,23 +94,23 @@ class Clock:
 
         @functools.wraps(function)
         def run(*args: Any, **kwargs: Any) -> Any:
-            wall, cpu = time.perf_counter(), time.process_time()
+            wall, cpu = time.perf_counter(), time.process_time() - self.cpu[COLLECTOR]
             try:
                 return function(*args, **kwargs)
             finally:
                 self.wall[name] = self.wall.get(name, 0.0) + time.perf_counter() - wall
-                self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - cpu
+                self.cpu[name] = self.cpu.get(name, 0.0) + time.process_time() - self.cpu[COLLECTOR] - cpu
                 self.calls[name] = self.calls.get(name, 0) + 1
                 self.ends.setdefault(name, []).append((time.process_time(), dict(self.cpu)))
 
         return run
 
     def collecting(self, phase: str, _: dict[str, int]) -> None:
-        """Add the time of a collection of garbage, which begins and ends in one thread, to ``collector``."""
+        """Add the time of a collection of garbage, which begins and ends in one thread; no other part has it."""
         if phase == "start":
             self.collection = time.thread_time()
         else:
-            self.cpu["collector"] = self.cpu.get("collector", 0.0) + time.thread_time() - self.collection
+            self.cpu[COLLECTOR] += time.thread_time() - self.collection
 
     @contextmanager
     def watching(self, places: dict[str, tuple[Any, str]]) -> Iterator[None]:
@@ -174,18 +175,15 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
     means = {key: statistics.fmean(record[key] for record in records) for key in ("seconds", "cpu_seconds")}
     means["whole"] = (records[-1]["ended"] - records[0]["ended"]) / (len(records) - 1)
     # Each trial costs all of this, whatever the leader did in between; starting workers and MLflow comes before.
-    means["outside propose"] = outside_propose(clock, STARTING, trials - 1)
+    means["outside propose"] = outside(clock, STARTING, trials - 1, "propose")
+    means[COLLECTOR] = means["outside propose"] - outside(clock, STARTING, trials - 1, "propose", COLLECTOR)
     return clock, means
 
 
-def outside_propose(clock: Clock, start: int, end: int, *also: str) -> float:
-    """Return the leader's processor seconds a trial, without the sampler's, from one recorded trial to another.
-
-    ``also`` names what else is left out.
-    """
+def outside(clock: Clock, start: int, end: int, *parts: str) -> float:
+    """Return the leader's processor seconds a trial without those parts, from one recorded trial to another."""
     (first, before), (last, after) = (clock.ends["record"][place] for place in (start, end))
-    without = sum(after.get(name, 0.0) - before.get(name, 0.0) for name in ("propose", *also))
-    return (last - first - without) / (end - start)
+    return (last - first - sum(after[part] - before[part] for part in parts)) / (end - start)
 
 
 def by_hundreds(clock: Clock, trials: int) -> str:
@@ -193,7 +191,7 @@ def by_hundreds(clock: Clock, trials: int) -> str:
     ends = [min(start + STRETCH, trials - 1) for start in range(STARTING, trials - 1, STRETCH)]
     starts = [STARTING, *ends[:-1]]
     return "  ".join(
-        f"{1000 * outside_propose(clock, *place, 'collector'):.1f}" for place in zip(starts, ends, strict=True)
+        f"{1000 * outside(clock, *place, 'propose', COLLECTOR):.1f}" for place in zip(starts, ends, strict=True)
     )
 
 
@@ -201,7 +199,7 @@ def main() -> None:
     """Measure and print one table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--trials", type=int, default=60)
-    parser.add_argument("--sampler", default="tpe")
+    parser.add_argument("--sampler", choices=("tpe", "random", "qmc", "cmaes"), default="tpe")
     given = parser.parse_args()
     trials, sampler = given.trials, given.sampler
     title = f"Overhead, {trials} trials ({sampler}) of a method that is idle"
@@ -231,8 +229,7 @@ def main() -> None:
                 table.add_row(label, f"{1000 * seconds:.1f} ms", cpu, "60 ms" if name == "whole" else "")
             label = f"{workers} worker{'s' * (workers > 1)}: outside propose"
             table.add_row(label, "", f"{1000 * means['outside propose']:.1f} ms", f"{1000 * OUTSIDE:.0f} ms")
-            collected = f"{1000 * clock.cpu.get('collector', 0.0) / trials:.1f} ms"
-            table.add_row("  of it, the collector", "", collected, "")
+            table.add_row("  of it, the collector", "", f"{1000 * means[COLLECTOR]:.1f} ms", "")
             if trials >= 2 * STRETCH:
                 hundreds.append(f"{label}, by hundreds of trials, in ms: {by_hundreds(clock, trials)}")
             table.add_row("  of dispatch, in the child", f"{1000 * means['seconds']:.1f} ms", "", "")

@@ -78,7 +78,7 @@ class Proposer:
                     trial = study.ask()
                     proposals.append(_suggest(trial, self.space, self.fixed, given))
                 asked.append(trial)
-            # What they tried comes back as recorded; samplers look neither at the state nor the number of a failed one.
+            # They are shown again as recorded, once they are; until then as failed, which samplers leave out.
             for trial in asked:
                 study.tell(trial, state=optuna.trial.TrialState.FAIL)
             self._study = study
