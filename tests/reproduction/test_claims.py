@@ -1,5 +1,6 @@
 """Claims: each has an experiment or says what is missing; differences and verdicts follow from test evaluations."""
 
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -229,12 +230,36 @@ def test_a_grid_is_kept_with_its_provenance(plain_claims, tmp_path):
     files = keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     assert [path.name for path in files] == ["bench-plain-scores.csv", "bench-plain-differences.csv"]
     line, mean = read_file(files[1])
-    assert mean["data"] == "mean"
+    assert mean["data"] == "mean of marked"
     assert (line["ahead"], line["behind"], line["difference"], line["seed"]) == ("a", "b", "0.6", "0")
     assert line["commit"]
     assert len(read_file(files[0])) == 2
     keep_grid(GridResult(suite, cells, scores=scores), tmp_path)
     assert len(read_file(files[0])) == 2
+
+
+def test_the_data_sets_of_a_grid_may_be_kept_one_by_one(plain_claims, tmp_path):
+    a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
+    suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))
+    for data, seconds in (("marked", 3600.0), ("other", 7200.0)):
+        scores = {(data, name, "zsl", None): one for name, one in (("a", a), ("b", b))}
+        entry = Entry("study", {}, (0.5,), "accuracy", seconds=seconds)
+        cells = tuple(Cell(*key) for key in scores)
+        keep_grid(GridResult(suite, cells, {(data, "a", "zsl", None): entry}, scores), tmp_path)
+    lines = read_file(tmp_path / "bench-plain-differences.csv")
+    assert [line["data"] for line in lines] == ["marked", "mean of marked", "mean of other", "other"]
+    text = page(tmp_path)
+    assert "### Suite plain: marked" in text
+    assert "### Suite plain: other" in text
+    assert "Suite plain: 4 cells. Commits: " in text
+    assert "; 3.00 hours." in text
+
+
+def test_a_suite_of_which_a_part_is_kept_says_so(tmp_path):
+    line = {"data": "digit-pairs", "row": "eszsl", "task": "zsl", "metric": "accuracy", "split": "given"}
+    line |= {"test": 0.5, "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "from_memory": False, "trials": 3}
+    keep_results("bench-quick-scores", [line], SCORE_KEY, tmp_path, hours=0.5)
+    assert re.search(r"Suite quick: 1 of \d+ cells\. Commits: .*; 0\.50 hours\.", page(tmp_path))
 
 
 def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(plain_claims, tmp_path):
@@ -248,7 +273,7 @@ def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(p
     assert sorted((line["data"], line["split"]) for line in lines) == [
         ("marked", "given"),
         ("marked", "mean"),
-        ("mean", "given"),
+        ("mean of marked", "given"),
     ]
 
 

@@ -14,6 +14,8 @@ from zslplat.reproduction.results import Line, number, read_results, result_name
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS
 from zslplat.reproduction.written import CELL_KEY, SCORE_KEY
 from zslplat.suites.budgets import GIVEN
+from zslplat.suites.cells import pieces_of
+from zslplat.suites.suite import load_suite, suite_names
 
 _CELLS, _GRID, _SCORES = "reproduce-", "bench-", "-scores"
 _HEAD = """# Results
@@ -68,7 +70,7 @@ def page(folder: Path | None = None) -> str:
             grids |= {name.removeprefix(_GRID).removesuffix(_SCORES): lines} if lines else {}
     parts += [_SUITES] if grids else []
     for suite, lines in grids.items():
-        parts += _grid(suite, lines)
+        parts += [*_grid(suite, lines), _origin(suite, lines)]
     return "\n".join(parts).replace("\n\n\n", "\n\n")
 
 
@@ -129,8 +131,18 @@ def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
             found = (cells.get(kind) for kind in kinds)
             scores = [f"{_number(line['test'])} ({_ends(line, '')})" if line else "" for line in found]
             yield f"| {name} | {first['knows_of_batch']} | {first['trials']} | {' | '.join(scores)} |"
-    commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
-    yield f"\nCommits: {', '.join(commits)}; {max(number(line['hours']) or 0.0 for line in lines):.2f} hours."
+
+
+def _origin(suite: str, lines: Sequence[Line]) -> str:
+    """Return how much of a suite is kept, and the commits and hours of the commands that kept it."""
+    cells = {(line["data"], line["row"], line["task"]) for line in lines}
+    # A suite that is a file of its own is not known by its name.
+    whole = sum(len(piece.cells) for piece in pieces_of(load_suite(suite))) if suite in suite_names() else None
+    count = f"{len(cells)} cells" if whole in (None, len(cells)) else f"{len(cells)} of {whole} cells"
+    commands = sorted({(line["commit"], line["kept"], line["hours"]) for line in lines})
+    commits = dict.fromkeys(f"{commit} ({kept})" for commit, kept, _ in commands)
+    hours = sum(number(hours) or 0.0 for *_, hours in commands)
+    return f"\nSuite {suite}: {count}. Commits: {', '.join(commits)}; {hours:.2f} hours."
 
 
 def _ends(line: Line, kind: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
@@ -52,7 +53,11 @@ def write_claims(found: Sequence[Judged], path: Path) -> None:
 
 
 def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
-    """Keep scores and differences of a grid as ``bench-SUITE-scores.csv`` and ``bench-SUITE-differences.csv``."""
+    """Keep scores and differences of a grid as ``bench-SUITE-scores.csv`` and ``bench-SUITE-differences.csv``.
+
+    What other commands kept of the suite stays, so that the data sets of a long grid can be carried out one by one, in
+    other stores or on other machines. A mean over data sets therefore says which these are.
+    """
     tables, hours = tables_of(result), sum(entry.seconds for entry in result.entries.values()) / 3600
     # Differences between means over draws of classes are others than those on the given classes.
     drawn = any(split is not None for *_, split in result.scores)
@@ -62,6 +67,18 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
         ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY, {"split": MEAN if drawn else GIVEN}),
     ):
         kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
+        _name_sets_of_means(kept)
         if kept:
             found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
     return found
+
+
+def _name_sets_of_means(lines: Sequence[dict[str, Any]]) -> None:
+    """Put the data sets of a mean over them in place of its bare name."""
+    sets: dict[tuple[str, ...], list[str]] = {}
+    for line in lines:
+        names = sets.setdefault(tuple(line.get(name, "") for name in ("task", "metric", "ahead", "behind")), [])
+        if line["data"] == MEAN:
+            line["data"] = f"{MEAN} of {', '.join(names)}"
+        else:
+            names.append(line["data"])
