@@ -15,7 +15,7 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.published import load_claims
 from zslplat.registry import component
 from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
-from zslplat.reproduction.contrasts import contrast, contrasts_of
+from zslplat.reproduction.contrasts import contrast, contrasts_of, named
 from zslplat.reproduction.experiments import (
     SUITES,
     Experiment,
@@ -209,7 +209,8 @@ def test_claims_are_judged_by_what_the_suite_gives_and_kept(plain_claims, tmp_pa
     assert [judged.verdict for judged in again] == [judged.verdict for judged in found]
     text = page(tmp_path / "kept")
     assert f"`{names[0]}`" in text
-    assert "| holds | marked: a - b (accuracy): +0.580 [+0.5" in text
+    counted = "holds in 1, does not hold in 0, open in 0 of 1 differences"
+    assert f"| holds: {counted} | marked: a - b (accuracy): +0.580 [+0.5" in text
 
 
 def test_a_claim_whose_cells_failed_says_so(plain_claims, tmp_path, monkeypatch):
@@ -301,6 +302,26 @@ def test_a_difference_found_again_with_more_trials_is_no_second_difference(plain
     (again,) = recorded_claims(names[:1], tmp_path / "kept")
     assert [one["trials"] for one in again.lines] == ["30"]
     assert again.verdict.verdict == HOLDS
+
+
+def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_path):
+    names, _ = plain_claims
+    (found,) = run_claims(names[:1], resolve_settings({"store": tmp_path / "mlruns"}))
+    (line,) = found.lines
+    gone = {**line, "contrast": "marked: a - c (accuracy)", "difference": -0.5, "low": -0.6, "high": -0.4}
+    odd = {**line, "verdict": "does not hold", "direction": "level", "joined": "all", "least": 0.9}
+    keep_claims([replace(found, lines=[gone, odd])], tmp_path / "kept")
+    (again,) = recorded_claims(names[:1], tmp_path / "kept")
+    assert again.verdict.verdict == HOLDS
+    (left,) = again.lines
+    told = ("contrast", "verdict", "direction", "joined", "least")
+    assert [left[name] for name in told] == [line[name] for name in told]
+
+
+def test_several_terms_are_named_by_their_signs():
+    side = (Term("a", "zsl", "x", 1), Term("b", "zsl", "x", -1), Term("c", "zsl", "y", 1), Term("d", "zsl", "y", -1))
+    assert named("digits", side) == "digits: a x + c y - b x - d y"
+    assert named("digits", side[:2]) == "digits: a - b (x)"
 
 
 def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_path, monkeypatch):

@@ -21,6 +21,7 @@ from zslplat.reproduction.measures.ground import (
     held_out_accuracies,
     over_classes,
     over_draws,
+    seen_classes,
     seen_rows,
 )
 from zslplat.reproduction.measures.separation import compact_classes, silhouettes
@@ -84,6 +85,27 @@ def test_intervals_are_students_and_constants_have_none():
     assert over_classes("x", np.append(values, np.nan)).classes == 4
     assert over_draws("x", [0.5] * 5, "draws").low is None
     assert contrast_verdict(over_draws("x", [0.5] * 5, "draws")).verdict == CANNOT_TELL
+
+
+def test_draws_of_classes_that_overlap_have_wider_intervals():
+    values = np.array([0.1, 0.3, 0.2, 0.6])
+    apart = over_draws("x", values, "draws", [["a"], ["b"], ["c"], ["d"]])
+    assert (apart.low, apart.high) == (over_draws("x", values, "draws").low, over_draws("x", values, "draws").high)
+    classes = [["a", "b"], ["b", "c"], ["c", "d"], ["d", "a"]]
+    shared = over_draws("x", values, "draws", classes)
+    # Means of independent effects of classes, by simulation: the interval is in proportion to the root of the ratio of
+    # the variance of the mean over draws to what one expects of s^2 / J.
+    effects = np.random.default_rng(0).normal(size=(200_000, 4))
+    drawn = np.stack([effects[:, ["abcd".index(name) for name in one]].mean(axis=1) for one in classes], axis=1)
+    ratio = drawn.mean(axis=1).var() / (drawn.var(axis=1, ddof=1).mean() / 4)
+    assert (shared.high - shared.low) / (apart.high - apart.low) == pytest.approx(np.sqrt(ratio), rel=0.02)
+    assert over_draws("x", values, "draws", [["a", "b"]] * 4).low is None
+
+
+def test_the_classes_of_draws_are_those_of_the_rows(pairs):
+    for own, (_, y, S) in zip(seen_classes(pairs, 0.5, 3), seen_rows(pairs, 0.5, 3), strict=True):
+        assert len(own) == len(S) == len(np.unique(y))
+        assert np.isin(pairs.y[pairs.rows("train")], own).sum() == len(y)
 
 
 def test_accuracies_are_those_that_the_task_scores(pairs):
@@ -310,6 +332,6 @@ def test_claims_are_judged_by_measures_and_kept(measured, settings, tmp_path):
     assert kept.verdict == found[0].verdict
     assert missing.verdict.why == f"zslplat claims {broken} --run carries out measure other"
     text = page(tmp_path)
-    assert "x: a: +0.300 [+0.200, +0.400] (3 draws)<br>x: b" in text
+    assert "x: a: +0.300 [+0.200, +0.400] (3 draws): holds<br>x: b" in text
     (skipped,) = claims.run_claims([name], settings, suites=["other"])
     assert skipped.verdict.verdict == NOT_TESTED

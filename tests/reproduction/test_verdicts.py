@@ -5,6 +5,7 @@ import pytest
 
 from zslplat.comparison.classes import Draw, class_verdict
 from zslplat.metrics.few_classes import TOO_FEW
+from zslplat.reproduction.intervals import CLASSES
 from zslplat.reproduction.verdicts import (
     ABOVE,
     BELOW,
@@ -106,6 +107,27 @@ def test_a_claim_without_a_test_says_what_is_missing():
 )
 def test_where_every_difference_counts_one_decides(contrasts, expected):
     assert claim_verdict(contrasts, every=True).verdict == expected
+
+
+def test_one_of_many_refutes_a_claim_about_all_of_them_only_beyond_chance():
+    # Eleven classes: t(10) is 2.228 at both ends of the interval, the bound of a lead .01.
+    error = 0.02
+    far, near = (0.01 - times * error for times in (4.0, 2.5))
+    for difference, p in ((far, 0.00126), (near, 0.01571)):
+        refuted = Contrast("x", difference, difference - 2.228 * error, difference + 2.228 * error, CLASSES, 11)
+        assert contrast_verdict(refuted).verdict == HOLDS_NOT
+        for others in range(25):
+            # Bonferroni: the one-sided p-value over all differences, held to half of 5 %.
+            expected = HOLDS_NOT if p * (others + 1) < 0.025 else CANNOT_TELL
+            assert claim_verdict([refuted, *[UP] * others], every=True).verdict == expected, (difference, others)
+    found = claim_verdict([refuted, *[UP] * 9], every=True)
+    assert "does not hold in 1, open in 0 of 10 differences: of so many some are refuted by chance" in found.why
+    # What was not carried out is of the family, too.
+    assert claim_verdict([refuted], every=True, absent=1).verdict == CANNOT_TELL
+    # Most refuted and none borne out needs no correction.
+    assert claim_verdict([refuted] * 9, every=True).verdict == HOLDS_NOT
+    # What is exactly level, class by class, leaves no room for a lead at all.
+    assert claim_verdict([Contrast("x", 0.0, 0.0, 0.0, CLASSES, 11), *[UP] * 9], every=True).verdict == HOLDS_NOT
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,8 @@ def print_claims(found: Sequence[Judged]) -> None:
             claim = judged.claim
             by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
             lines = [single_line(line) for line in judged.lines]
-            why = "\n".join([judged.verdict.why, *lines])
+            apart = [f"not the paper's: {judged.apart}"] if judged.apart else []
+            why = "\n".join([judged.verdict.why, *lines, *apart])
             shown.add_row(claim.id, claim.text, claim.printed, by, judged.verdict.verdict, why)
         console.print(shown, markup=False)
     counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}

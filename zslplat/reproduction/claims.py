@@ -18,7 +18,6 @@ from zslplat.reproduction.measures import load_measure
 from zslplat.reproduction.measures.ground import Ground
 from zslplat.reproduction.results import Line, keep_results, number, read_results
 from zslplat.reproduction.verdicts import (
-    LEAST_LEAD,
     NOT_TESTED,
     Contrast,
     Verdict,
@@ -166,9 +165,6 @@ def _carried_out(
     for cell in grid.cells:
         if cell.status in (FAILED, SKIPPED):
             reporter.note(f"{cell.title}: {cell.status}: {cell.reason}")
-    spent = {cell.data: 0.0 for cell in grid.cells}
-    for cell in grid.cells:
-        spent[cell.data] += cell.seconds if cell.status == DONE else 0.0
     asked = {entry.name: options.trials or entry.trials or suite.trials for entry in suite.data}
     lines = []
     for tested in tests:
@@ -181,7 +177,8 @@ def _carried_out(
                 reporter.warn(
                     f"{found.of}: searches of {counts} trials are compared; --trials {max(made)} makes them equal"
                 )
-            lines.append(_line(tested, found, min(made), grid.repeats, suite.seed, spent[name]))
+            spent = sum(c.seconds for c in grid.having(DONE) if c.data == name and c.row in own)
+            lines.append(_line(tested, found, min(made), grid.repeats, suite.seed, spent))
     troubles: dict[str, list[str]] = {}
     for tested in tests:
         own = needed_rows([tested])
@@ -255,13 +252,10 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         return Judged(claim, ", ".join(by), verdict)
     if not tested:
         return Judged(claim, "", Verdict(NOT_TESTED, experiments.untested.get(claim.id, "no experiment")))
-    lines = _one_each(lines)
-    contrasts = [
-        Contrast(
-            line["contrast"], float(line["difference"] or 0.0), line["low"], line["high"], line["over"], line["classes"]
-        )
-        for line in lines
-    ]
+    # What is claimed is what the experiments say now, whatever they said when a line was kept.
+    first = tested[0]
+    lines = [new for line in _one_each(lines) if (new := _judged_now(line, tested)) is not None]
+    contrasts = [_contrast(line) for line in lines]
     carried = ", ".join(dict.fromkeys(one.by for one in tested))
     missing = f"zslplat claims {claim.id} --run carries out {carried}"
     if failed:
@@ -269,14 +263,32 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         missing = f"{len(failed)} {what} failed, the first: {failed[0]}"
     verdict = claim_verdict(
         contrasts,
-        LEAST_LEAD if not lines or lines[0]["least"] is None else float(lines[0]["least"]),
-        level=bool(lines) and lines[0]["direction"] == "level",
-        every=bool(lines) and lines[0]["joined"] == "all",
+        first.least,
+        level=first.direction == "level",
+        every=first.joined == "all",
         absent=sum(_absent(one, lines) for one in tested if isinstance(one, Experiment)),
         missing=missing,
     )
     apart = "; ".join(filter(None, (one.apart for one in tested)))
     return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
+
+
+def _judged_now(line: dict[str, Any], tested: Sequence[Experiment | Measured]) -> dict[str, Any] | None:
+    """Return a line as the experiments judge it now; None where none of them asks for the difference any longer."""
+    for one in tested:
+        if one.suite != line["suite"]:
+            continue
+        # A measure names its differences itself.
+        if isinstance(one, Measured) or any(line["contrast"].endswith(named("", side)) for side in one.sides):
+            judged = contrast_verdict(_contrast(line), one.least, level=one.direction == "level")
+            now = {"direction": one.direction, "joined": one.joined, "least": one.least}
+            return {**line, **now, "verdict": judged.verdict}
+    return None
+
+
+def _contrast(line: Mapping[str, Any]) -> Contrast:
+    low, high = line["low"], line["high"]
+    return Contrast(line["contrast"], float(line["difference"] or 0.0), low, high, line["over"], line["classes"])
 
 
 def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

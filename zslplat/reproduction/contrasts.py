@@ -46,11 +46,13 @@ def contrast(data: str, side: Sequence[Term], scored: Sequence[Scored]) -> Contr
 
 
 def named(data: str, side: Sequence[Term]) -> str:
-    """Return what a difference is called: data set, rows and metrics, those that count positive first."""
+    """Return what a difference is called: data set, rows and metrics, ``a + b - c - d`` by their signs."""
     ordered = sorted(side, key=lambda term: -term.sign)
     one_metric = len({(term.task, term.metric) for term in side}) == 1
     names = [term.row if one_metric else f"{term.row} {term.metric}" for term in ordered]
-    what = " - ".join(names) + (f" ({side[0].metric})" if one_metric else "")
+    signs = ["", *(" + " if term.sign > 0 else " - " for term in ordered[1:])]
+    what = "".join(sign + name for sign, name in zip(signs, names, strict=True))
+    what += f" ({side[0].metric})" if one_metric else ""
     return f"{data}: {what}"
 
 

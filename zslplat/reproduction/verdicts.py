@@ -19,6 +19,8 @@ CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, CANNOT_TELL, NOT_TESTED)
 # An interval that reaches further than this to each side confirms too much to confirm anything: shares of 1, and parts
 # of the printed number where it is none.
 WIDEST, WIDEST_PART = 0.1, 0.25
+# One difference of many refutes a claim by this over all of them together, as its interval does alone.
+_ONE_SIDED = 0.025
 # A lead below this is none worth the name: shares of 1, where a claim names no other.
 LEAST_LEAD = 0.01
 
@@ -112,9 +114,10 @@ def claim_verdict(
     """Return the verdict on a claim from all differences that bear on it.
 
     It holds where it holds in most of them (``every``: in each) and is refuted in none; it does not hold where it is
-    refuted in most of them and holds in none (``every``: where it is refuted in one). One difference out of many may
-    leave 0 out by chance. ``absent`` counts differences that belong to the same experiments on the same data and were
-    not carried out, or failed: they are open. ``missing`` says what a claim without any difference needs.
+    refuted in most of them and holds in none. A claim about ``every`` difference is refuted by one, which of many may
+    be chance: by the most extreme of them with Bonferroni's correction over all. ``absent`` counts differences that
+    belong to the same experiments on the same data and were not carried out, or failed: they are open. ``missing`` says
+    what a claim without any difference needs.
     """
     if not contrasts:
         return Verdict(NOT_TESTED, missing)
@@ -122,8 +125,29 @@ def claim_verdict(
     holds, refuted, n = single.count(HOLDS), single.count(HOLDS_NOT), len(single) + absent
     counted = f"{HOLDS} in {holds}, {HOLDS_NOT} in {refuted}, open in {n - holds - refuted} of {n} differences"
     counted += f", {absent} of them not carried out" if absent else ""
-    if (refuted and every) or (2 * refuted > n and not holds):
+    if 2 * refuted > n and not holds:
         return Verdict(HOLDS_NOT, counted)
+    if refuted and every:
+        chance = min(_refuting_p(one, 0 if level else least) for one in contrasts if not too_few(one.classes)) * n
+        if chance < _ONE_SIDED:
+            return Verdict(HOLDS_NOT, counted)
+        return Verdict(CANNOT_TELL, f"{counted}: of so many some are refuted by chance")
     if not refuted and (holds == n or (2 * holds > n and not every)):
         return Verdict(HOLDS, counted)
     return Verdict(CANNOT_TELL, counted)
+
+
+def _refuting_p(contrast: Contrast, bound: float) -> float:
+    """Return the one-sided p-value of a difference of at least ``bound``, from the interval; 1 without one.
+
+    By Student's t over classes, with as many degrees of freedom less one, else by the normal distribution.
+    """
+    from scipy.stats import norm, t
+
+    if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
+        return 1.0
+    law = t(contrast.classes - 1) if contrast.classes else norm()
+    error = (contrast.high - contrast.difference) / float(law.ppf(1 - _ONE_SIDED))
+    if error <= 0:
+        return 0.0 if contrast.difference < bound else 1.0
+    return float(law.cdf((contrast.difference - bound) / error))

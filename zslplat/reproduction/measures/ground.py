@@ -19,6 +19,7 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.at_hand import reason_of_absence
 from zslplat.tasks.base import Problem, Task
+from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.unseen import REQUEST
 from zslplat.tasks.zsl import ZeroShot
 
@@ -94,13 +95,18 @@ def seen_rows(dataset: Dataset, share: float, draws: int) -> Iterator[tuple[np.n
     rows = dataset.rows("train")
     X, y = np.asarray(dataset.X[rows], dtype=np.float64), dataset.y[rows]
     signatures = np.asarray(dataset.class_signatures("")[0], dtype=np.float64)
-    classes = np.unique(y)
-    for number in range(draws):
-        rng = np.random.default_rng([number, 17])
-        own = np.sort(rng.choice(classes, max(2, round(share * len(classes))), replace=False))
+    for own in seen_classes(dataset, share, draws):
         taken = np.isin(y, own)
         S = signatures[own] - signatures[own].mean(axis=0)
         yield X[taken] - X[taken].mean(axis=0), np.searchsorted(own, y[taken]), S
+
+
+def seen_classes(dataset: Dataset, share: float, draws: int) -> list[np.ndarray]:
+    """Return the training classes, sorted, of each draw of :func:`seen_rows`."""
+    classes = np.unique(dataset.y[dataset.rows("train")])
+    count = max(2, round(share * len(classes)))
+    found = (np.random.default_rng([number, 17]).choice(classes, count, replace=False) for number in range(draws))
+    return [np.sort(own) for own in found]
 
 
 def over_classes(of: str, values: np.ndarray) -> Contrast:
@@ -110,11 +116,20 @@ def over_classes(of: str, values: np.ndarray) -> Contrast:
     return Contrast(of, float(known.mean()), low, high, CLASSES, len(known))
 
 
-def over_draws(of: str, values: Iterable[float], what: str) -> Contrast:
+def over_draws(
+    of: str, values: Iterable[float], what: str, classes: Sequence[Sequence[Any] | np.ndarray] = ()
+) -> Contrast:
     """Return the mean of values, one for each draw, with its interval; ``what`` says in words what was drawn.
 
-    Values that are all the same say nothing of further draws, and have none.
+    ``classes`` are those of each draw, where classes were drawn: the interval is the wider the more the draws have in
+    common (:func:`zslplat.tasks.feature_draws.overlap`). Values that are all the same say nothing of further draws, and
+    have none, nor have draws that are all the same.
     """
     found = np.array(list(values), dtype=float)
-    low, high = (t_interval(float(found.mean()), found) if np.ptp(found) else None) or (None, None)
-    return Contrast(of, float(found.mean()), low, high, f"{len(found)} {what}")
+    mean, ratio = float(found.mean()), 1.0
+    if classes:
+        known = sorted({name for drawn in classes for name in drawn})
+        ratio = overlap(np.array([np.isin(known, list(drawn)) for drawn in classes]))
+    spread = mean + np.sqrt(ratio) * (found - mean) if np.isfinite(ratio) else np.zeros(0)
+    low, high = (t_interval(mean, spread) if np.ptp(found) else None) or (None, None)
+    return Contrast(of, mean, low, high, f"{len(found)} {what}")

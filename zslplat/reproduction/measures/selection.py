@@ -33,10 +33,12 @@ def gain_at_features(ground: Ground, options: Mapping[str, Any]) -> Iterator[Con
             text: [float(curve.mean()) for curve in _curves(dataset, text, ground.draws, first=count, last=count)]
             for text in (*options["own"], *options["others"])
         }
+        unseen = _unseen(dataset, ground.draws)
         best = max(options["others"], key=lambda text: float(np.mean(scores[text])))
         for own in options["own"]:
             gain = np.array(scores[own]) / np.array(scores[best]) - 1
-            yield over_draws(f"{name}: relative gain of {own} with {count} features - {claimed}", gain - claimed, DRAWS)
+            what = f"{name}: relative gain of {own} with {count} features - {claimed}"
+            yield over_draws(what, gain - claimed, DRAWS, unseen)
 
 
 def spread_over_starts(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
@@ -46,11 +48,12 @@ def spread_over_starts(ground: Ground, options: Mapping[str, Any]) -> Iterator[C
     """
     for name, dataset in ground.data():
         first, second = (list(_curves(dataset, options[side], ground.draws)) for side in ("first", "second"))
+        unseen = _unseen(dataset, ground.draws)
         gap = f"of {options['second']} - of {options['first']}"
         over = [float(b.std(axis=1).mean() - a.std(axis=1).mean()) for a, b in zip(first, second, strict=True)]
-        yield over_draws(f"{name}: deviation over starts {gap}", over, DRAWS)
+        yield over_draws(f"{name}: deviation over starts {gap}", over, DRAWS, unseen)
         along = [_roughness(b) - _roughness(a) for a, b in zip(first, second, strict=True)]
-        yield over_draws(f"{name}: change from one number of features to the next {gap}", along, DRAWS)
+        yield over_draws(f"{name}: change from one number of features to the next {gap}", along, DRAWS, unseen)
 
 
 def lead_by_labelled_share(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
@@ -66,11 +69,11 @@ def lead_by_labelled_share(ground: Ground, options: Mapping[str, Any]) -> Iterat
             for text in (options["own"], *options["others"])
             for share in (1.0, float(options["share"]))
         }
+        unseen = _unseen(dataset, ground.draws)
         for other in options["others"]:
             all_of, few = (scores[options["own"], s] - scores[other, s] for s in (1.0, float(options["share"])))
-            yield over_draws(
-                f"{name}: lead over {other} with all classes - with {options['share']}", all_of - few, DRAWS
-            )
+            what = f"{name}: lead over {other} with all classes - with {options['share']}"
+            yield over_draws(what, all_of - few, DRAWS, unseen)
 
 
 def _curves(dataset: Dataset, text: str, draws: int, **more: Any) -> Iterator[np.ndarray]:
@@ -81,6 +84,12 @@ def _curves(dataset: Dataset, text: str, draws: int, **more: Any) -> Iterator[np
         accuracy = partial(clustering_accuracy, problem.truth["y_unseen"], classes=len(problem.meta["classes"]))
         (outputs,) = steps(build(text), task, problem)
         yield each_clustering(outputs["clusters"], accuracy)
+
+
+def _unseen(dataset: Dataset, draws: int) -> list[list[str]]:
+    """Return the classes that each draw leaves unseen, of whose rows the accuracies are."""
+    tasks = (FeatureSelection(seen="random", draw=draw, rows=ROWS, repeats=STARTS) for draw in range(1, draws + 1))
+    return [list(task.test(dataset).meta["classes"]) for task in tasks]
 
 
 def _roughness(curve: np.ndarray) -> float:
