@@ -2,6 +2,7 @@
 
 import json
 import sqlite3
+from dataclasses import replace
 
 import pytest
 from support import evaluations_of, trials_of
@@ -262,6 +263,23 @@ def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up
     setting = Setting(asked.method.with_parameters(values), asked.dataset, asked.task)
     recorded = Recorded(made_up, open_records(made_up, print), by_data=False)
     assert recorded._tested(setting, 1) is None
+
+
+def test_a_cell_that_is_kept_with_more_trials_stays(made_up, tmp_path):
+    found = made(made_up, only=["plain/here"], ways=["ours"])
+    folder, told = tmp_path / "kept", []
+    keep_cells(found, folder, told.append)
+    (one,) = found.made
+    fewer = replace(one, trials=one.trials - 1, ours=0.123)
+    assert keep_cells(replace(found, made=[fewer]), folder, told.append) is None
+    assert told == ["made-up: 1 of 1 cells are kept already with more trials, and stay"]
+    (line,) = read_results("reproduce-made-up", folder)
+    assert line["trials"] == str(one.trials)
+    more = replace(one, trials=one.trials + 1, ours=0.123)
+    keep_cells(replace(found, made=[more]), folder, told.append)
+    (line,) = read_results("reproduce-made-up", folder)
+    assert (line["ours"], line["trials"]) == ("0.123", str(one.trials + 1))
+    assert len(told) == 1
 
 
 def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):

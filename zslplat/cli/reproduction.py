@@ -73,12 +73,15 @@ def reproduce(
     get the data. Stand-ins, other data in place of a column's, are marked and never compared with a printed number.
     The same command continues where it was stopped.
     """
+    from zslplat.cli.invocation import echo
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import list_tables, print_reproduction
+    from zslplat.data.roots import check_root
     from zslplat.errors import UnknownNameError
     from zslplat.reproduction.cells import only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
+    from zslplat.reproduction.results import check_places
     from zslplat.reproduction.written import keep_cells, write_cells
 
     if table is None:
@@ -88,6 +91,8 @@ def reproduce(
         raise UnknownNameError("way (--way)", way, WAYS)
     chosen = only_by_table({name: load_recipe(name) for name in recipes_of(table)}, only or ())
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+    check_root(settings.data_root)
+    check_places(out.parent if out else None, results if keep else None)
     found = []
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         for name, wanted in chosen.items():
@@ -109,7 +114,7 @@ def reproduce(
         write_cells(found, out)
     if keep and not dry_run:
         for made in found:
-            keep_cells(made, results)
+            keep_cells(made, results, lambda text: echo(text, err=True))
     if as_json:
         print_json([made.to_json() for made in found])
     else:
@@ -179,14 +184,20 @@ def claims(
     """
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import print_claims
+    from zslplat.data.roots import check_root
+    from zslplat.errors import UsageError
     from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
     from zslplat.reproduction.page import write_page
+    from zslplat.reproduction.results import check_places
     from zslplat.reproduction.written import write_claims
 
+    check_places(*(path.parent for path in (out, page) if path))
     if run:
         from zslplat.suites.grid import GridOptions
 
         settings = o.settings_from(data_root, store, tracking_uri, storage_url)
+        check_root(settings.data_root)
+        check_places(results if keep else None)
         count = o.worker_count(workers, memory)
         options = GridOptions(
             trials=trials,
@@ -204,6 +215,9 @@ def claims(
         if keep:
             keep_claims(found, results)
     else:
+        idle = {"--suite": suite, "--only": only, "--trials": trials, "--repeats": repeats, "--keep": keep}
+        if given := [name for name, value in idle.items() if value]:
+            raise UsageError(f"{', '.join(given)} without --run, which carries out what tests the claims; add --run")
         found = recorded_claims(names or (), results)
     if out is not None:
         write_claims(found, out)

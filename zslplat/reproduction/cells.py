@@ -140,9 +140,17 @@ def only_by_table(tables: Mapping[str, Recipe], only: Sequence[str]) -> dict[str
                 errors.append(error)
             else:
                 found[name].append(text)
-        if len(errors) == len(tables):
+        if len(errors) == 1 == len(tables):
             raise errors[0]
+        if len(errors) == len(tables):
+            raise UnknownNameError(f"row or column (--only) of {', '.join(tables)}", text, _known(tables, text))
     return {name: texts for name, texts in found.items() if texts or not only}
+
+
+def _known(tables: Mapping[str, Recipe], text: str) -> list[str]:
+    """Return what a text for ``--only`` might have named in any of several tables."""
+    names = {f"/{name}" for recipe in tables.values() for name in (*recipe.columns, *recipe.standins)}
+    return sorted(names if text.startswith("/") else names | {row for one in tables.values() for row in one.rows})
 
 
 def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:

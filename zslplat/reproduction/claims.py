@@ -15,7 +15,7 @@ from zslplat.published import Claim, load_claims
 from zslplat.reproduction.contrasts import contrasts_of, named
 from zslplat.reproduction.experiments import Experiment, Experiments, Measured, load_experiments, needed_rows, suite_of
 from zslplat.reproduction.measures import load_measure
-from zslplat.reproduction.measures.ground import Ground
+from zslplat.reproduction.measures.ground import DATA, DRAWN, Ground
 from zslplat.reproduction.results import Line, keep_results, number, read_results
 from zslplat.reproduction.verdicts import (
     NOT_TESTED,
@@ -109,6 +109,8 @@ def run_claims(
         for tested in experiments.tested.get(claim.id, ()):
             if not suites or tested.suite in suites:
                 wanted.setdefault(tested.suite, []).append(tested)
+    measures = [one for claim in claims for one in experiments.measured.get(claim.id, ())]
+    _check_asked(claims, experiments, suites, options.only, settings)
     lines: dict[str, list[dict[str, Any]]] = {claim.id: [] for claim in claims}
     failed: dict[str, list[str]] = {claim.id: [] for claim in claims}
     for name, tests in wanted.items():
@@ -124,7 +126,7 @@ def run_claims(
             lines[line["claim"]].append(line)
         for claimed, texts in troubles.items():
             failed[claimed] += texts
-    for one in (one for claim in claims for one in experiments.measured.get(claim.id, ())):
+    for one in measures:
         if suites and one.suite not in suites:
             continue
         watch(f"{one.by}, for {one.claim}")
@@ -134,6 +136,25 @@ def run_claims(
             reporter.warn(f"{one.by}: {error}")
             failed[one.claim].append(f"{one.by}: {error}")
     return [_judged(claim, experiments, lines[claim.id], failed[claim.id]) for claim in claims]
+
+
+def _check_asked(
+    claims: Sequence[Claim], experiments: Experiments, suites: Sequence[str], only: Sequence[str], settings: Settings
+) -> None:
+    """Raise :class:`UnknownNameError` for a suite or measure that tests none of the claims, or data that none has."""
+    tests = [one for claim in claims for one in experiments.of(claim.id)]
+    known = sorted({one.suite for one in tests})
+    for name in suites:
+        if name not in known:
+            raise UnknownNameError("suite or measure that tests these claims (--suite)", name, known)
+    if only:
+        of_suites = {one.suite for one in tests if isinstance(one, Experiment) and (not suites or one.suite in suites)}
+        data = {entry.name for name in of_suites for entry in suite_of(name, settings).data}
+        if any(isinstance(one, Measured) and (not suites or one.suite in suites) for one in tests):
+            data |= {*DATA, DRAWN}
+        for name in only:
+            if name not in data:
+                raise UnknownNameError("data set of what tests these claims (--only)", name, sorted(data))
 
 
 def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | None:

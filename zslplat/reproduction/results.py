@@ -7,6 +7,7 @@ A user's own lie in ``./results`` or wherever ``--results`` says; a line there t
 from __future__ import annotations
 
 import csv
+import tempfile
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
@@ -58,6 +59,23 @@ def keep_results(
             f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER"
         ) from error
     return path
+
+
+def check_places(*folders: Path | None) -> None:
+    """Make the folders that results will be written to; raises :class:`StoreError` for one that cannot be written.
+
+    What takes hours asks this first.
+    """
+    for folder in folders:
+        if folder is None:
+            continue
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryFile(dir=folder):
+                pass
+        except OSError as error:
+            what = f"{folder} cannot be written: {error.strerror or error}"
+            raise StoreError(f"{what}; give another folder to --out or --results") from error
 
 
 def provenance(hours: float) -> dict[str, str]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
-from zslplat.reproduction.results import keep_results
+from zslplat.reproduction.results import keep_results, read_results
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.result import GridResult
 from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
@@ -34,14 +34,30 @@ def write_cells(found: Sequence[Reproduction], path: Path) -> None:
     write_table(Table({column: [line.get(column) for line in lines] for column in columns}), path)
 
 
-def keep_cells(found: Reproduction, folder: Path | None = None) -> Path | None:
-    """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none."""
-    lines = [made.to_json() for made in found.made if made.status == DONE]
+def keep_cells(
+    found: Reproduction, folder: Path | None = None, told: Callable[[str], None] = lambda text: None
+) -> Path | None:
+    """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none.
+
+    A cell that is kept already with more trials stays as it is, which ``told`` is told.
+    """
+    name = f"reproduce-{found.table}"
+    more = {_place(line): int(line.get("trials") or 0) for line in read_results(name, folder, CELL_KEY)}
+    done = [made.to_json() for made in found.made if made.status == DONE]
+    lines = [line for line in done if int(line["trials"] or 0) >= more.get(_place(line), 0)]
+    if len(lines) < len(done):
+        told(
+            f"{found.table}: {len(done) - len(lines)} of {len(done)} cells are kept already with more trials, and stay"
+        )
     if not lines:
         return None
     lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
     hours = sum(made.seconds for made in found.made) / 3600
-    return keep_results(f"reproduce-{found.table}", lines, CELL_KEY, folder, hours=hours)
+    return keep_results(name, lines, CELL_KEY, folder, hours=hours)
+
+
+def _place(line: Mapping[str, Any]) -> tuple[str, ...]:
+    return tuple(str(line.get(name, "")) for name in CELL_KEY)
 
 
 def write_claims(found: Sequence[Judged], path: Path) -> None:

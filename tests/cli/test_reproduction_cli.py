@@ -1,0 +1,45 @@
+"""``reproduce`` and ``claims`` on the command line: what is asked for must mean something, before hours are spent."""
+
+from __future__ import annotations
+
+import pytest
+
+FILE = "a-file-where-a-folder-should-be"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (
+            ("claims", "--run", "--suite", "nosuch"),
+            2,
+            "unknown suite or measure that tests these claims (--suite) 'no",
+        ),
+        (("claims", "002", "--run", "--suite", "mfmr"), 2, "known: claims-slem"),
+        (
+            ("claims", "002", "--run", "--only", "digits"),
+            2,
+            "unknown data set of what tests these claims (--only) 'di",
+        ),
+        (("claims", "--suite", "mfmr", "--trials", "3"), 2, "--suite, --trials without --run"),
+        (("claims", "--keep"), 2, "--keep without --run"),
+        (("claims", "002", "--run", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
+        (("claims", "002", "--page", f"{FILE}/page.md"), 1, f"{FILE} cannot be written"),
+        (("reproduce", "000-table-2", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
+        (("reproduce", "000-table-2", "--dry-run", "--out", f"{FILE}/cells.csv"), 1, f"{FILE} cannot be written"),
+        (("reproduce", "000-table-2", "--keep", "--results", FILE), 1, f"{FILE} cannot be written"),
+        (
+            ("reproduce", "001", "--only", "/H"),
+            2,
+            "unknown row or column (--only) of 001-figure-4, 001-table-1, 001-t",
+        ),
+        (("reproduce", "000-table-2", "--only", "/H"), 2, "known: "),
+    ],
+)
+def test_what_means_nothing_is_refused_before_anything_is_carried_out(call, tmp_path, arguments, code, said):
+    (tmp_path / FILE).write_text("")
+    done = call(*arguments, cwd=tmp_path)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert " ".join(done.stderr.split()).startswith("error: ")
+    assert said in " ".join(done.stderr.split())
+    assert "Traceback" not in done.stderr
