@@ -350,7 +350,10 @@ def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_pa
 def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):
     names, asked = plain_claims
     settings = resolve_settings({"store": tmp_path / "mlruns"})
-    assert run_claims(names, settings, suites=["another"])[0].verdict.verdict == NOT_TESTED
+    with pytest.raises(UnknownNameError, match=r"that tests these claims \(--suite\) 'another'; known: plain"):
+        run_claims(names, settings, suites=["another"])
+    with pytest.raises(UnknownNameError, match=r"data set of what tests these claims \(--only\) 'elsewhere'; known: "):
+        run_claims(names, settings, GridOptions(only=["elsewhere"]))
     assert asked == []
     run_claims(names[:1], settings, GridOptions(only=["marked"]))
     assert asked == ["marked/a", "marked/b"]
