@@ -76,9 +76,8 @@ def reproduce(
     from zslplat.cli.invocation import echo
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import list_tables, print_reproduction
-    from zslplat.data.roots import check_root
     from zslplat.errors import UnknownNameError
-    from zslplat.reproduction.cells import only_by_table
+    from zslplat.reproduction.cells import check_root, only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
     from zslplat.reproduction.results import check_places
@@ -184,8 +183,8 @@ def claims(
     """
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import print_claims
-    from zslplat.data.roots import check_root
     from zslplat.errors import UsageError
+    from zslplat.reproduction.cells import check_root
     from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
     from zslplat.reproduction.page import write_page
     from zslplat.reproduction.results import check_places

@@ -20,12 +20,6 @@ def require_root(places: DataPlaces, wanted: str) -> Path:
     return places.root
 
 
-def check_root(root: Path | None) -> None:
-    """Raise :class:`MissingDataError` for a data root that is given and no folder."""
-    if root is not None and not root.is_dir():
-        raise MissingDataError(f"data root {root} is no folder; set it with {HOW_TO_SET}")
-
-
 def find_folder(places: DataPlaces, name: str) -> Path:
     """Return the folder ``name``: a path, or the name of a folder under the data root."""
     return _find(places, name, "folder", Path.is_dir)

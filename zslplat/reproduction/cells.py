@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 from zslplat.data.layouts import named
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.data.roots import HOW_TO_SET
+from zslplat.errors import MissingDataError, UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
 from zslplat.evaluation.setting import Setting
 from zslplat.published import PublishedTable
@@ -151,6 +153,12 @@ def _known(tables: Mapping[str, Recipe], text: str) -> list[str]:
     """Return what a text for ``--only`` might have named in any of several tables."""
     names = {f"/{name}" for recipe in tables.values() for name in (*recipe.columns, *recipe.standins)}
     return sorted(names if text.startswith("/") else names | {row for one in tables.values() for row in one.rows})
+
+
+def check_root(root: Path | None) -> None:
+    """Raise :class:`MissingDataError` for a data root that is given and no folder."""
+    if root is not None and not root.is_dir():
+        raise MissingDataError(f"data root {root} is no folder; set it with {HOW_TO_SET}")
 
 
 def at_hand(dataset: str, files: Sequence[str], settings: Settings) -> bool:
