@@ -126,8 +126,10 @@ def test_one_of_many_refutes_a_claim_about_all_of_them_only_beyond_chance():
     assert claim_verdict([refuted], every=True, absent=1).verdict == CANNOT_TELL
     # Most refuted and none borne out needs no correction.
     assert claim_verdict([refuted] * 9, every=True).verdict == HOLDS_NOT
-    # What is exactly level, class by class, leaves no room for a lead at all.
-    assert claim_verdict([Contrast("x", 0.0, 0.0, 0.0, CLASSES, 11), *[UP] * 9], every=True).verdict == HOLDS_NOT
+    # What is exactly level, class by class, has no spread to judge other classes by.
+    same = Contrast("x", 0.0, 0.0, 0.0, CLASSES, 11)
+    assert contrast_verdict(same).verdict == contrast_verdict(same, level=True).verdict == CANNOT_TELL
+    assert claim_verdict([same, *[UP] * 9], every=True).verdict == CANNOT_TELL
 
 
 @pytest.mark.parametrize(

@@ -31,10 +31,11 @@ A claim *holds* where the intervals (95 %) of most of its differences lie above 
 refutes it that leaves no room for a lead, of a point (0.01) unless a margin is said; for a claim that two things are
 *level* it holds above minus the margin, and below 0 refutes it. A claim about *all* its differences holds where all
 do, and does not hold where one refutes it with Bonferroni's correction over all; other claims do not hold where most
-are refuted and none holds. Everything else *cannot tell*, and so does every difference of fewer than six classes.
-Intervals are over new classes where there are values per class, else over what is named; the number of classes stands
-beside them. Of the data sets only the faces (Extended Yale B, paper 004) are a paper's own, in another random
-projection and with another half of the images: a verdict is about the claim, not about a printed number.
+are refuted and none holds. Everything else *cannot tell*, and so does every difference of fewer than six classes, or
+of values all the same. Intervals are over new classes where there are values per class, else over what is named; the
+number of classes stands beside them. Of the data sets only the faces (Extended Yale B, paper 004) are a paper's own,
+in another random projection and with another half of the images: a verdict is about the claim, not about a printed
+number.
 """
 _TABLES = """
 ## Tables made again

@@ -21,6 +21,8 @@ CLAIM_VERDICTS = (HOLDS, HOLDS_NOT, CANNOT_TELL, NOT_TESTED)
 WIDEST, WIDEST_PART = 0.1, 0.25
 # One difference of many refutes a claim by this over all of them together, as its interval does alone.
 _ONE_SIDED = 0.025
+# Values that are all the same have an interval of no width but for rounding.
+_NO_WIDTH = 1e-12
 # A lead below this is none worth the name: shares of 1, where a claim names no other.
 LEAST_LEAD = 0.01
 
@@ -89,12 +91,15 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
 
     A claimed lead holds where the interval lies above 0, and does not where it leaves no room for a lead of ``least``.
     A claim to be ``level`` holds where the interval leaves no room for being behind by ``least``, and does not where
-    it lies below 0 otherwise. Of as few classes as a comparison gives no verdict by, none is given here.
+    it lies below 0 otherwise. Of as few classes as a comparison gives no verdict by, none is given here, nor of values
+    that are all the same, whose spread nobody knows.
     """
     found = f"{contrast.of} {contrast.difference:+.3f}"
     if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
         return Verdict(CANNOT_TELL, f"{found} without an interval")
     found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
+    if contrast.high - contrast.low < _NO_WIDTH:
+        return Verdict(CANNOT_TELL, f"{found}: all the same, which says nothing of others")
     if too_few(contrast.classes):
         return Verdict(CANNOT_TELL, f"{found} of {contrast.classes} classes: {TOO_FEW}")
     if contrast.low > (-least if level else 0):
@@ -148,6 +153,6 @@ def _refuting_p(contrast: Contrast, bound: float) -> float:
         return 1.0
     law = t(contrast.classes - 1) if contrast.classes else norm()
     error = (contrast.high - contrast.difference) / float(law.ppf(1 - _ONE_SIDED))
-    if error <= 0:
-        return 0.0 if contrast.difference < bound else 1.0
+    if error < _NO_WIDTH:
+        return 1.0
     return float(law.cdf((contrast.difference - bound) / error))
