@@ -1,6 +1,5 @@
 """Claims: each has an experiment or says what is missing; differences and verdicts follow from test evaluations."""
 
-import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +14,7 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.published import load_claims
 from zslplat.registry import component
 from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
-from zslplat.reproduction.contrasts import contrast, contrasts_of, named
+from zslplat.reproduction.contrasts import contrast, contrasts_of
 from zslplat.reproduction.experiments import (
     SUITES,
     Experiment,
@@ -256,13 +255,6 @@ def test_the_data_sets_of_a_grid_may_be_kept_one_by_one(plain_claims, tmp_path):
     assert "; 3.00 hours." in text
 
 
-def test_a_suite_of_which_a_part_is_kept_says_so(tmp_path):
-    line = {"data": "digit-pairs", "row": "eszsl", "task": "zsl", "metric": "accuracy", "split": "given"}
-    line |= {"test": 0.5, "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "from_memory": False, "trials": 3}
-    keep_results("bench-quick-scores", [line], SCORE_KEY, tmp_path, hours=0.5)
-    assert re.search(r"Suite quick: 1 of \d+ cells\. Commits: .*; 0\.50 hours\.", page(tmp_path))
-
-
 def test_differences_on_drawn_classes_take_no_place_of_those_on_the_given_ones(plain_claims, tmp_path):
     a, b = scored("a", [0.9, 0.8]), scored("b", [0.3, 0.2])
     suite = replace(module.suite_of("plain"), metrics={"zsl": ("accuracy",)}, differences=(("a", "b"),))
@@ -316,12 +308,6 @@ def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_pa
     (left,) = again.lines
     told = ("contrast", "verdict", "direction", "joined", "least")
     assert [left[name] for name in told] == [line[name] for name in told]
-
-
-def test_several_terms_are_named_by_their_signs():
-    side = (Term("a", "zsl", "x", 1), Term("b", "zsl", "x", -1), Term("c", "zsl", "y", 1), Term("d", "zsl", "y", -1))
-    assert named("digits", side) == "digits: a x + c y - b x - d y"
-    assert named("digits", side[:2]) == "digits: a - b (x)"
 
 
 def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_path, monkeypatch):
