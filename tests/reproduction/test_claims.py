@@ -14,7 +14,7 @@ from zslplat.evaluation.reporter import SilentReporter
 from zslplat.published import load_claims
 from zslplat.registry import component
 from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
-from zslplat.reproduction.contrasts import contrast, contrasts_of
+from zslplat.reproduction.contrasts import contrast, contrasts_of, named
 from zslplat.reproduction.experiments import (
     SUITES,
     Experiment,
@@ -26,10 +26,10 @@ from zslplat.reproduction.experiments import (
     suite_of,
 )
 from zslplat.reproduction.intervals import CLASSES, DRAWS, SEEDS
-from zslplat.reproduction.page import page, write_page
-from zslplat.reproduction.results import PACKAGED, keep_results, read_file
+from zslplat.reproduction.page import page
+from zslplat.reproduction.results import read_file
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED
-from zslplat.reproduction.written import CELL_KEY, SCORE_KEY, keep_grid
+from zslplat.reproduction.written import keep_grid
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 from zslplat.suites.cells import Cell
@@ -310,6 +310,23 @@ def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_pa
     assert [left[name] for name in told] == [line[name] for name in told]
 
 
+def test_a_term_without_a_task_or_a_metric_is_refused(tmp_path):
+    term = '[[tested]]\nclaim = "003-centre-loss-helps"\nsuite = "plain"\n{}terms = [[{{ row = "a", sign = 1 }}]]'
+    path = tmp_path / "e.toml"
+    path.write_text(term.format('task = "zsl"\n'))
+    with pytest.raises(DataError, match="has a term without a task or a metric"):
+        read_experiments(path)
+    path.write_text(term.format('task = "zsl"\nmetrics = ["nmi"]\n'))
+    (one,) = read_experiments(path).tested["003-centre-loss-helps"]
+    assert one.sides == ((Term("a", "zsl", "nmi", 1),),)
+
+
+def test_several_terms_are_named_by_their_signs():
+    side = (Term("a", "zsl", "x", 1), Term("b", "zsl", "x", -1), Term("c", "zsl", "y", 1), Term("d", "zsl", "y", -1))
+    assert named("digits", side) == "digits: a x + c y - b x - d y"
+    assert named("digits", side[:2]) == "digits: a - b (x)"
+
+
 def test_a_difference_says_the_trials_that_its_searches_had(plain_claims, tmp_path, monkeypatch):
     names, _ = plain_claims
     whole = module.carry_out
@@ -345,52 +362,8 @@ def test_only_what_is_asked_for_is_carried_out(plain_claims, tmp_path):
     assert asked == ["marked/a", "marked/b"]
 
 
-def test_cells_on_other_data_have_no_verdict_on_the_page_but_say_what_the_data_are(tmp_path):
-    same = {"table": "000-table-2", "way": "ours", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5}
-    same |= {"verdict": CANNOT_TELL, "low_classes": -0.05, "high_classes": 0.4, "oracle": 0.625}
-    lines = [
-        same | {"row": "eszsl", "column": "AWA1", "why": "the interval is wide", "paper": 58.2},
-        same | {"row": "eszsl", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
-        same | {"row": "ale", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
-    ]
-    keep_results("reproduce-000-table-2", lines, CELL_KEY, tmp_path, hours=0.1)
-    text = page(tmp_path)
-    assert "| eszsl | AWA1 | ours | 3 | accuracy | 58.2 | 0.500 |" in text
-    assert "| 0.625 | cannot tell: the interval is wide |" in text
-    assert "| ale | letters | ours | 3 | accuracy |  | 0.500 |  | -0.050 .. 0.400 | 0.625 | stand-in |" in text
-    assert text.count("spoken letters") == 1
-    assert "Stand-ins: letters: other data: spoken letters." in text
-
-
-def test_the_page_of_results_is_what_the_kept_results_give(tmp_path):
-    write_page(tmp_path / "page.md", PACKAGED)
-    assert (ROOT / "docs" / "results.md").read_text() == (tmp_path / "page.md").read_text(), (
-        "make it again: zslplat claims --results zslplat/reproduction/results --page docs/results.md"
-    )
-
-
 def test_claims_can_be_asked_for_on_the_command_line(call, tmp_path):
     done = call("claims", "002", "--results", tmp_path, "--out", tmp_path / "claims.csv")
     assert done.returncode == 0, done.stderr
     assert "not tested: 2" in done.stdout
     assert len((tmp_path / "claims.csv").read_text().splitlines()) == 6
-
-
-def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_path):
-    same = {"data": "letters", "split": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
-    lines = [
-        same | {"row": "sse", "task": "zsl", "metric": "accuracy", "test": 0.5, "from_memory": True},
-        same | {"row": "sse", "task": "gzsl", "metric": "AUSUC", "test": 0.45, "from_memory": True},
-        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.55, "knows_of_batch": "transductive"},
-        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.25, "split": "mean"},
-    ]
-    keep_results("bench-drawn-scores", lines[3:], SCORE_KEY, tmp_path, hours=0.5)
-    assert "Suite" not in page(tmp_path)
-    keep_results("bench-small-scores", lines, SCORE_KEY, tmp_path, hours=0.5)
-    text = page(tmp_path)
-    assert "### Suite small: letters" in text
-    assert "| row | knows of the batch | trials | gzsl: AUSUC | zsl: accuracy |" in text
-    assert "| sse * | nothing | 20 | 0.450 (0.400 .. 0.600) | 0.500 (0.400 .. 0.600) |" in text
-    assert "| gfhf | transductive | 20 |  | 0.550 (0.400 .. 0.600) |" in text
-    assert "0.250" not in text  # means over draws of classes are other numbers
-    assert "; 0.50 hours." in text

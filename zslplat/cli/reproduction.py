@@ -80,7 +80,7 @@ def reproduce(
     from zslplat.reproduction.cells import check_root, only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
-    from zslplat.reproduction.results import check_places
+    from zslplat.reproduction.results import check_places, results_folder
     from zslplat.reproduction.written import keep_cells, write_cells
 
     if table is None:
@@ -91,7 +91,7 @@ def reproduce(
     chosen = only_by_table({name: load_recipe(name) for name in recipes_of(table)}, only or ())
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
     check_root(settings.data_root)
-    check_places(out.parent if out else None, results if keep else None)
+    check_places(out.parent if out else None, results_folder(results) if keep else None)
     found = []
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         for name, wanted in chosen.items():
@@ -187,7 +187,7 @@ def claims(
     from zslplat.reproduction.cells import check_root
     from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
     from zslplat.reproduction.page import write_page
-    from zslplat.reproduction.results import check_places
+    from zslplat.reproduction.results import check_places, results_folder
     from zslplat.reproduction.written import write_claims
 
     check_places(*(path.parent for path in (out, page) if path))
@@ -196,7 +196,7 @@ def claims(
 
         settings = o.settings_from(data_root, store, tracking_uri, storage_url)
         check_root(settings.data_root)
-        check_places(results if keep else None)
+        check_places(results_folder(results) if keep else None)
         count = o.worker_count(workers, memory)
         options = GridOptions(
             trials=trials,

@@ -7,7 +7,7 @@ claim = "000-ort-beats-plain"
 suite = "zskl"                    # built in, or a file of ``suites/``
 task = "zsl"
 metrics = ["per_class_accuracy"]
-pairs = [["Gaussian-Ort", "Gaussian"]]
+pairs = [["Gaussian-Ort", "Gaussian"]]   # and terms = [[{ row, sign, task, metric }, ...]] for other sums
 apart = "..."                     # in what it is not the paper's experiment
 
 [[measured]]                      # differences of another kind: times, steps, choices (zslplat.reproduction.measures)
@@ -175,7 +175,12 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
         for first, second in entry.get("pairs", ())
         for metric in metrics
     ]
-    sides += [tuple(Term(**{**t, "sign": sign * t["sign"]}) for t in terms) for terms in entry.get("terms", ())]
+    # A term says of its task and metric what is not the experiment's.
+    common = {"task": entry.get("task"), "metric": metrics[0] if len(metrics) == 1 else None}
+    for terms in entry.get("terms", ()):
+        sides.append(tuple(Term(**{**common, **t, "sign": sign * t["sign"]}) for t in terms))
+        if any(None in (term.task, term.metric) for term in sides[-1]):
+            raise DataError(f"{where}: the experiment of {entry['claim']} has a term without a task or a metric")
     if not sides:
         raise DataError(f"{where}: the experiment of {entry['claim']} has neither pairs nor terms")
     return Experiment(

@@ -39,18 +39,18 @@ def keep_results(
     what all of it took; a line that says ``seconds`` says its own. Without ``folder`` a checkout keeps them among its
     own sources, an installed copy in ``./results``. Raises :class:`StoreError` where they cannot be written.
     """
-    folder = folder or (PACKAGED if git_state() else OWN)
+    folder = results_folder(folder)
     path = folder / f"{name}.csv"
     stamp = provenance(hours)
     new = [{**stamp, **line, **_own_hours(line)} for line in lines]
-    known = {_key(line, key) for line in new}
+    known = {key_of(line, key) for line in new}
     try:
         folder.mkdir(parents=True, exist_ok=True)
         with alone_in(folder):
             earlier = read_file(path)
-            kept: list[Mapping[str, Any]] = [line for line in earlier if _key(line, key) not in known]
+            kept: list[Mapping[str, Any]] = [line for line in earlier if key_of(line, key) not in known]
             columns = dict.fromkeys(column for line in (*kept, *new) for column in line if column not in PROVENANCE)
-            together = sorted([*kept, *new], key=lambda line: _key(line, key))
+            together = sorted([*kept, *new], key=lambda line: key_of(line, key))
             table = {column: [_text(line.get(column)) for line in together] for column in (*columns, *PROVENANCE)}
             with replacing(path) as beside:
                 write_table(Table(table), beside)
@@ -59,6 +59,16 @@ def keep_results(
             f"results cannot be kept in {path}: {error.strerror or error}; give --results FOLDER"
         ) from error
     return path
+
+
+def results_folder(folder: Path | None = None) -> Path:
+    """Return where results are kept: the folder given; else a checkout's own, or of an installed copy ``./results``."""
+    return folder or (PACKAGED if git_state() else OWN)
+
+
+def key_of(line: Mapping[str, Any], key: Iterable[str]) -> tuple[str, ...]:
+    """Return the text of the columns of ``key``, which tell a line of results from the others."""
+    return tuple(str(_text(line.get(name))) for name in key)
 
 
 def check_places(*folders: Path | None) -> None:
@@ -97,8 +107,8 @@ def read_results(name: str, folder: Path | None = None, key: Sequence[str] = ())
     """Return the kept lines of a name: those of ``folder``, or the package's with those of ``./results`` over them."""
     if folder is not None:
         return read_file(folder / f"{name}.csv")
-    found = {_key(line, key or tuple(line)): line for line in read_file(PACKAGED / f"{name}.csv")}
-    found |= {_key(line, key or tuple(line)): line for line in read_file(OWN / f"{name}.csv")}
+    found = {key_of(line, key or tuple(line)): line for line in read_file(PACKAGED / f"{name}.csv")}
+    found |= {key_of(line, key or tuple(line)): line for line in read_file(OWN / f"{name}.csv")}
     return list(found.values())
 
 
@@ -124,10 +134,6 @@ def number(text: str | None) -> float | None:
 def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
     seconds = line.get("seconds")
     return {} if seconds in (None, "") else {"hours": f"{float(seconds) / 3600:.4f}"}
-
-
-def _key(line: Mapping[str, Any], key: Iterable[str]) -> tuple[str, ...]:
-    return tuple(str(_text(line.get(name))) for name in key)
 
 
 def _text(value: Any) -> Any:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
-from zslplat.reproduction.results import keep_results, read_results
+from zslplat.reproduction.results import keep_results, key_of, read_results
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.result import GridResult
 from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
@@ -42,9 +42,9 @@ def keep_cells(
     A cell that is kept already with more trials stays as it is, which ``told`` is told.
     """
     name = f"reproduce-{found.table}"
-    more = {_place(line): int(line.get("trials") or 0) for line in read_results(name, folder, CELL_KEY)}
+    more = {key_of(line, CELL_KEY): int(line.get("trials") or 0) for line in read_results(name, folder, CELL_KEY)}
     done = [made.to_json() for made in found.made if made.status == DONE]
-    lines = [line for line in done if int(line["trials"] or 0) >= more.get(_place(line), 0)]
+    lines = [line for line in done if int(line["trials"] or 0) >= more.get(key_of(line, CELL_KEY), 0)]
     if len(lines) < len(done):
         told(
             f"{found.table}: {len(done) - len(lines)} of {len(done)} cells are kept already with more trials, and stay"
@@ -54,10 +54,6 @@ def keep_cells(
     lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
     hours = sum(made.seconds for made in found.made) / 3600
     return keep_results(name, lines, CELL_KEY, folder, hours=hours)
-
-
-def _place(line: Mapping[str, Any]) -> tuple[str, ...]:
-    return tuple(str(line.get(name, "")) for name in CELL_KEY)
 
 
 def write_claims(found: Sequence[Judged], path: Path) -> None:
@@ -83,7 +79,8 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
         ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY, {"split": MEAN if drawn else GIVEN}),
     ):
         kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
-        _name_sets_of_means(kept)
+        if name == "differences":
+            _name_sets_of_means(kept)
         if kept:
             found.append(keep_results(f"bench-{result.suite.name}-{name}", kept, key, folder, hours=hours))
     return found
@@ -93,7 +90,7 @@ def _name_sets_of_means(lines: Sequence[dict[str, Any]]) -> None:
     """Put the data sets of a mean over them in place of its bare name."""
     sets: dict[tuple[str, ...], list[str]] = {}
     for line in lines:
-        names = sets.setdefault(tuple(line.get(name, "") for name in ("task", "metric", "ahead", "behind")), [])
+        names = sets.setdefault(tuple(line[name] for name in ("task", "metric", "ahead", "behind")), [])
         if line["data"] == MEAN:
             line["data"] = f"{MEAN} of {', '.join(names)}"
         else:

@@ -1,0 +1,65 @@
+"""The page of results: what it shows of kept cells and suites, and that it is up to date."""
+
+import re
+from pathlib import Path
+
+from zslplat.reproduction.page import page, write_page
+from zslplat.reproduction.results import PACKAGED, keep_results
+from zslplat.reproduction.verdicts import CANNOT_TELL
+from zslplat.reproduction.written import CELL_KEY, SCORE_KEY
+from zslplat.suites.cells import pieces_of
+from zslplat.suites.suite import load_suite
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_the_page_of_results_is_what_the_kept_results_give(tmp_path):
+    write_page(tmp_path / "page.md", PACKAGED)
+    assert (ROOT / "docs" / "results.md").read_text() == (tmp_path / "page.md").read_text(), (
+        "make it again: zslplat claims --results zslplat/reproduction/results --page docs/results.md"
+    )
+
+
+def test_cells_on_other_data_have_no_verdict_on_the_page_but_say_what_the_data_are(tmp_path):
+    same = {"table": "000-table-2", "way": "ours", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5}
+    same |= {"verdict": CANNOT_TELL, "low_classes": -0.05, "high_classes": 0.4, "oracle": 0.625}
+    lines = [
+        same | {"row": "eszsl", "column": "AWA1", "why": "the interval is wide", "paper": 58.2},
+        same | {"row": "eszsl", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
+        same | {"row": "ale", "column": "letters", "stand_in": "yes", "why": "other data: spoken letters"},
+    ]
+    keep_results("reproduce-000-table-2", lines, CELL_KEY, tmp_path, hours=0.1)
+    text = page(tmp_path)
+    assert "| eszsl | AWA1 | ours | 3 | accuracy | 58.2 | 0.500 |" in text
+    assert "| 0.625 | cannot tell: the interval is wide |" in text
+    assert "| ale | letters | ours | 3 | accuracy |  | 0.500 |  | -0.050 .. 0.400 | 0.625 | stand-in |" in text
+    assert text.count("spoken letters") == 1
+    assert "Stand-ins: letters: other data: spoken letters." in text
+
+
+def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_path):
+    same = {"data": "letters", "split": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
+    lines = [
+        same | {"row": "sse", "task": "zsl", "metric": "accuracy", "test": 0.5, "from_memory": True},
+        same | {"row": "sse", "task": "gzsl", "metric": "AUSUC", "test": 0.45, "from_memory": True},
+        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.55, "knows_of_batch": "transductive"},
+        same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.25, "split": "mean"},
+    ]
+    keep_results("bench-drawn-scores", lines[3:], SCORE_KEY, tmp_path, hours=0.5)
+    assert "Suite" not in page(tmp_path)
+    keep_results("bench-small-scores", lines, SCORE_KEY, tmp_path, hours=0.5)
+    text = page(tmp_path)
+    assert "### Suite small: letters" in text
+    assert "| row | knows of the batch | trials | gzsl: AUSUC | zsl: accuracy |" in text
+    assert "| sse * | nothing | 20 | 0.450 (0.400 .. 0.600) | 0.500 (0.400 .. 0.600) |" in text
+    assert "| gfhf | transductive | 20 |  | 0.550 (0.400 .. 0.600) |" in text
+    assert "0.250" not in text  # means over draws of classes are other numbers
+    assert "; 0.50 hours." in text
+
+
+def test_a_suite_of_which_a_part_is_kept_says_so(tmp_path):
+    whole = sum(len(piece.cells) for piece in pieces_of(load_suite("quick")))
+    line = {"data": "digit-pairs", "row": "eszsl", "task": "zsl", "metric": "accuracy", "split": "given"}
+    line |= {"test": 0.5, "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "from_memory": False, "trials": 3}
+    keep_results("bench-quick-scores", [line], SCORE_KEY, tmp_path, hours=0.5)
+    assert re.search(rf"Suite quick: 1 of {whole} cells\. Commits: .*; 0\.50 hours\.", page(tmp_path))
