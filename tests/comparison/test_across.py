@@ -1,5 +1,7 @@
 """Ranks over data sets and intervals over class splits, against scipy, brute force and simulation."""
 
+import itertools
+
 import numpy as np
 import pytest
 from scipy import stats
@@ -25,13 +27,43 @@ def test_scores_that_differ_by_rounding_share_a_place():
 
 
 def test_friedman_is_that_of_scipy_in_the_form_of_iman_and_davenport():
-    table = np.random.default_rng(0).normal(size=(9, 4)) + np.linspace(0, 1, 4)
+    table = np.random.default_rng(0).normal(size=(12, 4)) + np.linspace(0, 1, 4)
     chi2 = stats.friedmanchisquare(*table.T).statistic
-    statistic = 8 * chi2 / (9 * 3 - chi2)
-    assert friedman_p(ranked(table)) == pytest.approx(stats.f.sf(statistic, 3, 24))
+    statistic = 11 * chi2 / (12 * 3 - chi2)
+    assert friedman_p(ranked(table)) == pytest.approx(stats.f.sf(statistic, 3, 33))
     assert friedman_p(np.full((4, 3), 2.0)) == 1
-    assert friedman_p(np.tile([1.0, 2, 3], (4, 1))) == 0
     assert np.isnan(friedman_p(np.array([[1.0, 2]])))
+    # However wholly 12 data sets agree, 6 of 6^12 orders do so, too.
+    assert friedman_p(np.tile([1.0, 2, 3], (12, 1))) == pytest.approx(6.0**-11)
+
+
+@pytest.mark.parametrize(
+    "ranks", [[[1, 2, 3]] * 2, [[1, 2, 3], [1, 3, 2], [1, 2, 3]], [[1, 2, 3], [2, 1, 3], [1.5, 1.5, 3]], [[1, 2]] * 4]
+)
+def test_friedman_of_few_data_sets_is_the_share_of_all_orders(ranks):
+    table = np.array(ranks, dtype=float)
+
+    def spread(lines):
+        return np.var(np.mean(lines, axis=0))
+
+    orders = list(itertools.product(*(itertools.permutations(line) for line in table)))
+    share = np.mean([spread(order) >= spread(table) - 1e-12 for order in orders])
+    assert friedman_p(table) == pytest.approx(share)
+
+
+def test_friedman_of_few_data_sets_with_many_orders_draws_them():
+    table = np.tile(np.arange(1.0, 6), (9, 1))
+    assert 0 < friedman_p(table) == friedman_p(table) <= 1e-3
+
+
+def test_the_same_value_everywhere_has_no_interval():
+    assert np.isnan(over_splits([0.1, np.mean([0.1] * 3), 0.1], [(5, 2)] * 3).low)
+    found = across_sets({"p": dict(zip("abc", (0.3, 0.4, 0.5), strict=True)), "q": dict.fromkeys("abc", 0.2)})
+    assert np.isfinite(found.standings[1].difference.low)
+    found = across_sets(
+        {"p": dict(zip("abc", (0.3, 0.4, 0.5), strict=True)), "q": dict(zip("abc", (0.1, 0.2, 0.3), strict=True))}
+    )
+    assert np.isnan(found.standings[1].difference.low)
 
 
 def test_critical_difference_is_that_of_the_tables():

@@ -286,7 +286,7 @@ def test_what_is_not_on_a_data_set_is_said(made, show):
     assert found.datasets == ("made",)
     assert found.notes == ["made(seed=1): nothing of what was asked for is recorded"]
     both = show("made", "made(seed=1)", against="eszsl")
-    assert both.notes == ["made(seed=1): eszsl is not recorded; differences are from the best on validation"]
+    assert both.notes == ["made(seed=1): eszsl is not recorded; differences are as without it"]
     with pytest.raises(UnknownNameError):
         show("made", "made(seed=1)", against="nobody")
     for alpha in (1, 2):

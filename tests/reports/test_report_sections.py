@@ -8,10 +8,11 @@ from zslplat.reports.blocks import Chart, TableBlock, Words
 from zslplat.reports.facts import Board, Evaluation, Recorded, Sweep
 from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of
 from zslplat.reports.sections.across import across_section
-from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks
+from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, differences_of_best
 from zslplat.reports.sections.curves import best_so_far, sweep_chart
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
+from zslplat.reports.sections.leaderboard_table import leaderboard_table
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.provenance import tune_command
 from zslplat.reports.sections.words import duration, listed, number, size
@@ -124,6 +125,32 @@ def test_where_nothing_was_validated_the_headline_says_what_is_reached_and_names
     assert "no score on validation" in told[0]
     assert told[1].startswith("a reaches a mean average precision (mAP) of 0.800")
     assert not any("best" in text for text in told)
+
+
+def test_only_a_baseline_that_was_validated_is_called_the_best_on_validation():
+    rows = [row("b", "ahead"), row("a", "")]
+    for given, wanted in ((0.8, "the best on validation (a)"), (None, "nothing has a score on validation (a)")):
+        own = [one | {"validation": given} for one in rows]
+        found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, own)
+        table = leaderboard_table(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+        assert wanted in table.note
+
+
+PER_CLASS = "class,rows,accuracy\nx,2,{}\ny,2,1.0\n"
+
+
+def test_the_two_best_on_test_are_called_so(tmp_path):
+    for given in (0.8, None):
+        rows = [row(name, "", validation=given, test=test) for name, test in (("a", 0.5), ("b", 0.9), ("c", 0.7))]
+        found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
+        entries = {
+            name: Recorded(name, IDENTITY, {}, {}, [evaluation(tmp_path / name, per_class=PER_CLASS.format(i / 4))])
+            for i, name in enumerate("abc")
+        }
+        board = Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
+        words, *_ = differences_of_best(board, Easel())
+        assert words.text.startswith("Difference")
+        assert ("two best on test" in words.text) == (given is None)
 
 
 def test_charts_beyond_the_room_are_left_out_and_counted():

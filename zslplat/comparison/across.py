@@ -21,7 +21,7 @@ from functools import cache
 
 import numpy as np
 
-from zslplat.comparison.paired import LEVEL, Interval
+from zslplat.comparison.paired import LEVEL, ROUNDING, Interval
 from zslplat.comparison.roots import root
 from zslplat.comparison.tied import letters
 from zslplat.errors import UsageError
@@ -29,6 +29,8 @@ from zslplat.errors import UsageError
 REPLICATES = 2000
 # Below this many data sets a rank test has little power, and the distributions behind it are rough.
 FEW_SETS = 10
+# How many orders of ranks a permutation test tries: all where there are no more, else so many drawn ones.
+ARRANGEMENTS = 9999
 
 
 @dataclass(frozen=True)
@@ -36,9 +38,9 @@ class Standing:
     """One method over all data sets.
 
     ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets, NaN for a single one, which
-    cannot be drawn otherwise. ``difference`` is the mean
-    over data sets of how far it is from the method with the best mean rank, with its t interval over data sets (None
-    for that one; ends NaN for a single data set). ``tied`` are its letters: methods that share one are not told apart.
+    cannot be drawn otherwise. ``difference`` is the mean over data sets of how far it is from the method with the best
+    mean rank, with its t interval over data sets (None for that one; ends NaN for a single data set, and where it is
+    the same on all). ``tied`` are its letters: methods that share one are not told apart.
     """
 
     method: str
@@ -124,12 +126,12 @@ def ranked(table: np.ndarray, maximise: bool = True) -> np.ndarray:
 
 
 def friedman_p(ranks: np.ndarray) -> float:
-    """Return the p-value that all methods are alike, of ranks (N, k): Friedman's statistic, as F (Iman, Davenport).
+    """Return the p-value that all methods are alike, of ranks (N, k) within data sets: Friedman's statistic.
 
-    NaN for a single data set.
+    By the F distribution (Iman, Davenport) for :data:`FEW_SETS` data sets or more. That is rough for fewer, and 0 where
+    all agree, however few they are: there by permutation, of all orders of the ranks within each data set where they
+    are at most :data:`ARRANGEMENTS`, else of as many drawn ones. NaN for a single data set.
     """
-    from scipy.special import fdtrc
-
     n, k = ranks.shape
     if n < 2:
         return float("nan")
@@ -137,9 +139,36 @@ def friedman_p(ranks: np.ndarray) -> float:
     within = float(np.sum((ranks - (k + 1) / 2) ** 2)) - between
     if between <= 0:
         return 1.0
-    if within <= 1e-12:
-        return 0.0
-    return float(fdtrc(k - 1, (k - 1) * (n - 1), between * (n - 1) / within))
+    if n < FEW_SETS:
+        return _permuted_p(ranks)
+    from scipy.special import fdtrc
+
+    # Of all k!^n orders k! agree as wholly as ranks can: no p-value is smaller than their share.
+    by_f = float(fdtrc(k - 1, (k - 1) * (n - 1), between * (n - 1) / within)) if within > 1e-12 else 0.0
+    return max(by_f, float(math.factorial(k)) ** (1 - n))
+
+
+def _permuted_p(ranks: np.ndarray) -> float:
+    # The permutations of the first data set only rename the methods: they are left out, the p-value is the same.
+    from scipy.stats import permutation_test
+
+    first, others = ranks[0], ranks[1:]
+
+    def spread(*samples: np.ndarray, axis: int = -1) -> np.ndarray:
+        means = (first + sum(samples)) / len(ranks)
+        return np.asarray(np.sum((means - means.mean(axis=axis, keepdims=True)) ** 2, axis=axis))
+
+    found = permutation_test(
+        tuple(others),
+        spread,
+        permutation_type="pairings",
+        vectorized=True,
+        n_resamples=ARRANGEMENTS,
+        batch=1000,
+        alternative="greater",
+        random_state=np.random.default_rng([43, *ranks.shape]),
+    )
+    return float(found.pvalue)
 
 
 def nemenyi_difference(k: int, n: int) -> float:
@@ -183,7 +212,8 @@ def over_splits(values: Sequence[float], classes: Sequence[tuple[int, int]], *, 
     share classes, on both sides, and so are correlated: the variance of their mean does not fall as 1 / J. It is
     taken to be (1 / J + unseen / seen) s^2 (Nadeau and Bengio); ``corrected=False`` leaves that out, which is too
     narrow the more draws there are. More draws make the mean steadier, and tell nothing of classes that the data set
-    does not have. The ends are NaN for a single draw, and where a draw has no seen class.
+    does not have. The ends are NaN for a single draw, where a draw has no seen class, and where all values are alike:
+    they have no spread to judge by.
     """
     estimate, draws = float(np.mean(values)), len(values)
     if draws < 2 or not all(seen for seen, _ in classes):
@@ -196,7 +226,8 @@ def _t_interval(values: np.ndarray, share: float = 0.0) -> Interval:
     from scipy.special import stdtrit
 
     estimate, n = float(values.mean()), len(values)
-    if n < 2:
+    # Values that are all alike, but for rounding of scores, have no spread to judge by.
+    if n < 2 or np.ptp(values) <= ROUNDING:
         return Interval(estimate, np.nan, np.nan)
     half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) * np.sqrt(1 / n + share))
     return Interval(estimate, estimate - half, estimate + half)

@@ -55,8 +55,8 @@ class Draw:
 
     @property
     def ends(self) -> tuple[float, float]:
-        """The ends of the t interval; NaN where there are fewer than two classes."""
-        if not self.freedom > 0:
+        """The ends of the t interval; NaN where there are fewer than two classes, or all are alike."""
+        if not self.freedom > 0 or self.error == 0:
             return np.nan, np.nan
         half = _t(1 - (1 - LEVEL) / 2, self.freedom) * self.error
         return self.estimate - half, self.estimate + half
@@ -70,11 +70,14 @@ class Draw:
 
     @property
     def student_p(self) -> float:
-        """The two-sided p-value of 0 by the t test; NaN where there are fewer than two classes."""
+        """The two-sided p-value of 0 by the t test; NaN where there are fewer than two classes.
+
+        Where all classes have the same value there is no spread, but the exact test of their signs has its smallest p.
+        """
         if not self.freedom > 0:
             return np.nan
         if self.error == 0:
-            return 1.0 if self.estimate == 0 else 0.0
+            return 1.0 if self.estimate == 0 else 2.0 ** (1 - self.classes)
         # The distributions of scipy.special are those of scipy.stats, which takes most of a second to import.
         from scipy.special import stdtr
 
@@ -89,9 +92,9 @@ class Draw:
     def smallest_difference(self) -> float:
         """The smallest true difference that the t test of level .05 finds with a power of 80 %, in the metric's units.
 
-        From the noncentral t distribution with the standard error that was found.
+        From the noncentral t distribution with the standard error that was found; NaN where that is 0.
         """
-        return _detectable(self.freedom) * self.error if self.freedom > 0 else np.nan
+        return _detectable(self.freedom) * self.error if self.freedom > 0 and self.error > 0 else np.nan
 
 
 def over_classes(scored: Scored, metric: str) -> Draw | None:
@@ -130,7 +133,7 @@ def class_differences(scored: Sequence[Scored], pairs: Sequence[tuple[int, int]]
         rounding = ROUNDING * np.maximum(largest[ours], largest[theirs])
         gaps = table[ours] - table[theirs]
         gaps = np.where(np.abs(gaps) <= rounding[:, None], 0.0, gaps)
-        spreads = gaps.var(axis=1, ddof=1)
+        spreads = _variances(gaps)
         for (a, b), least, gap, spread in zip(block.tolist(), rounding, gaps, spreads.tolist(), strict=True):
             estimate = means[a] - means[b]
             estimate = 0.0 if abs(estimate) <= least else float(estimate)
@@ -230,7 +233,7 @@ def _draw(estimate: float, sides: list[tuple[np.ndarray, float]], kinds: np.ndar
     parts = [values[has & (kind == k)] for k in np.unique(kind[has])]
     if not parts or min(map(len, parts)) < 2:
         return Draw(estimate, np.nan, 0.0, min(map(len, parts), default=0))
-    terms = [(float(part.var(ddof=1)) / len(part), len(part) - 1.0) for part in parts]
+    terms = [(float(_variances(part)) / len(part), len(part) - 1.0) for part in parts]
     masks = [has & (kind == k) for k in np.unique(kind[has])]
     terms += [term for side, _ in sides for term in _seeds(side, masks)]
     return _drawn(estimate, terms, parts)
@@ -245,6 +248,12 @@ def _drawn(estimate: float, terms: Sequence[tuple[float, float]], parts: Sequenc
     classes = min(map(len, parts))
     exact = len(parts) == 1 and len(terms) == 1 and classes <= EXACT_CLASSES
     return Draw(estimate, float(np.sqrt(variance)), freedom, classes, parts[0] if exact else None)
+
+
+def _variances(values: np.ndarray) -> np.ndarray:
+    """Return the variances (...) over classes of ``values`` (..., C), 0 for values that are alike but for rounding."""
+    alike = np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1)
+    return np.where(alike, 0.0, values.var(axis=-1, ddof=1))
 
 
 def _alike(scored: Sequence[Scored], metric: str) -> np.ndarray | None:

@@ -48,15 +48,16 @@ def leaderboard(
 
     ``group`` is ``inductive``, ``transductive``, or ``not recorded`` in older records. ``against`` names a method,
     label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, the
-    one with the best validation value of the primary metric: to compare with the winner on test would favour whoever
-    was lucky there. Values are None where there is none; an entry that scored other rows than its baseline has a
-    difference without an interval, and the verdict ``other rows``.
+    one with the best validation value of the primary metric (the first of ``scored`` where none has one): to compare
+    with the winner on test would favour whoever was lucky there. Values are None where there is none; an entry that
+    scored other rows than its baseline has a difference without an interval, and the verdict ``other rows``.
 
     Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
     ``p_holm``, the same with Holm's correction over all rivals of one baseline; ``verdict``; ``smallest_difference``,
     the smallest that could have been seen with a power of 80 %; ``tied``, the letters of the entry within its group:
-    two entries that share one are not told apart (Holm's correction over all pairs of the group).
+    two entries that share one are not told apart (Holm's correction over all pairs of the group: more comparisons than
+    a verdict has. What is ``behind`` may share a letter with its baseline; what is ``level`` with it always does.)
 
     Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
     of the entries lack, and for an ``against`` that fits several entries.
@@ -74,18 +75,26 @@ def leaderboard(
     sign = 1.0 if primary.maximise else -1.0
     direction = sign if metric == primary.name else -1.0 if metric in COSTS else 1.0
     asked = None if against is None else scored[the_one(against, scored, BASELINE)]
-    rows = []
+    groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
         entries = [entry for entry in scored if group_of(entry.knows) == group]
         if not entries:
             continue
         baseline = asked or _best_validated(entries, primary.name, sign)
         ordered = sorted(entries, key=lambda e: _place(-direction * float(np.mean(e.values[metric]))))
-        tied = _tied(ordered, metric)
-        for entry, label in zip(ordered, tied, strict=True):
-            row = {**_row(entry, baseline, metric, direction), "tied": label}
-            rows.append({**row, "group": group, "baseline": baseline.label})
+        own = [
+            {**_row(entry, baseline, metric, direction), "group": group, "baseline": baseline.label}
+            for entry in ordered
+        ]
+        groups.append((ordered, own, baseline))
+    rows = [row for _, own, _ in groups for row in own]
     _judge(rows, direction)
+    for ordered, own, baseline in groups:
+        told = [
+            entry is baseline or row["verdict"] in ("ahead", "behind") for entry, row in zip(ordered, own, strict=True)
+        ]
+        for row, label in zip(own, _tied(ordered, baseline, told, metric), strict=True):
+            row["tied"] = label
     return rows
 
 
@@ -145,9 +154,11 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
             row["verdict"] = OTHER_ROWS if row["verdict_rows"] == OTHER_ROWS else _turned(found, direction)
 
 
-def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
+def _tied(entries: Sequence[Scored], baseline: Scored, told: Sequence[bool], metric: str) -> list[str | None]:
     """Return the letters of the entries (n,), best first; None for those that cannot be compared over classes.
 
+    Whatever the pairs say, entries that their verdict does not tell apart from the baseline (``told`` (n,)) are not:
+    a verdict may rest on the exact test where so many pairs need the t test, and on more rivals than the group has.
     Those that scored other rows than the best entry with values per class are not compared with it. Of many entries
     the best :data:`MOST_TIED` have letters: pairs grow with the square of the entries, and letters much faster.
     """
@@ -159,7 +170,9 @@ def _tied(entries: Sequence[Scored], metric: str) -> list[str | None]:
     different = np.zeros((len(able), len(able)), dtype=bool)
     for (a, b), gap, p in zip(pairs, gaps, adjusted.tolist(), strict=True):
         enough = gap is not None and not too_few(gap.classes)
-        different[a, b] = different[b, a] = enough and p <= 1 - LEVEL
+        origin = any(entries[able[i]] is baseline for i in (a, b))
+        agreed = not origin or (told[able[a]] and told[able[b]])
+        different[a, b] = different[b, a] = enough and p <= 1 - LEVEL and agreed
     found: list[str | None] = [None] * len(entries)
     for i, label in zip(able, letters(different), strict=True):
         found[i] = label

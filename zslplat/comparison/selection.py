@@ -186,7 +186,7 @@ def compared(
             continue
         origin = _origin(against, here)
         if against is not None and origin is None:
-            notes.append(f"{dataset}: {against} is not recorded; differences are from the best on validation")
+            notes.append(f"{dataset}: {against} is not recorded; differences are as without it")
         key = (dataset, task, name, origin, tuple((e.scored.study, e.folded.names) for e in here))
         if key not in reader.rows:
             whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, built, warn, (name,))) for e in here]

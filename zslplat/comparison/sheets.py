@@ -110,7 +110,8 @@ def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
         lines.append(
-            f"tied: methods of a group that share a letter are not told apart, in whatever order they stand{of}"
+            "tied: methods of a group that share a letter are not told apart, in whatever order they stand, after "
+            f"Holm's correction over all pairs, which are more than a verdict's rivals{of}"
         )
     if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
         unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""

@@ -21,8 +21,8 @@ MOST_BARS = 40
 
 
 def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
-    """Yield the difference per class between the best on validation and the best of the others by validation."""
-    two = _two_best(board)
+    """Yield the difference per class between the two best on validation, or on test where that is not known of two."""
+    two, validated = _two_best(board)
     found = [(label, class_scores(entry.tested)) for label, entry in board.shown if label in two]
     found.sort(key=lambda pair: two.index(pair[0]))
     scores = [(label, own) for label, own in found if own is not None]
@@ -44,6 +44,8 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
         f"equal; from {number(gaps[0][1], sign=True)} "
         f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."
     )
+    if not validated:
+        description += " They are the two best on test, which favours the luckier: no two have a score on validation."
     unequal = [(name, gap) for name, gap in gaps if gap]
     shown = unequal if len(unequal) <= MOST_BARS else [*unequal[: MOST_BARS // 2], *unequal[-MOST_BARS // 2 :]]
     if not shown:
@@ -69,13 +71,15 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     yield Chart(svg, title, description, table=TableBlock(title, columns, rows), note=note)
 
 
-def _two_best(board: Board) -> list[str]:
-    """Return the labels of the two best on validation; by test scores where validation is not recorded of two."""
+def _two_best(board: Board) -> tuple[list[str], bool]:
+    """Return the labels of the two best on validation, True; of the two best on test, False, where two have none."""
     sign = 1 if board.primary.maximise else -1
     known = [row for row in board.rows if row["validation"] is not None]
     if len(known) >= 2:
-        return [str(row["short"]) for row in sorted(known, key=lambda row: -sign * float(row["validation"]))[:2]]
-    return [str(row["short"]) for row in sorted(board.rows, key=lambda row: -sign * float(row["test"]))[:2]]
+        known.sort(key=lambda row: -sign * float(row["validation"]))
+        return [str(row["short"]) for row in known[:2]], True
+    ordered = sorted(board.rows, key=lambda row: -sign * float(row["test"]))
+    return [str(row["short"]) for row in ordered[:2]], False
 
 
 def class_table(scores: ClassScores) -> TableBlock:

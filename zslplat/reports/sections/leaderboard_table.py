@@ -25,7 +25,7 @@ def leaderboard_table(board: Board) -> TableBlock:
     columns = [Column("method"), Column("validation", True), Column("test", True)]
     columns.append(Column("95%, these rows", True, "interval over new draws of these test rows"))
     columns += [Column("95%, new classes", True, "interval over new draws of classes")] if classes else []
-    columns += [Column("difference", True, "from the best of its kind on validation")] if several else []
+    columns += [Column("difference", True, f"from the {_origin(rows)} of its kind")] if several else []
     columns += [Column("95%, these rows", True, "interval of the difference")] if several else []
     columns += [Column("95%, new classes", True, "interval of the difference")] if several and classes else []
     columns += [Column("p (Holm)", True, "corrected for the number of rivals")] if several and tests else []
@@ -125,6 +125,12 @@ def _pair(row: Row, low: str, high: str) -> tuple[float, float] | None:
     return None if ends[0] is None or ends[1] is None else (float(ends[0]), float(ends[1]))
 
 
+def _origin(rows: Sequence[Row]) -> str:
+    """Return in words what the baselines are; where nothing has a score on validation, none of them was chosen."""
+    validated = any(row["validation"] is not None for row in rows if row["method"] == row["baseline"])
+    return "best on validation" if validated else "first that was recorded, as nothing has a score on validation"
+
+
 def _note(board: Board) -> str:
     notes = []
     baselines = {str(row["group"]): str(row["baseline"]) for row in board.rows}
@@ -132,7 +138,8 @@ def _note(board: Board) -> str:
         short = {str(row["method"]): str(row["short"]) for row in board.rows}
         baselines = {group: short.get(name, name) for group, name in baselines.items()}
         of = "; ".join(f"{group}: {name}" for group, name in baselines.items()) if len(baselines) > 1 else ""
-        notes.append(f"Differences are from the best on validation ({of or next(iter(baselines.values()))}).")
+        names = of or next(iter(baselines.values()))
+        notes.append(f"Differences are from the {_origin(board.rows)} ({names}).")
     if any(row.get("spread") is not None for row in board.rows):
         notes.append("± is the standard deviation over repeats of a random method.")
     if board.comparison is not None and board.comparison.names:
