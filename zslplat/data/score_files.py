@@ -16,6 +16,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.csv_faults import not_utf8
 from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
@@ -136,6 +137,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
     if path.suffix == ".parquet":
         return read_table(path)
     try:
+        _check_text(path)
         options = pyarrow.csv.ReadOptions(use_threads=False)
         # Only an empty cell is empty: that NaN was written is told apart.
         types = {name: pa.string() for name in texts}  # a class may be called 01
@@ -144,6 +146,21 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
     except (OSError, ValueError, pa.ArrowException) as error:
         told = " ".join(str(error).split())
         raise DataError(f"{path}: cannot be read as a CSV file ({told}); write it again") from error
+
+
+def _check_text(path: Path) -> None:
+    """Raise :class:`DataError` for text that is not UTF-8, with the line; files of scores may be large."""
+    before = 0
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                error.start += before
+                raise DataError(f"{path}: {not_utf8(path, error)}") from error
+            if b"\0" in line:
+                raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
+            before += len(line)
 
 
 def _column(path: Path, name: str, what: str) -> Any:
