@@ -22,6 +22,7 @@ from zslplat.errors import DataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
 SUFFIXES = (".npy", ".csv", ".parquet")
+_EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
 
 
 @dataclass(frozen=True)
@@ -168,6 +169,8 @@ def _column(path: Path, name: str, what: str) -> Any:
     if table.column_names.count(name) != 1:
         found = ", ".join(map(repr, table.column_names[:5])) + (", ..." if len(table.column_names) > 5 else "")
         raise DataError(f"{path}: no column {name!r} but {found}; give a file whose column {name!r} holds {what}")
+    if not table.num_rows:
+        raise DataError(f"{path}: nothing stands under {name!r}; give a file whose column {name!r} holds {what}")
     return table.column(name)
 
 
@@ -175,12 +178,18 @@ def _empty(column: Any) -> np.ndarray:
     return np.asarray(column.is_null().to_numpy())
 
 
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
 def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.ndarray:
     """Return a column as numbers, float32 and float64 as they are; nothing in a cell is an error, or 0 (``filled``)."""
     import pyarrow as pa
 
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+    if not _is_numeric(kind):
         place, cell = _first(column.to_pylist(), lambda value: not _is_number(value))
         raise DataError(
             f"{path}: row {place}, column {name!r} holds {cell!r}; expected a score, a number, for every row and class"
@@ -197,12 +206,19 @@ def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.
 
 
 def _whole_numbers(column: Any, path: Path) -> np.ndarray:
-    values = _numbers(column, path, ROW)
+    if not _is_numeric(column.type):  # numbers as text, as tables without types have them
+        texts = _texts(column, path, ROW)
+        place, cell = _first(texts, lambda text: not text.strip().isdecimal())
+        if not cell.strip().isdecimal():
+            raise DataError(f"{path}: row {place} of column {ROW!r} holds {cell!r}; {_EXPECTED_ROWS}")
+        values = np.array(texts, dtype=np.float64)
+    else:
+        values = _numbers(column, path, ROW)
     # Tables that once had a missing value hold whole numbers as floating ones.
     bad = ~(np.abs(values) < 2.0**53) | (values != np.round(values))
     if bad.any():
         place = int(np.argmax(bad))
-        raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; expected rows of the data set")
+        raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; {_EXPECTED_ROWS}")
     return values.astype(np.int64)
 
 
