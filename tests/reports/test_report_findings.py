@@ -55,6 +55,10 @@ def test_silenced_findings_of_suites_are_counted(settings):
     assert "1 finding in suites silenced." in text
 
 
+def test_intervals_over_new_classes_are_said_to_be_wider_as_a_rule_alone(settings):
+    assert "drawn like these, and are wider as a rule." in text_of(gathered(settings, Asked()))
+
+
 def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
     done = call("report", "--out", "report.html", "--silence", "ZSP301", "--silence", "ZSP401")
     assert done.returncode == 0, done.stderr

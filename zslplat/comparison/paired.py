@@ -21,6 +21,7 @@ from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
 from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
 from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
+from zslplat.metrics.shares import within
 from zslplat.tasks.base import Metric
 
 
@@ -76,8 +77,9 @@ class Interval:
 
 
 def interval(scored: Scored, metric: str) -> Interval:
-    """Return the mean over repeats with its interval."""
-    return _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
+    """Return the mean over repeats with its interval, within what the metric can be."""
+    found = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
+    return Interval(found.estimate, *within(metric, found.estimate, found.low, found.high))
 
 
 def difference(scored: Scored, other: Scored, metric: str) -> Interval:
