@@ -8,6 +8,7 @@ from collections import namedtuple
 
 import pytest
 from download_toys import archive_of, serving
+from support import one_line
 
 from zslplat.data import download
 from zslplat.data.fetching import fetch_set
@@ -171,3 +172,13 @@ def test_a_query_of_the_address_is_in_no_name_of_a_file(server, root):
     fetch_set("AWA2", root, url=f"{server.url}?token=secret&x={'a' * 300}", keep_archive=True)
     names = [path.name for path in (root / ".downloads").iterdir()]
     assert not [name for name in names if "secret" in name or "?" in name]
+
+
+@pytest.mark.parametrize("given", ["zz", "0" * 63, "g" * 64, "sha256:" + "0" * 64])
+def test_what_is_no_digest_is_refused_before_anything_is_downloaded(call, server, root, given):
+    message = rf"--sha256 '{given}': {len(given)} characters; expected the 64 hex digits that sha256sum prints"
+    for command in ("fetch", "prepare"):
+        done = call("data", command, "CUB", "--url", server.url, "--data-root", root, "--sha256", given)
+        one_line(done, 2, message)
+    assert not server.asked
+    assert not root.exists()

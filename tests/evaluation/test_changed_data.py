@@ -41,6 +41,19 @@ def test_problems_of_changed_data_are_made_anew(tmp_path):
         assert not np.allclose(X, other)
 
 
+def test_problems_of_a_copy_name_the_copy(tmp_path):
+    settings = resolve_settings({"store": str(tmp_path / "mlruns")})
+    settings.make_store()
+    arrays = {name: array for name, array in toy().items() if name not in ("folds", "groups")}
+    for name in ("first", "second"):
+        np.savez(tmp_path / f"{name}.npz", **arrays)
+        bench = Workbench(replace(setting_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
+        problems = bench.problems(VALIDATION)
+        assert {load_problem(folder).meta["dataset"] for folder in [*problems, bench.test_problem()]} == {name}
+        (entry,) = bench.warned(problems)
+        assert entry["text"].startswith(f"{name}: validation is a mean over ")
+
+
 @pytest.mark.parametrize("changed", [{"data": "b" * 64}, {"seed": 1}, {"features": "l2"}])
 def test_what_is_asked_of_other_data_is_another_question_and_another_study(tmp_path, changed):
     options = StudyOptions()

@@ -161,6 +161,23 @@ def test_an_unknown_split_is_named(call):
     one_line(call("export-split", "--to", "x", "--split", "tests"), 2, r"unknown split 'tests'; did you mean test\?")
 
 
+def test_what_a_split_warns_of_is_silenced_by_its_code(call, tmp_path):
+    data = toy()
+    S = data.signatures["attributes"].values
+    np.savez(tmp_path / "toy.npz", X=data.X, y=data.y, S=S, **data.splits)
+    given = ("export-split", "-d", "toy", "-t", "zsl", "--data-root", ".", "--to", "split")
+    done = call(*given)
+    assert done.returncode == 0, done.stderr
+    assert "warning: ZSP209 " in done.stdout
+    assert "`zslplat explain ZSP209` tells cause and remedy" in done.stdout
+    silent = call(*given, "--silence", "ZSP209")
+    assert "ZSP209" not in silent.stdout + silent.stderr
+    assert silent.stdout.endswith("1 silenced\n")
+    told = json.loads(call(*given, "--silence", "ZSP209", "--json").stdout)
+    assert (told["warnings"], told["silenced"], [one["code"] for one in told["findings"]]) == ([], 1, ["ZSP209"])
+    one_line(call(*given, "--silence", "ZSP299"), 2, r"unknown check 'ZSP299'; did you mean ZSP2")
+
+
 @pytest.mark.parametrize("task", ["gzsl", "zsl"])
 def test_the_example_of_the_page_runs_and_is_compared_with_ours(call, tmp_path, task):
     (script,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

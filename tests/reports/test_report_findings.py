@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 from html_reader import read_html
 from store_toys import MadeStore
+from support import one_line
 
 from zslplat.comparison.selection import compared
 from zslplat.reports.page.rendering import render_page
@@ -52,3 +53,18 @@ def test_silenced_findings_of_suites_are_counted(settings):
     assert "ZSP401" not in text
     assert "ZSP301" not in text
     assert "1 finding in suites silenced." in text
+
+
+def test_intervals_over_new_classes_are_said_to_be_wider_as_a_rule_alone(settings):
+    assert "drawn like these, and are wider as a rule." in text_of(gathered(settings, Asked()))
+
+
+def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
+    done = call("report", "--out", "report.html", "--silence", "ZSP301", "--silence", "ZSP401")
+    assert done.returncode == 0, done.stderr
+    text = read_html((tmp_path / "report.html").read_text()).text
+    assert "the comparison: ZSP301" not in text
+    assert "suite quick: ZSP401" not in text
+    assert "1 finding in suites silenced." in text
+    assert "zslplat report --out report.html --silence ZSP301 --silence ZSP401" in text
+    one_line(call("report", "--silence", "ZSP911"), 2, r"unknown check 'ZSP911'; did you mean ZSP901")

@@ -100,6 +100,30 @@ def test_parquet_is_read_and_float32_stays_what_it_is(settings, tmp_path):
     assert first.known == 0
 
 
+@pytest.mark.parametrize("task", ["zsl", "gzsl", "retrieval"])
+def test_metrics_are_the_same_to_the_last_bit_whatever_file_holds_the_scores(settings, tmp_path, task):
+    exported(settings, tmp_path / "split", task)
+    found = our_scores(settings, task, TEST), our_scores(settings, task, VALIDATION)
+    for _, _, scores in (*found[0], *found[1]):  # ties, and numbers next to whole ones
+        scores[:20] = np.round(scores[:20])
+        scores[:5] = np.nextafter(scores[:5], np.inf)
+    told, arrays, names = [], [], ["test", "fold-1", "fold-2", "fold-3"]
+    for kind in ("csv", "parquet"):
+        test, folds = write_shuffled(tmp_path / f"t.{kind}", found[0]), tmp_path / f"v.{kind}"
+        given = {"scores": [test], "validation": [write_shuffled(folds, found[1], folds=True)]}
+        told.append(score(settings, task, name=kind, **given))
+    for name, (rows, classes, scores) in zip(names, [*found[0], *found[1]], strict=True):
+        folder = tmp_path / "split" / name
+        order = [rows.tolist().index(int(row)) for row in column(folder / "rows.csv", "row")]
+        columns = [classes.index(one) for one in column(folder / "classes.csv", "class")]
+        arrays.append(tmp_path / f"{name}.npy")
+        np.save(arrays[-1], scores[np.ix_(order, columns)])
+    manifest = Manifest.read(tmp_path / "split")
+    told.append(score(settings, task, name="npy", scores=arrays[:1], validation=arrays[1:], manifest=manifest))
+    assert told[0].metrics == told[1].metrics == told[2].metrics
+    assert told[0].validation == told[1].validation == told[2].validation
+
+
 def test_without_validation_the_bias_is_left_out_and_it_is_said(settings, tmp_path):
     exported(settings, tmp_path / "split", "gzsl")
     found = score(

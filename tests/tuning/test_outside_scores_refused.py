@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from outside_toys import DATA, column, exported, our_scores, random_scores, write_shuffled
+from outside_toys import DATA, column, exported, our_scores, random_scores, score, write_shuffled
 from support import one_line
 
 from zslplat.data.score_files import read_scores
@@ -134,6 +134,58 @@ def test_other_data_another_task_and_another_seed_are_refused(call, settings, tm
     content["problems"][0]["rows_digest"] = "0" * 32
     (tmp_path / "split" / "manifest.json").write_text(json.dumps(content))
     one_line(call(*given), 2, r"test was exported with other rows or classes than the task has now")
+
+
+def rewritten(path, change, newline="\n"):
+    head, *lines = path.read_text().splitlines()
+    path.write_text(newline.join([head, *change(lines)]) + newline, newline="")
+
+
+def test_scores_in_the_order_of_a_file_that_was_sorted_since_the_export_are_refused(call, settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    rows, classes = (tmp_path / "split" / "test" / f"{name}.csv" for name in ("rows", "classes"))
+    np.save(tmp_path / "s.npy", numbers(60, 4))
+    given = ("score", "--name", "net", "--scores", "s.npy", "--manifest", "split")
+    for path in (rows, classes):
+        whole = path.read_bytes()
+        rewritten(path, sorted)
+        message = rf"{path.name}: the {path.stem} stand in another order than the export: line \d+ has \S+ in place"
+        one_line(call(*given), 2, message + rf".* export again .*say so: --{path.stem} \S+{path.name}")
+        rewritten(path, lambda lines: lines[:-1])
+        count = len(whole.splitlines()) - 1
+        one_line(
+            call(*given), 2, rf"lists {count - 1} {path.stem}, and {count} were exported; scores in its order would"
+        )
+        path.unlink()
+        one_line(call(*given), 2, rf"{path.name}: no such file; it says in which order scores stand that do not name")
+        path.write_bytes(whole)
+    rewritten(rows, lambda lines: ["0", *lines[1:]])
+    one_line(call(*given), 2, r"rows\.csv: it lists other rows than the export: line 2 has 0 in place of \d+")
+    fold = tmp_path / "split" / "fold-2" / "rows.csv"
+    rewritten(fold, sorted)
+    files = [word for n in (1, 2, 3) for word in ("--scores", random_scores(tmp_path / "split", f"fold-{n}"))]
+    done = call("score", "--name", "net", "--split", "validation", *files, "--manifest", "split")
+    one_line(done, 2, r"fold-2/rows\.csv: the rows stand in another order")
+
+
+def test_what_was_only_saved_again_or_is_not_relied_on_is_no_matter(settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    folder = tmp_path / "split" / "test"
+    rows, classes = np.array(column(folder / "rows.csv", "row"), dtype=int), column(folder / "classes.csv", "class")
+    scores, manifest = numbers(60, 4), Manifest.read(tmp_path / "split")
+    np.save(tmp_path / "s.npy", scores)
+    rewritten(folder / "rows.csv", list, newline="\r\n")
+    first = score(settings, scores=[tmp_path / "s.npy"], manifest=manifest)
+    # In the order of a sorted file, which is said.
+    rewritten(folder / "rows.csv", sorted)
+    order = [rows.tolist().index(int(row)) for row in column(folder / "rows.csv", "row")]
+    np.save(tmp_path / "sorted.npy", scores[order])
+    again = score(settings, scores=[tmp_path / "sorted.npy"], manifest=manifest, rows=folder / "rows.csv")
+    for path in (folder / "rows.csv", folder / "classes.csv"):
+        path.unlink()
+    table = write_shuffled(tmp_path / "s.csv", [(rows, classes, scores)])
+    named = score(settings, scores=[table], manifest=manifest)
+    assert (first.known, again.known, named.known) == (0, 1, 1)
 
 
 def test_what_does_not_say_its_rows_or_cannot_be_read_is_refused(call, settings, tmp_path):

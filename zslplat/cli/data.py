@@ -224,9 +224,10 @@ def prepare(
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, prepare_archive
+    from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, check_digest, prepare_archive
     from zslplat.evaluation.components import open_dataset
 
+    check_digest(sha256)
     settings = o.settings_from(data_root, store)
     spec = parse_dataset(name)
     root = _root(data_root)

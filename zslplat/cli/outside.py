@@ -33,20 +33,24 @@ def export_split(
     seed: o.Seed = 0,
     data_root: o.DataRoot = None,
     store: o.Store = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
 ) -> None:
     """Write the rows, classes, folds and signatures of a task for other software (docs/outside-methods.md)."""
-    from zslplat.cli.reporting import print_json, stdout_console
+    from zslplat.checks.base import unsilenced
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import parse_dataset
     from zslplat.errors import UnknownNameError
     from zslplat.evaluation import exported_split
     from zslplat.evaluation.components import build_component, open_dataset
-    from zslplat.evaluation.warned import collected
+    from zslplat.evaluation.warned import collected, entries_of
+    from zslplat.evaluation.warned_words import said
     from zslplat.spec import Spec
+    from zslplat.tuning.verdicts import said_findings
 
     if split not in ("test", "validation", "all"):
         raise UnknownNameError("split", split, ("test", "validation", "all"))
-    settings = o.settings_from(data_root, store)
+    settings = o.settings_from(data_root, store, silence=silence)
     task_spec, dataset_spec = Spec.parse(task), parse_dataset(dataset)
     built = build_component("tasks", task_spec)
     names = {"dataset": str(dataset_spec), "task": str(task_spec)}
@@ -54,10 +58,11 @@ def export_split(
     with collected() as warned:
         data = open_dataset(dataset_spec, settings)
         manifest = exported_split.export_split(data, built.suited(data), to, names=names, **wanted)
-    for line in warned:
-        o.say(line)
+    found = said_findings(names["dataset"], said(entries_of([("", warned)])))
+    kept, silenced = unsilenced(found, settings.silenced)
     if as_json:
-        print_json({"manifest": str(manifest.path), **manifest.content})
+        told = {"warnings": [one.line for one in kept], "findings": [one.to_json() for one in found]}
+        print_json({"manifest": str(manifest.path), **manifest.content, **told, "silenced": silenced})
         return
     console = stdout_console()
     console.print(f"{task_spec} on {dataset_spec}, seed {seed}: {manifest.path}", highlight=False, soft_wrap=True)
@@ -67,6 +72,7 @@ def export_split(
         console.print(text, highlight=False, soft_wrap=True)
     line = f"then: zslplat score --name NAME --scores FILE --manifest {to}{o.places_given(settings)}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [one.line for one in kept], silenced)
 
 
 def score(

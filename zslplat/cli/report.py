@@ -38,6 +38,7 @@ def report(
     store: o.Store = None,
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
 ) -> None:
     """Write one HTML file of what is recorded: results in words, tables, charts, costs, and how to do it again.
@@ -51,13 +52,14 @@ def report(
     from zslplat.reports.selection import Asked
     from zslplat.reports.writing import write_report
 
-    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
     asked = Asked(tuple(names or ()), suite, dataset, task)
     words = ["zslplat", "report", *asked.names]
     words += ["--suite", suite] if suite else []
     words += ["--dataset", dataset] if dataset else []
     words += ["--task", task] if task else []
     words += ["--out", str(out)] if out else []
+    words += [word for code in silence or () for word in ("--silence", code)]
     written = write_report(settings, asked, out, shlex.join(words))
     for note in written.notes:
         o.say(note)

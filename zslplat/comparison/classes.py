@@ -27,6 +27,7 @@ import numpy as np
 from zslplat.comparison.paired import LEVEL, ROUNDING, Scored, but_rounding, same_rows
 from zslplat.comparison.roots import root
 from zslplat.metrics.few_classes import TOO_FEW, too_few
+from zslplat.metrics.shares import within
 
 EXACT_CLASSES = 20
 _TOGETHER = 64  # exact tests at once: of 20 classes their sums take half a megabyte
@@ -101,6 +102,11 @@ def over_classes(scored: Scored, metric: str) -> Draw | None:
     """Return the mean over repeats of a metric as an estimate over new classes; None without values per class."""
     values = scored.classes.get(metric)
     return None if values is None else _draw(float(np.mean(scored.values[metric])), [(values, 1.0)], scored.kinds)
+
+
+def score_ends(draw: Draw | None, metric: str) -> tuple[float, float]:
+    """Return the ends of the interval of a score over new classes, within what the metric can be; NaN without one."""
+    return within(metric, draw.estimate, *draw.ends) if draw else (np.nan, np.nan)
 
 
 def class_difference(scored: Scored, other: Scored, metric: str) -> Draw | None:

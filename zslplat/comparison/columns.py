@@ -10,6 +10,7 @@ from typing import Any
 from zslplat.comparison.leaderboard import OTHER_ROWS
 
 Row = Mapping[str, Any]
+CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
 
 @dataclass(frozen=True)
@@ -48,6 +49,12 @@ COLUMNS = (
     Column("stands for", lambda row: f"{row['folded'] + 1} of this setting" if row["folded"] else "", 17, right=False),
     Column("study", lambda row: row["study"], 18, right=False),
 )
+
+
+def cut(row: Row) -> bool:
+    """Tell whether the interval of a score over new classes ends where the metric does."""
+    low, high = row.get("low_classes"), row.get("high_classes")
+    return low is not None and high is not None and low < high and (low == 0 or high == 1)
 
 
 def filled(rows: Sequence[Row], columns: Sequence[Column]) -> list[Column]:

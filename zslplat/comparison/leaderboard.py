@@ -22,6 +22,7 @@ from zslplat.comparison.classes import (
     class_verdict,
     family_p_values,
     over_classes,
+    score_ends,
 )
 from zslplat.comparison.naming import the_one
 from zslplat.comparison.paired import LEVEL, Scored, difference, interval, same_rows
@@ -110,7 +111,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
     gap = None if entry is baseline else difference(entry, baseline, metric)
     gap_anew = None if entry is baseline else class_difference(entry, baseline, metric)
     values = entry.values[metric]
-    low_anew, high_anew = anew.ends if anew else (np.nan, np.nan)
+    low_anew, high_anew = score_ends(anew, metric)
     gap_low, gap_high = gap_anew.ends if gap_anew else (np.nan, np.nan)
     return {
         "method": entry.label,

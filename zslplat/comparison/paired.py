@@ -18,11 +18,11 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
+from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
+from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
+from zslplat.metrics.shares import within
 from zslplat.tasks.base import Metric
-
-# What a mean over equal values may differ by from another one, relative to them.
-ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,9 @@ class Interval:
 
 
 def interval(scored: Scored, metric: str) -> Interval:
-    """Return the mean over repeats with its interval."""
-    return _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
+    """Return the mean over repeats with its interval, within what the metric can be."""
+    found = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))
+    return Interval(found.estimate, *within(metric, found.estimate, found.low, found.high))
 
 
 def difference(scored: Scored, other: Scored, metric: str) -> Interval:
@@ -88,12 +89,6 @@ def difference(scored: Scored, other: Scored, metric: str) -> Interval:
     """
     means = np.array([np.mean(scored.values[metric]), np.mean(other.values[metric])])
     return _centred(float(but_rounding(means[0] - means[1], means)), _gaps(scored, other, metric))
-
-
-def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
-    """Return differences with 0 for those that are rounding alone, measured by the values ``of`` which they are."""
-    finite = np.abs(of)[np.isfinite(of)]
-    return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
 
 
 def same_rows(scored: Scored, other: Scored) -> bool:

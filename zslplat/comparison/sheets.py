@@ -12,7 +12,7 @@ from itertools import groupby
 from typing import Any
 
 from zslplat.comparison.classes import COVERS
-from zslplat.comparison.columns import COLUMNS, Column, Row, filled, fitting, knows, letters_of, number
+from zslplat.comparison.columns import COLUMNS, CUT, Column, Row, cut, filled, fitting, knows, letters_of, number
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
 from zslplat.comparison.selection import Comparison
 from zslplat.spec import Spec
@@ -104,6 +104,7 @@ def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
     lines = [f"{name}: {text}" for name, text in found.names.items()]
     if any(row["low_classes"] is not None or row["difference_low_classes"] is not None for row in rows):
         lines += [f"{words}: {text}" for words, text in COVERS.items()]
+        lines += [CUT] if any(map(cut, rows)) else []
     elif all(row["low"] is None for row in rows):
         lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
     if any(row["tied"] for row in rows):

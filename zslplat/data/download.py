@@ -10,6 +10,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
+import re
 import shutil
 import socket
 import time
@@ -27,7 +28,7 @@ from urllib.parse import urlsplit
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
 from zslplat.data.unpacking import unpack_datasets
-from zslplat.errors import DataError
+from zslplat.errors import DataError, UsageError, quoted
 from zslplat.settings import masked_url
 
 ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
@@ -36,6 +37,15 @@ ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
 Progress = Callable[[int, int | None], None]
 _CHUNK = 1 << 20
 _ATTEMPTS = 5  # in a row without a new byte
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
+
+
+def check_digest(sha256: str) -> None:
+    """Raise :class:`UsageError` for what is no SHA-256, before anything is downloaded that could not have it."""
+    if sha256 and not _DIGEST.fullmatch(sha256):
+        raise UsageError(
+            f"--sha256 {quoted(sha256, 80)}: {len(sha256)} characters; expected the 64 hex digits that sha256sum prints"
+        )
 
 
 def prepare_archive(
@@ -52,9 +62,11 @@ def prepare_archive(
     folders are left alone. Returns the new folders. ``progress`` is told bytes so far and bytes in all.
 
     What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
-    same file, unless ``sha256`` names another. Raises :class:`DataError` like :func:`fetch` and
-    :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive is removed again.
+    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` that is none, and
+    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive is
+    removed again.
     """
+    check_digest(sha256)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
-from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, prepare_archive
+from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, prepare_archive
 from zslplat.errors import DataError, UnknownNameError
 
 
@@ -39,9 +39,10 @@ def fetch_set(
     """Bring the files of a data set under the data root, where they are not there yet.
 
     ``registered``: names of data sets that are no files of the root. Raises :class:`UnknownNameError` for a name that
-    nothing answers to, and :class:`DataError` for a data set whose files no address is known of, and where the download
-    fails (:func:`zslplat.data.download.prepare_archive`).
+    nothing answers to, :class:`UsageError` for a ``sha256`` that is none, and :class:`DataError` for a data set whose
+    files no address is known of, and where the download fails (:func:`zslplat.data.download.prepare_archive`).
     """
+    check_digest(sha256)
     folder = root / name
     if name not in ARCHIVE_SETS:
         if folder.exists():

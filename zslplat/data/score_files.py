@@ -16,11 +16,13 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.csv_faults import not_utf8
 from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
 SUFFIXES = (".npy", ".csv", ".parquet")
+_EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
 
 
 @dataclass(frozen=True)
@@ -136,6 +138,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
     if path.suffix == ".parquet":
         return read_table(path)
     try:
+        _check_text(path)
         options = pyarrow.csv.ReadOptions(use_threads=False)
         # Only an empty cell is empty: that NaN was written is told apart.
         types = {name: pa.string() for name in texts}  # a class may be called 01
@@ -146,11 +149,28 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
         raise DataError(f"{path}: cannot be read as a CSV file ({told}); write it again") from error
 
 
+def _check_text(path: Path) -> None:
+    """Raise :class:`DataError` for text that is not UTF-8, with the line; files of scores may be large."""
+    before = 0
+    with path.open("rb") as file:
+        for line in file:
+            try:
+                line.decode()
+            except UnicodeDecodeError as error:
+                error.start += before
+                raise DataError(f"{path}: {not_utf8(path, error)}") from error
+            if b"\0" in line:
+                raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
+            before += len(line)
+
+
 def _column(path: Path, name: str, what: str) -> Any:
     table = _table(path, (CLASS, FOLD))
     if table.column_names.count(name) != 1:
         found = ", ".join(map(repr, table.column_names[:5])) + (", ..." if len(table.column_names) > 5 else "")
         raise DataError(f"{path}: no column {name!r} but {found}; give a file whose column {name!r} holds {what}")
+    if not table.num_rows:
+        raise DataError(f"{path}: nothing stands under {name!r}; give a file whose column {name!r} holds {what}")
     return table.column(name)
 
 
@@ -158,12 +178,18 @@ def _empty(column: Any) -> np.ndarray:
     return np.asarray(column.is_null().to_numpy())
 
 
+def _is_numeric(kind: Any) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind))
+
+
 def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.ndarray:
     """Return a column as numbers, float32 and float64 as they are; nothing in a cell is an error, or 0 (``filled``)."""
     import pyarrow as pa
 
     kind = column.type
-    if not (pa.types.is_floating(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)):
+    if not _is_numeric(kind):
         place, cell = _first(column.to_pylist(), lambda value: not _is_number(value))
         raise DataError(
             f"{path}: row {place}, column {name!r} holds {cell!r}; expected a score, a number, for every row and class"
@@ -180,12 +206,19 @@ def _numbers(column: Any, path: Path, name: str, *, filled: bool = False) -> np.
 
 
 def _whole_numbers(column: Any, path: Path) -> np.ndarray:
-    values = _numbers(column, path, ROW)
+    if not _is_numeric(column.type):  # numbers as text, as tables without types have them
+        texts = _texts(column, path, ROW)
+        place, cell = _first(texts, lambda text: not text.strip().isdecimal())
+        if not cell.strip().isdecimal():
+            raise DataError(f"{path}: row {place} of column {ROW!r} holds {cell!r}; {_EXPECTED_ROWS}")
+        values = np.array(texts, dtype=np.float64)
+    else:
+        values = _numbers(column, path, ROW)
     # Tables that once had a missing value hold whole numbers as floating ones.
     bad = ~(np.abs(values) < 2.0**53) | (values != np.round(values))
     if bad.any():
         place = int(np.argmax(bad))
-        raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; expected rows of the data set")
+        raise DataError(f"{path}: row {place} of column {ROW!r} holds {values[place]}; {_EXPECTED_ROWS}")
     return values.astype(np.int64)
 
 

@@ -8,9 +8,8 @@ number of a row is its name; where a data set is stored class by class, numbers 
 
 from __future__ import annotations
 
-import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -18,9 +17,10 @@ from typing import Any
 import numpy as np
 
 import zslplat
+from zslplat.data.array_store import sha256_of
 from zslplat.data.dataset import Dataset
 from zslplat.data.rows import Rows
-from zslplat.data.score_files import CLASS, ROW
+from zslplat.data.score_files import CLASS, ROW, read_classes, read_rows
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.aligned_scores import Batch
 from zslplat.evaluation.setting import TEST, VALIDATION
@@ -87,6 +87,40 @@ class Manifest:
                 f"{self.path}: {batch.name} was exported with other rows or classes than the task has now; export it "
                 "again, or give scores that name their rows (CSV or Parquet)"
             )
+
+    def check_order(self, batch: Batch, *, rows: bool, classes: bool) -> None:
+        """Raise :class:`UsageError` where the rows or classes that other software was given are not those exported.
+
+        ``rows``, ``classes``: whether scores rely on the order of ``rows.csv`` or ``classes.csv``. Scores in the order
+        of a file that was sorted since would be taken for those of other rows.
+        """
+        if rows:
+            self._check_file(batch, f"{ROW}s", batch.rows.tolist(), lambda path: read_rows(path).tolist())
+        if classes:
+            self._check_file(batch, f"{CLASS}es", list(batch.classes), read_classes)
+
+    def _check_file(self, batch: Batch, what: str, exported: list[Any], read: Callable[[Path], Any]) -> None:
+        name = f"{batch.name}/{what}.csv"
+        file = self.path.parent / name
+        remedy = f"export again and give scores in the order written then, or a CSV or Parquet file with its {what}"
+        if not file.is_file():
+            raise UsageError(
+                f"{file}: no such file; it says in which order scores stand that do not name their {what}; {remedy}"
+            )
+        if sha256_of(file) == self.content["files"].get(name):
+            return
+        found = list(read(file))
+        if found == exported:  # another program wrote it, with other line ends, say
+            return
+        told = f"it lists {len(found)} {what}, and {len(exported)} were exported"
+        if len(found) == len(exported):
+            place = next(i for i, (one, other) in enumerate(zip(found, exported, strict=True)) if one != other)
+            sorted_since = sorted(found) == sorted(exported)
+            told = f"the {what} stand in another order" if sorted_since else f"it lists other {what}"
+            told += f" than the export: line {place + 2} has {found[place]!r} in place of {exported[place]!r}"
+            if sorted_since and batch.name == TEST:
+                remedy += f"; of scores in the order of this file say so: --{what} {file}"
+        raise UsageError(f"{file}: {told}; scores in its order would be taken for those of others; {remedy}")
 
 
 def row_problems(task: Task, dataset: Dataset, split: str, seed: int) -> list[Problem]:
@@ -178,8 +212,7 @@ class _Files:
         return path
 
     def _note(self, name: str) -> None:
-        with (self.folder / name).open("rb") as file:
-            self.digests[name] = hashlib.file_digest(file, "sha256").hexdigest()
+        self.digests[name] = sha256_of(self.folder / name)
 
 
 def _write_problem(

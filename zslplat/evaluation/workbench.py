@@ -211,7 +211,9 @@ class Workbench:
         setting, code = self.setting, self.code()
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
-        return (setting.data, str(setting.task), setting.seed, steps, makers, {n: code[n] for n in libraries()})
+        # Problems keep what building them warned of, and their titles: both name the data set, as copies do not.
+        named = (setting.data, self.dataset.name)
+        return (*named, str(setting.task), setting.seed, steps, makers, {n: code[n] for n in libraries()})
 
     def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))

@@ -8,6 +8,14 @@ from __future__ import annotations
 import numpy as np
 
 LEVEL = 0.95
+# What a mean over equal values may differ by from another one, relative to them.
+ROUNDING = 1e-12
+
+
+def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
+    """Return differences with 0 for those that are rounding alone, measured by the values ``of`` which they are."""
+    finite = np.abs(of)[np.isfinite(of)]
+    return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
 
 
 def over_repeats(replicates: np.ndarray, side: int = 0) -> np.ndarray:
@@ -26,10 +34,11 @@ def centred_ends(estimate: float, replicates: np.ndarray) -> tuple[float, float]
     """Return the ends of the interval between percentiles of replicates (b,), moved so that their mean is the estimate.
 
     Drawing rows twice raises an average precision a little, for every method alike. A draw of groups may have no row
-    that the metric can be computed from; where most have none, the ends are NaN.
+    that the metric can be computed from; where most have none, the ends are NaN. Replicates that are all the same but
+    for rounding have the estimate for both ends.
     """
     known = replicates[np.isfinite(replicates)]
     if len(known) <= len(replicates) / 2:
         return np.nan, np.nan
-    low, high = np.quantile(known - known.mean(), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
+    low, high = np.quantile(but_rounding(known - known.mean(), known), [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return estimate + float(low), estimate + float(high)

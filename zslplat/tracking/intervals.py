@@ -11,6 +11,7 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import build_component
 from zslplat.evaluation.outcomes import replicates
 from zslplat.metrics.replicate_intervals import centred_ends, over_repeats
+from zslplat.metrics.shares import within
 from zslplat.records.database import Records
 from zslplat.spec import Spec
 
@@ -29,9 +30,8 @@ def interval_of(
         built = build_component("tasks", Spec.parse(task))
         for record in tested:
             drawn.append(replicates(built, records.evaluation_folder(record["run"]), only=[metric])[metric])
-        low, high = centred_ends(
-            float(np.mean([record["metrics"][metric] for record in tested])), over_repeats(np.array(drawn))
-        )
+        mean = float(np.mean([record["metrics"][metric] for record in tested]))
+        low, high = within(metric, mean, *centred_ends(mean, over_repeats(np.array(drawn))))
     except (ZslplatError, KeyError, ValueError):
         return None
     return (low, high) if np.isfinite([low, high]).all() else None

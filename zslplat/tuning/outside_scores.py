@@ -68,6 +68,9 @@ def test_given(asked: OutsideScores, task: Task, problem: Problem) -> Given:
     for file in files:
         if file.folds is not None:
             raise UsageError(f"{file.where}: a column 'fold' is for --validation; the test split has no folds")
+        if asked.manifest is not None:
+            named = [file.rows is not None or asked.rows, file.classes is not None or asked.classes]
+            asked.manifest.check_order(batch, rows=not named[0], classes=not named[1])
     scores = [aligned(file, batch, rows, classes) for file in files]
     return Given([problem], scores, files, [digest_of(matrix, batch) for matrix in scores])
 
@@ -80,6 +83,7 @@ def validation_given(asked: OutsideScores, task: Task, problems: Sequence[Proble
     for file, batch in zip(files, batches, strict=True):
         if asked.manifest is not None:
             asked.manifest.check_batch(batch)
+            asked.manifest.check_order(batch, rows=file.rows is None, classes=file.classes is None)
         rows, classes = (None, None) if asked.manifest is None else (batch.rows, batch.classes)
         scores.append(aligned(file, batch, rows, classes))
     digests = [digest_of(matrix, batch) for matrix, batch in zip(scores, batches, strict=True)]

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from zslplat.comparison.columns import CUT, cut
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Board
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, span
+from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, sentence, span
 
 Row = Mapping[str, Any]
 
@@ -142,6 +143,8 @@ def _note(board: Board) -> str:
         notes.append(f"Differences are from the {_origin(board.rows)} ({names}).")
     if any(row.get("spread") is not None for row in board.rows):
         notes.append("± is the standard deviation over repeats of a random method.")
+    if any(map(cut, board.rows)):
+        notes.append(sentence(CUT))
     if board.comparison is not None and board.comparison.names:
         given = "; ".join(f"{name}: {text}" for name, text in board.comparison.names.items())
         notes.append(f"Left out of the names: {given}.")

@@ -105,8 +105,8 @@ def _reading(facts: Facts) -> Section:
         Words(
             "Hyperparameters were chosen on validation folds; the test split was scored once they were chosen. "
             "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
-            "classes, where they are given, say it for other classes drawn like these, and are wider. A difference "
-            "whose interval holds 0 is no difference that can be told."
+            "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
+            "difference whose interval holds 0 is no difference that can be told."
         ),
         Words("Inductive methods see one test row at a time, transductive ones the whole batch: they are kept apart."),
     ]
