@@ -145,7 +145,7 @@ def friedman_p(ranks: np.ndarray) -> float:
 
     # Of all k!^n orders k! agree as wholly as ranks can: no p-value is smaller than their share.
     by_f = float(fdtrc(k - 1, (k - 1) * (n - 1), between * (n - 1) / within)) if within > 1e-12 else 0.0
-    return max(by_f, float(math.factorial(k)) ** (1 - n))
+    return max(by_f, math.exp((1 - n) * math.lgamma(k + 1)))
 
 
 def _permuted_p(ranks: np.ndarray) -> float:
