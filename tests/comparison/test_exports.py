@@ -1,18 +1,21 @@
 """Files of a comparison: equal numbers in all that hold rows, and sound Markdown and LaTeX."""
 
 import csv
+import html
 import json
 import re
 import shutil
 import subprocess
 
+import matplotlib
 import pytest
 from store_toys import BOTH, MadeStore
 
+from zslplat.comparison import exports
 from zslplat.comparison.columns import letters_of
 from zslplat.comparison.exports import FORMATS, export, latex, markdown
 from zslplat.comparison.selection import compared
-from zslplat.errors import UsageError
+from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
 
 SPECIAL = 'l2alm(kernel="50%_of #1 & {x} $y$ ~a^b <c> \\d [e]")'
@@ -153,3 +156,20 @@ def test_latex_is_closed_and_even_whatever_names_hold(settings, show, tmp_path):
     said = compiles(one + several, tmp_path)
     widths = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", said)]
     assert max(widths, default=0) < 60
+
+
+def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypatch):
+    made = MadeStore(settings)
+    name = r'odd(name="a$\\frac{$b")'
+    for dataset in ("made", "made(seed=1)"):
+        made.study(name, 0.8, dataset=dataset, rows=f"rows of {dataset}")
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        export(show(), tmp_path / "ranks.svg")
+    assert f">{name}  a" in html.unescape((tmp_path / "ranks.svg").read_text())
+
+    def fails(*given):
+        raise ValueError("no\npen")
+
+    monkeypatch.setattr(exports, "draw_ranks", fails)
+    with pytest.raises(ZslplatError, match=r"ranks\.svg: the ranks are not drawn: ValueError: no pen; "):
+        export(show(), tmp_path / "ranks.svg")

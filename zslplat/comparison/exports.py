@@ -17,8 +17,9 @@ from zslplat.comparison.over_datasets import drawn
 from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
-from zslplat.errors import UsageError
+from zslplat.errors import UsageError, ZslplatError
 from zslplat.records.folders import folder_name
+from zslplat.registry import one_line
 from zslplat.tables import Table, write_table
 
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
@@ -200,6 +201,7 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
     """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
 
     Such files are named by what tells them apart: ``ranks-inductive.svg``, ``ranks-zsl-per_class_accuracy.svg``.
+    Raises :class:`ZslplatError` where matplotlib fails.
     """
     ranked = [
         (one, table["group"], across) for one in found for table in one.across if (across := drawn(table)) is not None
@@ -213,7 +215,15 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
     for (one, _, across), place in zip(ranked, places, strict=True):
         told = [text for text, values in zip(place, zip(*places, strict=True), strict=True) if len(set(values)) > 1]
         parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in told)]
-        draw_ranks(across, path.with_stem("-".join(parts)), one.metric)
+        file = path.with_stem("-".join(parts))
+        try:
+            draw_ranks(across, file, one.metric)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ZslplatError(
+                f"{file.name}: the ranks are not drawn: {one_line(error)}; .md, .tex and .csv write them as a table"
+            ) from error
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
