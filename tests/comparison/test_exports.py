@@ -2,6 +2,7 @@
 
 import csv
 import html
+import io
 import json
 import re
 import shutil
@@ -9,12 +10,15 @@ import subprocess
 
 import matplotlib
 import pytest
+from rich.console import Console
 from store_toys import BOTH, MadeStore
 
+from zslplat.cli.comparison_table import _print_sheet
 from zslplat.comparison import exports
 from zslplat.comparison.columns import letters_of
 from zslplat.comparison.exports import FORMATS, export, latex, markdown
 from zslplat.comparison.selection import compared
+from zslplat.comparison.sheets import BEST, TIED, sheets, standings
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
 
@@ -100,6 +104,31 @@ def test_markdown_has_the_rounded_numbers_and_marks(show):
     assert {"**" in line for line in lines} == {True, False}
     assert any("†" in line for line in lines)
     assert "- new classes like these: " in text
+
+
+def test_all_of_equal_best_scores_are_bold(show):
+    for found in (show("made"), show()):
+        first, second = found.rows[:2]
+        assert {first["short"], second["short"]} == {"eszsl", "sae"}
+        found.rows[:2] = [{**first, "test": 0.1 + 0.2}, {**second, "test": 0.3}]
+        (sheet,) = sheets(found)
+        place = 1 if len(found.datasets) > 1 else list(sheet.titles).index("test")
+        inductive = next(iter(sheet.sections.values()))
+        assert {cells[0].text for cells in inductive if cells[place].standing == BEST} == {"eszsl", "sae"}
+        terminal = Console(force_terminal=True, color_system="standard", width=300, file=io.StringIO())
+        _print_sheet(terminal, sheet)
+        for text, mark in (
+            (markdown(found), "**"),
+            (latex(found), r"\textbf{"),
+            (terminal.file.getvalue(), "\x1b[1m"),
+        ):
+            assert text.replace(" ", "").count(f"{mark}0.3000") == 2
+
+
+def test_scores_that_differ_by_rounding_alone_are_equally_good():
+    values = [(0.1 + 0.2, "a"), (0.3, "a"), (0.3 - 1e-9, "a"), (0.2, "b")]
+    rows = [{"group": group, "test": v, "tied": t} for group in ("inductive", "joint") for v, t in values]
+    assert standings(rows) == [BEST, BEST, TIED, ""] * 2
 
 
 def test_markdown_and_latex_of_several_data_sets_have_a_column_for_each(show):

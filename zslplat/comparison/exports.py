@@ -62,7 +62,7 @@ _LATEX = {
     "±": r"$\pm$",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
-_BEHIND = "best score of a group in bold; {}: not told apart from it"
+_BEHIND = "best score of a group, and what equals it, in bold; {}: not told apart from it"
 
 
 def export(found: Comparison, path: Path) -> None:
