@@ -202,3 +202,26 @@ def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypat
     monkeypatch.setattr(exports, "draw_ranks", fails)
     with pytest.raises(ZslplatError, match=r"ranks\.svg: the ranks are not drawn: ValueError: no pen; "):
         export(show(), tmp_path / "ranks.svg")
+
+
+def refused(call, tmp_path, *asked):
+    done = call("compare", "--out", tmp_path / "ranks.svg", *asked)
+    assert done.returncode == 2
+    assert not (tmp_path / "ranks.svg").exists()
+    return done.stderr
+
+
+def test_why_there_are_no_ranks_is_said_with_what_makes_some(settings, call, tmp_path):
+    text = refused(call, tmp_path, "-d", "made")
+    assert "made alone was asked for; give --all-datasets, or also --dataset 'made(seed=1)'" in text
+    text = refused(call, tmp_path, "--all-datasets", "conse", "eszsl")
+    assert "a score on each of the 2 data sets, and no group has two of them" in text
+    assert "(inductive: eszsl has all, conse lacks made(seed=1)); evaluate methods where they lack a score" in text
+    assert "--all-datasets" not in text
+    text = refused(call, tmp_path, "--all-datasets", "conse", "gfhf")
+    assert "what was asked for has a score on made alone, none on made(seed=1); leave a filter out" in text
+    MadeStore(settings).study("eszsl", 0.8, task="zsl(imbalance=10)")
+    text = refused(call, tmp_path, "--all-datasets", "-t", "zsl(imbalance=10)")
+    assert "task zsl(imbalance=10) is recorded on made alone; evaluate two methods or more on another one" in text
+    # Both have a score on both.
+    assert call("compare", "--out", tmp_path / "ranks.svg", "--all-datasets", "eszsl", "sae").returncode == 0

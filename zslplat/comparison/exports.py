@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -28,6 +29,7 @@ _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\
 _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
 _IN_LATEX |= {"tied", "trials"}
 _LONG_NAME = 22
+_MOST_NAMED = 3
 _FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
 _TEXTS = frozenset(
@@ -207,10 +209,8 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
         (one, table["group"], across) for one in found for table in one.across if (across := drawn(table)) is not None
     ]
     if not ranked:
-        raise UsageError(
-            f"{path.name}: ranks are over data sets, and no two methods of a group are recorded on several; give "
-            "--all-datasets, or --dataset several times"
-        )
+        # The widest comes nearest to having ranks.
+        raise UsageError(f"{path.name}: {_why_no_ranks(max(found, key=lambda one: len(one.datasets)))}")
     places = [(one.task, one.metric, group) for one, group, _ in ranked]
     for (one, _, across), place in zip(ranked, places, strict=True):
         told = [text for text, values in zip(place, zip(*places, strict=True), strict=True) if len(set(values)) > 1]
@@ -224,6 +224,36 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
             raise ZslplatError(
                 f"{file.name}: the ranks are not drawn: {one_line(error)}; .md, .tex and .csv write them as a table"
             ) from error
+
+
+def _why_no_ranks(one: Comparison) -> str:
+    """Return why no method of a comparison has a rank, and what is to be done."""
+    if len(one.datasets) == 1:
+        (shown,) = one.datasets
+        if one.unasked:
+            others = " ".join(f"--dataset {shlex.quote(name)}" for name in one.unasked[:_MOST_NAMED])
+            return f"ranks are over data sets, and {shown} alone was asked for; give --all-datasets, or also {others}"
+        if one.without:
+            others = ", ".join(one.without[:_MOST_NAMED])
+            return (
+                f"ranks are over data sets, and what was asked for has a score on {shown} alone, none on {others}; "
+                "leave a filter out, or evaluate it there"
+            )
+        return (
+            f"ranks are over data sets, and task {one.task} is recorded on {shown} alone; evaluate two methods or more "
+            "on another one, too (tune, or run --test)"
+        )
+    told = []
+    for table in one.across:
+        lacks = {method["method"]: [d for d, s in method["scores"].items() if s is None] for method in table["methods"]}
+        lines = [f"{name} lacks {', '.join(sets[:_MOST_NAMED])}" for name, sets in lacks.items() if sets]
+        whole = [name for name, sets in lacks.items() if not sets]
+        told.append(f"{table['group']}: {', '.join([*(f'{n} has all' for n in whole), *lines[:_MOST_NAMED]])}")
+    return (
+        f"ranks are of methods of a group that have a score on each of the {len(one.datasets)} data sets, and no group "
+        f"has two of them ({'; '.join(told)}); evaluate methods where they lack a score (tune, or run --test), or name "
+        "data sets that two or more share with --dataset"
+    )
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {
