@@ -147,7 +147,8 @@ class Odd(Plain):
     random = False
     TEXTS = {"unprintable": "lone \ud800, \0 and \x1b[31m", "long": "x" * 20_000_000}
     NUMBERS = {"complex": complex, "objects": object, "texts": str}
-    KINDS = ("sound", "own", "unspeakable", "warns", *TEXTS, *NUMBERS, *(f"{n}-{k}" for k in "dmf" for n in ODD_NAMES))
+    NAMED = (f"{name}-{kind}" for kind in "dmf" for name in ODD_NAMES)
+    KINDS = ("sound", "own", "unspeakable", "warns", "torn-f", *TEXTS, *NUMBERS, *NAMED)
     parameters = {"odd": Parameter("what is odd", Choice(KINDS), Choice(KINDS))}
 
     def __init__(self, odd="sound"):
@@ -173,7 +174,8 @@ class Odd(Plain):
         return {self._name if self.odd.endswith("-m") else "W": self.W_}
 
     def figures(self):
-        return {self._name: Curve({"line": ([1, 2], [3.0, 4.0])}, "x", "y", "title")} if self.odd.endswith("-f") else {}
+        line = [1, 2], [3.0] if self.odd == "torn-f" else [3.0, 4.0]
+        return {self._name: Curve({"line": line}, "x", "y", "title")} if self.odd.endswith("-f") else {}
 
     def decision_function(self, X, S, *, seen=None, statistics=None):
         scores = super().decision_function(X, S)

@@ -1,13 +1,16 @@
 """Figures and tables as files: every kind is drawn, shows its data, and is the same file again."""
 
 import csv
+import warnings
+from xml.etree import ElementTree
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.figure import Figure as Canvas
 from matplotlib.image import imread
 
-from zslplat.drawing import render
+from zslplat.drawing import NAME, dispensable, drawn, render, save, written
 from zslplat.figures import Curve, MatrixFigure, ScatterFigure
 from zslplat.tables import Table, write_table
 
@@ -107,3 +110,74 @@ def test_a_figure_is_drawn_once(tmp_path, monkeypatch):
     for name, figure in FIGURES.items():
         render(figure, tmp_path / f"{name}.png")
     assert len(drawn) == len(FIGURES)
+
+
+ODD = [
+    r"a$\frac{$b",
+    "$x$",
+    "price $5 and $6",
+    "one $ alone",
+    r"\$already\$",
+    "_underscore",
+    r"back\slash_{2}^%#&~",
+    "two\nlines",
+    "nul \0, half \ud800",
+    "שלום",
+    "😀👩\u200d🔬",
+    "word " * 100,
+    "w" * 500,
+]
+
+
+def texts_of(path):
+    return [element.text for element in ElementTree.parse(path).iter("{http://www.w3.org/2000/svg}text")]
+
+
+@pytest.mark.parametrize("name", ODD)
+def test_names_are_drawn_letter_by_letter(name, tmp_path):
+    points = np.eye(2)
+    figures = [
+        Curve({name: ([1, 2], [3, 4]), "other": ([1, 2], [4, 3])}, "x " + name, "y " + name, "t " + name),
+        Curve({f"{name}{i}": ([1, 2], [3, i]) for i in range(9)}, "x", "y", points={name: (1, 2)}, logx=True),
+        MatrixFigure(points, [name, "a"], ["b", name], "x " + name, "y " + name, "t " + name),
+        ScatterFigure({"p " + name: points, name: points}, np.arange(2), [name, "other"], "t " + name),
+    ]
+    shown = written(name).replace(r"\$", "$")
+    for number, figure in enumerate(figures):
+        with warnings.catch_warnings(), matplotlib.rc_context({"svg.fonttype": "none"}):
+            warnings.simplefilter("error")
+            render(figure, tmp_path / f"{number}.png")
+            save(drawn(figure), tmp_path / f"{number}.svg")
+        found = texts_of(tmp_path / f"{number}.svg")
+        assert [text for text in found if text.removeprefix("t ").startswith(shown.rstrip("…"))], found
+
+
+def test_dollars_of_a_name_are_shown_as_they_are():
+    text = matplotlib.text.Text
+    for name in ODD[:5]:
+        drawn_text, is_formula = text()._preprocess_math(written(name))
+        assert (drawn_text, is_formula) == (name, False)
+    assert written("a\tb\nc") == r"a\tb\nc"
+    assert written("w" * 500) == "w" * (NAME - 1) + "…"
+
+
+def test_logarithmic_axes_keep_their_powers(tmp_path):
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        save(drawn(Curve({"$v$": ([0.01, 0.1, 1.0], [1, 2, 3])}, "lam", "acc", logx=True)), tmp_path / "f.svg")
+    assert "mathdefault" not in "".join(filter(None, texts_of(tmp_path / "f.svg")))
+    assert "tspan" in (tmp_path / "f.svg").read_text()
+
+
+def test_a_picture_that_fails_costs_a_warning(tmp_path):
+    said = []
+    path = tmp_path / "map.png"
+    path.write_text("of an earlier time")
+    with dispensable(path, said.append):
+        render("a picture", path)
+    assert said == [
+        "the picture map.png is not drawn: TypeError: no figure: str; expected Curve, MatrixFigure or ScatterFigure"
+    ]
+    assert not path.exists()
+    with pytest.raises(FileNotFoundError), dispensable(path, said.append):
+        render(FIGURES["curve"], tmp_path / "missing" / "map.png")
+    assert len(said) == 1

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from zslplat.figures import Curve, Figure, MatrixFigure, ScatterFigure
+from zslplat.names import one_line
+from zslplat.registry import one_line as cause_of
 
 if TYPE_CHECKING:
     # Most commands draw nothing, and matplotlib is slow to import.
@@ -25,22 +29,57 @@ WRITTEN_CELLS = 12  # a matrix of at most 12 x 12 has its values written into th
 MARKED_POINTS = 40  # a line of at most 40 points shows them
 LEGEND_INSIDE = 8
 LEGEND_NAMES = 40
+NAME, LINE, LABEL, TITLE = 22, 44, 80, 90  # most letters of a name among many, of a line, of an axis, of a title
 
 
 def render(figure: Figure, path: Path | str) -> None:
     """Draw a curve, matrix or scatter figure into a PNG file; raises :class:`TypeError` for anything else."""
-    canvas = drawn(figure)
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    save(drawn(figure), path)
 
-    # Laid out here, the figure is drawn once; ``savefig`` would draw it twice, the first time to lay it out.
-    canvas.set_dpi(DOTS_PER_INCH)
-    painter = FigureCanvasAgg(canvas)
-    layout = canvas.get_layout_engine()
-    if layout is not None:
-        layout.execute(canvas)
-        canvas.set_layout_engine("none")
-    # Without the software's version the same figure is the same file.
-    painter.print_png(path, metadata={"Software": None})
+
+def save(canvas: Canvas, path: Path | str) -> None:
+    """Write what matplotlib holds as a PNG or SVG file, by the ending; the same figure is the same file."""
+    with warnings.catch_warnings():
+        # A letter that the font lacks is drawn as a box.
+        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
+        if str(path).endswith(".svg"):
+            canvas.savefig(path, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})
+            return
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+
+        # Laid out here, the figure is drawn once; ``savefig`` would draw it twice, the first time to lay it out.
+        canvas.set_dpi(DOTS_PER_INCH)
+        painter = FigureCanvasAgg(canvas)
+        layout = canvas.get_layout_engine()
+        if layout is not None:
+            layout.execute(canvas)
+            canvas.set_layout_engine("none")
+        # Without the software's version the same figure is the same file.
+        painter.print_png(path, metadata={"Software": None})
+
+
+@contextmanager
+def dispensable(path: Path, warn: Callable[[str], None]) -> Iterator[None]:
+    """Say in one line that the picture ``path`` could not be drawn, and why, where that fails, and go on.
+
+    What is drawn is in tables and records, too. Where nothing can be written (:class:`OSError`) is not its business.
+    """
+    try:
+        yield
+    except OSError:
+        raise
+    except Exception as error:
+        path.unlink(missing_ok=True)  # one of an earlier time shows something else
+        warn(f"the picture {path.name} is not drawn: {cause_of(error)}")
+
+
+def written(name: str, most: int = NAME) -> str:
+    """Return a name or text from elsewhere as matplotlib draws it letter by letter, in one line, of at most ``most``.
+
+    Between dollars matplotlib would read a formula, and fail where there is none.
+    """
+    name = one_line(name)
+    return (name if len(name) <= most else name[: most - 1] + "…").replace("$", r"\$")
 
 
 def drawn(figure: Figure) -> Canvas:
@@ -69,15 +108,18 @@ def _whole_numbers() -> Any:
 def _curve(figure: Curve) -> Canvas:
     canvas = _canvas((6.4, 4.4))
     axes = canvas.add_subplot()
+    entries = []
     for number, (label, (x, y)) in enumerate(figure.lines.items()):
         colour, dash = PALETTE[number % len(PALETTE)], DASHES[number // len(PALETTE) % len(DASHES)]
         marker = "o" if len(x) <= MARKED_POINTS else ""
-        axes.plot(x, y, color=colour, linestyle=dash, linewidth=1.6, marker=marker, markersize=3.5, label=label)
+        (line,) = axes.plot(x, y, color=colour, linestyle=dash, linewidth=1.6, marker=marker, markersize=3.5)
+        line.set_label(written(label, LINE))
+        entries.append(line)
         if label in figure.bands:
             low, high = figure.bands[label]
             axes.fill_between(x, low, high, color=colour, alpha=0.18, linewidth=0)
     for number, (label, (x_point, y_point)) in enumerate(figure.points.items()):
-        axes.plot(
+        entries += axes.plot(
             x_point,
             y_point,
             linestyle="",
@@ -85,7 +127,7 @@ def _curve(figure: Curve) -> Canvas:
             markersize=8,
             color=PALETTE[(number + len(figure.lines)) % len(PALETTE)],
             markeredgecolor="white",
-            label=f"{label}: ({x_point:.3f}, {y_point:.3f})",
+            label=f"{written(label, LINE)}: ({x_point:.3f}, {y_point:.3f})",
             zorder=3,
         )
     if figure.logx:
@@ -95,11 +137,14 @@ def _curve(figure: Curve) -> Canvas:
     axes.grid(color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     _describe(axes, figure.xlabel, figure.ylabel, figure.title)
-    entries = len(figure.lines) + len(figure.points)
-    if entries > LEGEND_INSIDE:
-        canvas.legend(loc="outside right upper", frameon=False, fontsize=8, labelcolor=INK, handlelength=3)
-    elif entries > 1 or next(iter(figure.lines), "") not in ("", figure.ylabel):
-        axes.legend(frameon=True, framealpha=0.85, edgecolor="none", fontsize=8, labelcolor=INK)
+    # Named here: matplotlib would leave out those that begin with an underscore.
+    labels = [str(entry.get_label()) for entry in entries]
+    if len(entries) > LEGEND_INSIDE:
+        canvas.legend(
+            entries, labels, loc="outside right upper", frameon=False, fontsize=8, labelcolor=INK, handlelength=3
+        )
+    elif len(entries) > 1 or next(iter(figure.lines), "") not in ("", figure.ylabel):
+        axes.legend(entries, labels, frameon=True, framealpha=0.85, edgecolor="none", fontsize=8, labelcolor=INK)
     return canvas
 
 
@@ -140,7 +185,7 @@ def _scatter(figure: ScatterFigure) -> Canvas:
     panels = canvas.subplots(1, count, squeeze=False)[0]
     size = float(np.clip(4000 / max(len(figure.labels), 1), 4, 28))
     for axes, (label, points) in zip(panels, figure.panels.items(), strict=False):
-        for number, name in enumerate(names):
+        for number in range(len(names)):
             chosen = points[figure.labels == number]
             axes.scatter(
                 chosen[:, 0],
@@ -150,19 +195,17 @@ def _scatter(figure: ScatterFigure) -> Canvas:
                 marker=MARKERS[number // len(PALETTE) % len(MARKERS)],
                 linewidths=0,
                 alpha=0.8,
-                label=name,
             )
         # The axes of an embedding have no unit and no meaning of their own.
         axes.set_xticks([])
         axes.set_yticks([])
         _describe(axes, "", "", label)
     if figure.title:
-        canvas.suptitle(figure.title, fontsize=11, color=INK)
+        canvas.suptitle(written(figure.title, TITLE), fontsize=11, color=INK)
     if with_legend and figure.panels:
-        handles, labels = panels[0].get_legend_handles_labels()
         canvas.legend(
-            handles,
-            [_shortened(label) for label in labels],
+            list(panels[0].collections),
+            [written(name) for name in names],
             loc="outside right upper",
             frameon=False,
             fontsize=8 if len(names) <= 20 else 6,
@@ -177,16 +220,16 @@ def _name_axis(axes: Any, which: str, names: Sequence[str]) -> None:
     if len(names) > NAMED_CLASSES:
         axis.set_major_locator(_whole_numbers())
         return
-    axis.set_ticks(range(len(names)), [_shortened(str(name)) for name in names])
+    axis.set_ticks(range(len(names)), [written(str(name)) for name in names])
     size = 8 if len(names) <= 30 else 6
     upright = which == "x" and max((len(str(name)) for name in names), default=0) > 2
     axis.set_tick_params(labelsize=size, labelrotation=90 if upright else 0)
 
 
 def _describe(axes: Any, xlabel: str, ylabel: str, title: str) -> None:
-    axes.set_xlabel(xlabel, fontsize=10, color=INK)
-    axes.set_ylabel(ylabel, fontsize=10, color=INK)
-    axes.set_title(title, fontsize=10, color=INK)
+    axes.set_xlabel(written(xlabel, LABEL), fontsize=10, color=INK)
+    axes.set_ylabel(written(ylabel, LINE), fontsize=10, color=INK)
+    axes.set_title(written(title, TITLE), fontsize=10, color=INK)
     axes.tick_params(colors=INK, labelcolor=INK)
     for name, spine in axes.spines.items():
         spine.set_visible(name in ("left", "bottom"))
@@ -200,7 +243,3 @@ def _counted(label: str, count: int) -> str:
 def _cell(value: float) -> str:
     text = f"{value:.2f}" if abs(value) < 10 else f"{value:.0f}"
     return text.replace("0.", ".", 1) if abs(value) < 1 else text
-
-
-def _shortened(name: str) -> str:
-    return name if len(name) <= 22 else name[:21] + "…"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 from support import records_of, runs_of
@@ -52,3 +53,14 @@ def test_a_figure_by_a_name_that_is_a_path_is_refused(call, tmp_path):
     assert done.returncode == 1
     assert re.search(f"a figure {NAMED}", done.stderr), done.stderr
     assert not list(tmp_path.rglob("*etc*"))
+
+
+def test_a_figure_that_cannot_be_drawn_costs_a_warning(call, tmp_path):
+    done = call("tune", "-m", "odd(odd=torn-f)", "-d", "marked", "--trials", 1, "--workers", 1, "--json")
+    assert done.returncode == 0, done.stderr
+    result = json.loads(done.stdout)
+    assert len(result["test"]) == 1
+    (line,) = [line for line in result["warnings"] if line.startswith("ZSP200")]
+    assert line.startswith("ZSP200 test: the picture plain.png is not drawn: ValueError: x and y must have same first")
+    assert list(tmp_path.rglob("confusion.png"))
+    assert not list(tmp_path.rglob("plain.png"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from pathlib import Path
 
 import numpy as np
@@ -238,3 +239,50 @@ def test_a_data_root_of_nothing_is_told(call, tmp_path, root, said):
     assert said.removeprefix("which ") in done.stderr
     saved(tmp_path / "full")
     assert "which" not in call("data", "list", "--data-root", "full").stdout.splitlines()[-1]
+
+
+ODD_NAMES = (
+    "my data",
+    "data (copy)",
+    r"a$\frac{$b",
+    "it's",
+    'say "so"',
+    "a, b",
+    "x=y",
+    "2020",
+    "true",
+    "né",
+    "[red]",
+    "a+b",
+)
+
+
+def test_every_name_that_is_listed_is_taken_as_it_is_printed(call, tmp_path):
+    for name in ODD_NAMES:
+        saved(tmp_path / "root", name, class_names=NAMES)
+    listed = call("data", "list", "--data-root", "root").stdout
+    shown = [line.split("│")[1].strip() for line in listed.splitlines() if "│ npz " in line and " MB " in line]
+    assert len(shown) == len(ODD_NAMES)
+    for text, name in zip(shown, sorted(f"{name}.npz" for name in ODD_NAMES), strict=True):
+        (word,) = shlex.split(text)
+        assert parse_dataset(word) == Spec(name.removesuffix(".npz"))
+        assert Spec.parse(str(parse_dataset(word))) == parse_dataset(word)
+    assert "'my data'" in shown
+    for word in ("my data", '"my data"', "my data(X=X)", "redrawn(of='my data')"):
+        done = call("data", "info", word, "--data-root", "root", "--json")
+        assert done.returncode == 0, done.stderr
+    assert {"my data", "[red]"} <= {
+        entry["name"] for entry in json.loads(call("data", "list", "--json", "--data-root", "root").stdout)
+    }
+
+
+def test_a_name_with_blanks_that_is_unknown_has_near_ones(call, tmp_path):
+    saved(tmp_path / "root", "my data")
+    done = call("data", "info", "my dta", "--data-root", "root")
+    assert done.returncode == 2
+    assert "'my dta'; did you mean my data?" in done.stderr
+    done = call("data", "info", "my data.npz", "--data-root", "root")
+    assert "write its name, --dataset 'my data'\n" in done.stderr
+    for text in ("digit-pairs(rows=5", "(rows=5)", " "):
+        with pytest.raises(UsageError, match=r"cannot read|is not a component"):
+            parse_dataset(text)

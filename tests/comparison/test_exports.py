@@ -1,18 +1,25 @@
 """Files of a comparison: equal numbers in all that hold rows, and sound Markdown and LaTeX."""
 
 import csv
+import html
+import io
 import json
 import re
 import shutil
 import subprocess
 
+import matplotlib
 import pytest
+from rich.console import Console
 from store_toys import BOTH, MadeStore
 
+from zslplat.cli.comparison_table import _print_sheet
+from zslplat.comparison import exports
 from zslplat.comparison.columns import letters_of
 from zslplat.comparison.exports import FORMATS, export, latex, markdown
 from zslplat.comparison.selection import compared
-from zslplat.errors import UsageError
+from zslplat.comparison.sheets import BEST, TIED, sheets, standings
+from zslplat.errors import UsageError, ZslplatError
 from zslplat.settings import resolve_settings
 
 SPECIAL = 'l2alm(kernel="50%_of #1 & {x} $y$ ~a^b <c> \\d [e]")'
@@ -99,6 +106,31 @@ def test_markdown_has_the_rounded_numbers_and_marks(show):
     assert "- new classes like these: " in text
 
 
+def test_all_of_equal_best_scores_are_bold(show):
+    for found in (show("made"), show()):
+        first, second = found.rows[:2]
+        assert {first["short"], second["short"]} == {"eszsl", "sae"}
+        found.rows[:2] = [{**first, "test": 0.1 + 0.2}, {**second, "test": 0.3}]
+        (sheet,) = sheets(found)
+        place = 1 if len(found.datasets) > 1 else list(sheet.titles).index("test")
+        inductive = next(iter(sheet.sections.values()))
+        assert {cells[0].text for cells in inductive if cells[place].standing == BEST} == {"eszsl", "sae"}
+        terminal = Console(force_terminal=True, color_system="standard", width=300, file=io.StringIO())
+        _print_sheet(terminal, sheet)
+        for text, mark in (
+            (markdown(found), "**"),
+            (latex(found), r"\textbf{"),
+            (terminal.file.getvalue(), "\x1b[1m"),
+        ):
+            assert text.replace(" ", "").count(f"{mark}0.3000") == 2
+
+
+def test_scores_that_differ_by_rounding_alone_are_equally_good():
+    values = [(0.1 + 0.2, "a"), (0.3, "a"), (0.3 - 1e-9, "a"), (0.2, "b")]
+    rows = [{"group": group, "test": v, "tied": t} for group in ("inductive", "joint") for v, t in values]
+    assert standings(rows) == [BEST, BEST, TIED, ""] * 2
+
+
 def test_markdown_and_latex_of_several_data_sets_have_a_column_for_each(show):
     found = show()
     for text, head in ((markdown(found), "| made | made(seed=1) |"), (latex(found), "{made(seed=1)}")):
@@ -153,3 +185,43 @@ def test_latex_is_closed_and_even_whatever_names_hold(settings, show, tmp_path):
     said = compiles(one + several, tmp_path)
     widths = [float(points) for points in re.findall(r"Overfull \\hbox \(([\d.]+)pt too wide\)", said)]
     assert max(widths, default=0) < 60
+
+
+def test_ranks_are_drawn_whatever_names_hold(settings, show, tmp_path, monkeypatch):
+    made = MadeStore(settings)
+    name = r'odd(name="a$\\frac{$b")'
+    for dataset in ("made", "made(seed=1)"):
+        made.study(name, 0.8, dataset=dataset, rows=f"rows of {dataset}")
+    with matplotlib.rc_context({"svg.fonttype": "none"}):
+        export(show(), tmp_path / "ranks.svg")
+    assert f">{name}  a" in html.unescape((tmp_path / "ranks.svg").read_text())
+
+    def fails(*given):
+        raise ValueError("no\npen")
+
+    monkeypatch.setattr(exports, "draw_ranks", fails)
+    with pytest.raises(ZslplatError, match=r"ranks\.svg: the ranks are not drawn: ValueError: no pen; "):
+        export(show(), tmp_path / "ranks.svg")
+
+
+def refused(call, tmp_path, *asked):
+    done = call("compare", "--out", tmp_path / "ranks.svg", *asked)
+    assert done.returncode == 2
+    assert not (tmp_path / "ranks.svg").exists()
+    return done.stderr
+
+
+def test_why_there_are_no_ranks_is_said_with_what_makes_some(settings, call, tmp_path):
+    text = refused(call, tmp_path, "-d", "made")
+    assert "made alone was asked for; give --all-datasets, or also --dataset 'made(seed=1)'" in text
+    text = refused(call, tmp_path, "--all-datasets", "conse", "eszsl")
+    assert "a score on each of the 2 data sets, and no group has two of them" in text
+    assert "(inductive: eszsl has all, conse lacks made(seed=1)); evaluate methods where they lack a score" in text
+    assert "--all-datasets" not in text
+    text = refused(call, tmp_path, "--all-datasets", "conse", "gfhf")
+    assert "what was asked for has a score on made alone, none on made(seed=1); leave a filter out" in text
+    MadeStore(settings).study("eszsl", 0.8, task="zsl(imbalance=10)")
+    text = refused(call, tmp_path, "--all-datasets", "-t", "zsl(imbalance=10)")
+    assert "task zsl(imbalance=10) is recorded on made alone; evaluate two methods or more on another one" in text
+    # Both have a score on both.
+    assert call("compare", "--out", tmp_path / "ranks.svg", "--all-datasets", "eszsl", "sae").returncode == 0

@@ -340,3 +340,9 @@ def test_where_nothing_is_recorded_the_error_names_the_data_sets_that_are(made, 
     made.study("eszsl", 0.8)
     with pytest.raises(StoreError, match=r"on digit-pairs in .*; recorded is made: choose with --dataset$"):
         show("digit-pairs")
+
+
+def test_names_with_blanks_and_brackets_are_near_to_what_is_recorded(made, show):
+    made.study("eszsl", 0.8, dataset='"my data (1)"')
+    with pytest.raises(UnknownNameError, match=r"'my dat'; did you mean my data \(1\)\?"):
+        show('"my dat"')

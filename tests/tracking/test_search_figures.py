@@ -9,6 +9,8 @@ from optuna.distributions import CategoricalDistribution, FloatDistribution
 from optuna.trial import TrialState, create_trial
 
 from zslplat.records.importance import LEAST_TRIALS, importance_of
+from zslplat.tracking import history, search_figures
+from zslplat.tracking.history import write_history
 from zslplat.tracking.search_figures import write_search_figures
 
 RANGES = {
@@ -48,7 +50,7 @@ def test_what_moves_the_value_has_the_largest_share(tmp_path):
 def test_the_same_trials_give_the_same_figures(tmp_path):
     for name in ("one", "two"):
         (tmp_path / name).mkdir()
-        write_search_figures(tmp_path / name, [*trials_of(24), failed()], "accuracy")
+        write_search_figures(tmp_path / name, [*trials_of(24), failed()], "accuracy", pytest.fail)
     files = sorted(path.name for path in (tmp_path / "one").iterdir())
     assert files == ["contour.png", "importance.csv", "importance.png"]
     for name in files:
@@ -65,7 +67,7 @@ def test_the_same_trials_give_the_same_figures(tmp_path):
     ],
 )
 def test_where_nothing_can_be_told_it_says_why(trials, said, tmp_path):
-    found = write_search_figures(tmp_path, trials(), "accuracy")
+    found = write_search_figures(tmp_path, trials(), "accuracy", pytest.fail)
     assert said in found.in_words
     assert not list(tmp_path.iterdir())
 
@@ -79,7 +81,7 @@ def test_points_on_a_line_and_choices_leave_no_map(tmp_path):
         )
         for x in np.linspace(0, 1, 12).tolist()
     ]
-    write_search_figures(tmp_path, line, "accuracy")
+    write_search_figures(tmp_path, line, "accuracy", pytest.fail)
     assert sorted(path.name for path in tmp_path.iterdir()) == ["importance.csv", "importance.png"]
 
 
@@ -91,11 +93,47 @@ def test_a_choice_that_matters_most_leaves_the_map_to_the_numbers(tmp_path):
         )
         for t in tried
     ]
-    assert next(iter(write_search_figures(tmp_path, trials, "accuracy").shares)) == "kernel"
+    assert next(iter(write_search_figures(tmp_path, trials, "accuracy", pytest.fail).shares)) == "kernel"
     assert (tmp_path / "contour.png").exists()
 
 
 def test_nothing_is_said_on_the_terminal(capfd, tmp_path):
     optuna.logging.set_verbosity(optuna.logging.INFO)
-    write_search_figures(tmp_path, trials_of(15), "accuracy")
+    write_search_figures(tmp_path, trials_of(15), "accuracy", pytest.fail)
     assert capfd.readouterr() == ("", "")
+
+
+def records_of(trials):
+    told = {"state": "complete", "reason": ""}
+    return [{"number": n, "value": t.value, "parameters": t.params, **told} for n, t in enumerate(trials)]
+
+
+def test_names_of_parameters_are_no_formulas(tmp_path):
+    called = dict(zip(RANGES, (r"a$\frac{$b", "$x$", "_hidden"), strict=True))
+    trials = [
+        create_trial(
+            params={called[name]: value for name, value in t.params.items()},
+            distributions={called[name]: kind for name, kind in t.distributions.items()},
+            value=t.value,
+        )
+        for t in trials_of(24)
+    ]
+    write_search_figures(tmp_path, trials, "accuracy in $", pytest.fail)
+    assert (tmp_path / "importance.png").exists()
+    assert (tmp_path / "contour.png").exists()
+    write_history(tmp_path, records_of(trials), "accuracy in $", True, pytest.fail)
+    assert (tmp_path / "searched-$x$.png").exists()
+
+
+def test_pictures_that_fail_cost_a_warning_each(tmp_path, monkeypatch):
+    def fails(*given):
+        raise ValueError("no pen")
+
+    monkeypatch.setattr(search_figures, "save", fails)
+    monkeypatch.setattr(history, "render", fails)
+    said = []
+    assert write_search_figures(tmp_path, trials_of(24), "accuracy", said.append).shares
+    write_history(tmp_path, records_of(trials_of(24)), "accuracy", True, said.append)
+    names = ("importance", "contour", "history", "searched-gamma", "searched-lam")
+    assert said == [f"the picture {name}.png is not drawn: ValueError: no pen" for name in names]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["importance.csv", "trials.csv"]

@@ -69,3 +69,20 @@ def test_values_that_are_measured_by_different_metrics_make_no_curve(call, tmp_p
     done = call("sweep", "-m", "llc(neighbours=5)", "-p", "average_precision", "--range", "area|eleven-point", *data)
     assert done.returncode == 2, done.stdout
     assert "from mAP to mAP_11pt" in done.stderr.replace("\n", " ")
+
+
+def test_a_figure_that_cannot_be_drawn_costs_a_warning(call, tmp_path, monkeypatch):
+    def fails(*given):
+        raise ValueError("no pen")
+
+    for module, *asked in (
+        ("sweep", "-m", "plain(mix=0.5)", "-d", "marked", "-p", "ridge", "--points", 2),
+        ("task_sweep", "-m", "variance", "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP),
+    ):
+        monkeypatch.setattr(f"zslplat.tuning.{module}.render", fails)
+        done = call("sweep", *asked)
+        assert done.returncode == 0, done.stderr
+        assert "warning: the picture sweep.png is not drawn: ValueError: no pen\n" in done.stderr
+        assert "figure not drawn; table " in " ".join(done.stdout.split())
+        assert not list(tmp_path.rglob("sweep.png"))
+    assert len(list((tmp_path / "mlruns" / "evaluations").glob("*/artifacts/sweep.csv"))) == 2

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from zslplat.cli.terminal import Console
 from zslplat.comparison.selection import Comparison
-from zslplat.comparison.sheets import Sheet, sheets
+from zslplat.comparison.sheets import BEST, Sheet, sheets
 
 PAGE = 120
 _GAP = 2
@@ -33,7 +33,7 @@ def _print_sheet(console: Console, sheet: Sheet) -> None:
         if len(sheet.sections) > 1:
             table.add_row(Text(f"{group}:", style="italic"))
         for cells in members:
-            table.add_row(*(Text(cell.text) for cell in cells))
+            table.add_row(*(Text(cell.text, "bold" if cell.standing == BEST else "") for cell in cells))
     console.print(table)
     hidden = [f"--wide shows also: {', '.join(dict.fromkeys(sheet.left_out))}"] if sheet.left_out else []
     for note in [*sheet.notes, *hidden]:

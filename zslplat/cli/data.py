@@ -12,6 +12,7 @@ from zslplat.cli import completion
 from zslplat.cli import options as o
 from zslplat.cli.help_pages import Commands
 from zslplat.cli.invocation import echo
+from zslplat.names import visible
 
 app = Commands(
     help="Data sets: list them, describe one, write an example, import your own, fetch and prepare the public archive.",
@@ -20,11 +21,15 @@ app = Commands(
 
 @app.command("list")
 def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json = False) -> None:
-    """List the data sets that are built in, come from plugins, or lie under the data root."""
+    """List the data sets that are built in, come from plugins, or lie under the data root.
+
+    Names are shown as a shell takes them after --dataset, in quotes where they need some; JSON has them as they are.
+    """
     from rich.table import Table
+    from rich.text import Text
 
     from zslplat.cli.reporting import print_json, stdout_console
-    from zslplat.data.catalogue import available
+    from zslplat.data.catalogue import available, in_a_shell
     from zslplat.evaluation.components import registered_sources
 
     settings = o.settings_from(data_root, store)
@@ -37,7 +42,7 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
         return
     table = Table("name", "kind", "what it is")
     for entry in entries:
-        table.add_row(entry.name, entry.kind, entry.summary)
+        table.add_row(*(Text(visible(text)) for text in (in_a_shell(entry.name), entry.kind, entry.summary)))
     console = stdout_console()
     console.print(table)
     root = f"{settings.data_root}{f', which {problem}' if problem else ''}"

@@ -113,8 +113,7 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     title = f"{setting.method} on {setting.dataset}, task {setting.task}: sweep of {result.parameter}"
     _line(console, title)
     console.print(table)
-    text = f"chance {result.chance:.4f}; figure {result.figure}; table {result.table}"
-    _line(console, text)
+    _line(console, f"chance {result.chance:.4f}; {_files(result)}")
     print_warnings(console, result.warnings, result.silenced)
 
 
@@ -137,8 +136,13 @@ def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
     _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of its option {result.parameter}")
     console.print(table)
     chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
-    _line(console, f"chance {chances}; figure {result.figure}; table {result.table}")
+    _line(console, f"chance {chances}; {_files(result)}")
     print_warnings(console, result.warnings, result.silenced)
+
+
+def _files(result: Any) -> str:
+    """Return where the files of a sweep are; its figure may not have been drawn."""
+    return f"figure {result.figure if result.figure.exists() else 'not drawn'}; table {result.table}"
 
 
 def _ui_hint(settings: Any) -> str:

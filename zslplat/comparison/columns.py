@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -121,6 +122,11 @@ def seconds(value: float | None) -> str:
 
 def _with_spread(row: Row) -> str:
     return number(row["test"]) + (f" ± {row['spread']:.4f}" if row["spread"] is not None else "")
+
+
+def same_score(one: float, other: float) -> bool:
+    """Tell whether scores are equal but for rounding, which means over different numbers of equal repeats have."""
+    return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
 
 
 def letters_of(tied: str | None) -> set[str]:

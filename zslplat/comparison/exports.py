@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,8 +18,9 @@ from zslplat.comparison.over_datasets import drawn
 from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
-from zslplat.errors import UsageError
+from zslplat.errors import UsageError, ZslplatError
 from zslplat.records.folders import folder_name
+from zslplat.registry import one_line
 from zslplat.tables import Table, write_table
 
 _IN_MARKDOWN = {"method", "validation", "test", "score on\nnew classes", "difference", "difference on\nthese rows"}
@@ -27,6 +29,7 @@ _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\
 _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
 _IN_LATEX |= {"tied", "trials"}
 _LONG_NAME = 22
+_MOST_NAMED = 3
 _FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
 _TEXTS = frozenset(
@@ -61,7 +64,7 @@ _LATEX = {
     "±": r"$\pm$",
     **{character: "\\" + character for character in "&%$#_{}"},
 }
-_BEHIND = "best score of a group in bold; {}: not told apart from it"
+_BEHIND = "best score of a group, and what equals it, in bold; {}: not told apart from it"
 
 
 def export(found: Comparison, path: Path) -> None:
@@ -200,20 +203,57 @@ def _draw_ranks(found: Sequence[Comparison], path: Path) -> None:
     """Draw critical-difference diagrams: one file, or one for each task, metric and group that have ranks.
 
     Such files are named by what tells them apart: ``ranks-inductive.svg``, ``ranks-zsl-per_class_accuracy.svg``.
+    Raises :class:`ZslplatError` where matplotlib fails.
     """
     ranked = [
         (one, table["group"], across) for one in found for table in one.across if (across := drawn(table)) is not None
     ]
     if not ranked:
-        raise UsageError(
-            f"{path.name}: ranks are over data sets, and no two methods of a group are recorded on several; give "
-            "--all-datasets, or --dataset several times"
-        )
+        # The widest comes nearest to having ranks.
+        raise UsageError(f"{path.name}: {_why_no_ranks(max(found, key=lambda one: len(one.datasets)))}")
     places = [(one.task, one.metric, group) for one, group, _ in ranked]
     for (one, _, across), place in zip(ranked, places, strict=True):
         told = [text for text, values in zip(place, zip(*places, strict=True), strict=True) if len(set(values)) > 1]
         parts = [path.stem, *(folder_name(text.replace(" ", "-")) for text in told)]
-        draw_ranks(across, path.with_stem("-".join(parts)), one.metric)
+        file = path.with_stem("-".join(parts))
+        try:
+            draw_ranks(across, file, one.metric)
+        except OSError:
+            raise
+        except Exception as error:
+            raise ZslplatError(
+                f"{file.name}: the ranks are not drawn: {one_line(error)}; .md, .tex and .csv write them as a table"
+            ) from error
+
+
+def _why_no_ranks(one: Comparison) -> str:
+    """Return why no method of a comparison has a rank, and what is to be done."""
+    if len(one.datasets) == 1:
+        (shown,) = one.datasets
+        if one.unasked:
+            others = " ".join(f"--dataset {shlex.quote(name)}" for name in one.unasked[:_MOST_NAMED])
+            return f"ranks are over data sets, and {shown} alone was asked for; give --all-datasets, or also {others}"
+        if one.without:
+            others = ", ".join(one.without[:_MOST_NAMED])
+            return (
+                f"ranks are over data sets, and what was asked for has a score on {shown} alone, none on {others}; "
+                "leave a filter out, or evaluate it there"
+            )
+        return (
+            f"ranks are over data sets, and task {one.task} is recorded on {shown} alone; evaluate two methods or more "
+            "on another one, too (tune, or run --test)"
+        )
+    told = []
+    for table in one.across:
+        lacks = {method["method"]: [d for d, s in method["scores"].items() if s is None] for method in table["methods"]}
+        lines = [f"{name} lacks {', '.join(sets[:_MOST_NAMED])}" for name, sets in lacks.items() if sets]
+        whole = [name for name, sets in lacks.items() if not sets]
+        told.append(f"{table['group']}: {', '.join([*(f'{n} has all' for n in whole), *lines[:_MOST_NAMED]])}")
+    return (
+        f"ranks are of methods of a group that have a score on each of the {len(one.datasets)} data sets, and no group "
+        f"has two of them ({'; '.join(told)}); evaluate methods where they lack a score (tune, or run --test), or name "
+        "data sets that two or more share with --dataset"
+    )
 
 
 FORMATS: Mapping[str, Callable[[Sequence[Comparison], Path], None]] = {

@@ -40,7 +40,8 @@ class Comparison:
     same order; ``names``: what the short names of methods leave out, by method; ``notes``: sentences that belong under
     the table; ``maximise``: whether larger values of the metric are better. ``across``: where there are several data
     sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
-    what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown.
+    what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
+    sets on which the task is recorded, too, and that were not asked for; ``without``: those asked for without a row.
     """
 
     task: str
@@ -53,6 +54,8 @@ class Comparison:
     across: list[dict[str, Any]] = field(default_factory=list)
     findings: list[Finding] = field(default_factory=list)
     silenced: tuple[str, ...] = ()
+    unasked: tuple[str, ...] = ()
+    without: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -134,7 +137,8 @@ def compared(
     shared = reader is not None
     reader = reader or Reader(existing_records(settings, warn), warn)
     records = reader.records
-    asked = list(dict.fromkeys(datasets)) or reader.datasets(task)
+    recorded_on = reader.datasets(task)
+    asked = list(dict.fromkeys(datasets)) or recorded_on
     if not asked:
         raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
     known = {dataset: reader.read(dataset, task) for dataset in asked}
@@ -200,7 +204,10 @@ def compared(
     maximise = primary.maximise if name == primary.name else name not in COSTS
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
     across = over_datasets(rows, shown, maximise=maximise) if len(shown) > 1 else []
-    return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, settings.silenced)
+    unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
+    without = tuple(dataset for dataset in asked if dataset not in shown)
+    silenced = settings.silenced
+    return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, silenced, unasked, without)
 
 
 def _entries(

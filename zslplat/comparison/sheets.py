@@ -12,7 +12,19 @@ from itertools import groupby
 from typing import Any
 
 from zslplat.comparison.classes import COVERS
-from zslplat.comparison.columns import COLUMNS, CUT, Column, Row, cut, filled, fitting, knows, letters_of, number
+from zslplat.comparison.columns import (
+    COLUMNS,
+    CUT,
+    Column,
+    Row,
+    cut,
+    filled,
+    fitting,
+    knows,
+    letters_of,
+    number,
+    same_score,
+)
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
 from zslplat.comparison.selection import Comparison
 from zslplat.spec import Spec
@@ -67,16 +79,19 @@ def sheets(
 
 
 def standings(rows: Sequence[Row]) -> list[str]:
-    """Return ``best`` for the best score of each group, ``tied`` for what is not told apart from it, else nothing.
+    """Return ``best`` for the best score of each group, and for all that equal it, ``tied`` for what is not told apart
+    from it, else nothing.
 
     Rows of one data set, best first in each group.
     """
-    best: dict[str, set[str]] = {}
+    best: dict[str, Row] = {}
     found = []
     for row in rows:
-        own = letters_of(row["tied"])
-        found.append(BEST if row["group"] not in best else TIED if own & best[row["group"]] else "")
-        best.setdefault(row["group"], own)
+        first = best.setdefault(row["group"], row)
+        if row is first or same_score(row["test"], first["test"]):
+            found.append(BEST)
+        else:
+            found.append(TIED if letters_of(row["tied"]) & letters_of(first["tied"]) else "")
     return found
 
 

@@ -119,13 +119,10 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
         return
     places = DataPlaces(settings.data_root, settings.cache / "data", settings.given)
     known = {entry.name for entry in available(places, registered_sources())}
-    known |= {str(identity["dataset"]).partition("(")[0] for identity in records.identities().values()}
-    known |= {
-        str(record["setting"]["dataset"]).partition("(")[0]
-        for _, _, record in records.all_evaluations()
-        if "setting" in record
-    }
-    if name not in known and dataset.partition("(")[0] not in known:
+    recorded = {str(identity["dataset"]) for identity in records.identities().values()}
+    recorded |= {str(r["setting"]["dataset"]) for _, _, r in records.all_evaluations() if "setting" in r}
+    known |= {Spec.parse(text).name for text in recorded}
+    if name not in known:
         where = f"built in, nor under a data root, nor recorded in {settings.store}"
         raise UnknownNameError(f"data set (neither {where}):", name, known)
 

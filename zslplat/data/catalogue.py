@@ -6,7 +6,10 @@ Under the data root a name is a folder in one of the layouts of :mod:`zslplat.da
 
 from __future__ import annotations
 
+import os
+import shlex
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -66,19 +69,37 @@ def available(places: DataPlaces, registered: Registered) -> list[CatalogueEntry
 
 
 def parse_dataset(text: str) -> Spec:
-    """Read the spec of a data set; raises :class:`UsageError`, for a path with the spec that reads what is there."""
+    """Read the spec of a data set, whose name may hold blanks and signs, as file names do, without quotes about it.
+
+    Raises :class:`UsageError`, for a path with the spec that reads what is there.
+    """
     try:
         return Spec.parse(text)
     except UsageError:
+        name, mark, options = text.partition("(")
+        if not any(separator in name for separator in ("/", os.sep)):
+            if name.strip():
+                with suppress(UsageError):
+                    return Spec.parse(format_value(name.strip()) + mark + options)
+            raise
         hint = loader_hint(text)
         if hint:
             raise UsageError(f"data set {text!r} is a path, not a name; {hint}") from None
-        if "(" not in text and ("/" in text or "\\" in text):
+        if not mark:
             raise UsageError(
                 f"data set {text!r}: no such file or folder; write a name, or {', '.join(_forms()[:-1])} or "
                 f"{_forms()[-1]}"
             ) from None
         raise
+
+
+def in_a_shell(name: str) -> str:
+    """Return the name of a data set as it is written in a shell: in quotes where it needs some, once or twice."""
+    spec = Spec(name)
+    with suppress(UsageError):
+        if parse_dataset(name) == spec:
+            return shlex.quote(name)
+    return shlex.quote(str(spec))
 
 
 def loader_hint(text: str) -> str:
@@ -88,7 +109,7 @@ def loader_hint(text: str) -> str:
     if layout is None:
         nothing = f"it is no file and no folder in a layout that is known; expected {EXPECTED}"
         return nothing if path.exists() and "/" in text else ""
-    return f"write --dataset '{layout.kind}({layout.option}={format_value(text)})'"
+    return f"write --dataset {shlex.quote(f'{layout.kind}({layout.option}={format_value(text)})')}"
 
 
 def _forms() -> list[str]:
@@ -108,8 +129,9 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     found = None if root is None else named(root, spec.name)
     inside = root is not None and spec.name.endswith(FILE_SUFFIXES) and (root / spec.name).is_file()
     if inside:
-        stem = Spec(Path(spec.name).stem, options)
-        raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {stem}")
+        stem = Path(spec.name).stem
+        form = shlex.quote(str(Spec(stem, options))) if options else in_a_shell(stem)
+        raise UsageError(f"data set {spec.name!r} is a file of the data root; write its name, --dataset {form}")
     hint = "" if found else loader_hint(spec.name)
     if hint:
         raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")

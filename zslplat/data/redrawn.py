@@ -22,14 +22,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from zslplat.data.catalogue import open_source
+from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import Dataset
 from zslplat.data.hold_out import hold_out_rows
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
 from zslplat.space import Integer, Parameter, Text
-from zslplat.spec import Spec
 
 NAME = "redrawn"
 
@@ -73,7 +72,7 @@ class Redrawn(DataSource):
 
     def load(self, places: DataPlaces) -> Dataset:
         """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
-        spec, draw = Spec.parse(str(self.options.get("of", "digit-pairs"))), self.options.get("draw", 1)
+        spec, draw = parse_dataset(str(self.options.get("of", "digit-pairs"))), self.options.get("draw", 1)
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))

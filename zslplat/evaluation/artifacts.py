@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import warnings
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import numpy as np
 
-from zslplat.drawing import render
-from zslplat.figures import Curve, ScatterFigure
+from zslplat.drawing import dispensable, render
+from zslplat.errors import OutcomeWarning
+from zslplat.figures import Curve, Figure, ScatterFigure
 from zslplat.tables import Table, write_table
 from zslplat.tasks.base import Outcome
 
@@ -26,14 +28,15 @@ def write_artifacts(
 
     ``matrices/*.npy`` as long as they fit into ``matrices_bytes`` together (the rest is named in
     ``matrices/left_out.json``); tables as CSV and figures as PNG where the outcome has them, the points of maps as CSV
-    besides; every series (of the method's diagnostics) as CSV, and as PNG beside figures.
+    besides; every series (of the method's diagnostics) as CSV, and as PNG beside figures. A figure that cannot be drawn
+    is warned of (:class:`~zslplat.errors.OutcomeWarning`) and left out.
     """
     folder.mkdir(parents=True, exist_ok=True)
     _write_matrices(folder / "matrices", matrices, matrices_bytes)
     for name, table in outcome.tables.items():
         write_table(table, folder / f"{_file_name(name)}.csv")
     for name, figure in outcome.figures.items():
-        render(figure, folder / f"{_file_name(name)}.png")
+        _draw(figure, folder / f"{_file_name(name)}.png")
         if isinstance(figure, ScatterFigure) and name not in outcome.tables:
             write_table(_points(figure), folder / f"{_file_name(name)}.csv")
     for name, values in series.items():
@@ -41,7 +44,12 @@ def write_artifacts(
         write_table(Table({"step": steps, name: values}), folder / f"{_file_name(name)}.csv")
         if outcome.figures and len(values) > 1:
             curve = Curve({name: (steps, values)}, "iteration", name, f"{name} by iteration")
-            render(curve, folder / f"{_file_name(name)}.png")
+            _draw(curve, folder / f"{_file_name(name)}.png")
+
+
+def _draw(figure: Figure, path: Path) -> None:
+    with dispensable(path, lambda text: warnings.warn(OutcomeWarning(text), stacklevel=2)):
+        render(figure, path)
 
 
 def _points(figure: ScatterFigure) -> Table:

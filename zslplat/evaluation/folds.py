@@ -210,9 +210,9 @@ class Fold:
         try:
             share = self.job.matrices_bytes // len(self.job.problems)
             series = self._learned.series if self._learned.ended else self.method.diagnostics.series
-            write_artifacts(folder, self._learned.matrices, series, outcome, share)
-            if self.job.full and self.method is not None:
-                with collected() as self._exported:
+            with collected() as self._exported:
+                write_artifacts(folder, self._learned.matrices, series, outcome, share)
+                if self.job.full and self.method is not None:
                     self.task.export(self.method, self.problem, folder)
         except OSError as error:
             raise StoreError(

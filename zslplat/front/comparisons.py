@@ -11,7 +11,7 @@ from zslplat.comparison.exports import check_ending, export_each
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import sheets
-from zslplat.drawing import INK, PALETTE
+from zslplat.drawing import INK, LABEL, PALETTE, written
 from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.front.asking import places
 from zslplat.front.comparing import compared_as_asked
@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 # A text, or several.
 Texts = str | Sequence[str]
 _WIDTH = 120  # characters of the table in plain text
+_NAME = 34  # and of a method's name beside its line
 
 
 @dataclass(frozen=True, repr=False)
@@ -176,18 +177,14 @@ def _draw(axes: Any, table: Comparison, rows: Sequence[Mapping[str, Any]], datas
             if row[low] is not None and row[high] is not None:
                 axes.plot([row[low], row[high]], [-place] * 2, color=colour, linewidth=width, solid_capstyle="butt")
         axes.plot(row["test"], -place, marker="o", markersize=7, color=colour, markeredgecolor="white", linestyle="")
-    axes.set_yticks([-place for place in range(len(rows))], [_short(row["short"]) for row in rows])
+    axes.set_yticks([-place for place in range(len(rows))], [written(row["short"], _NAME) for row in rows])
     axes.set_ylim(-len(rows) + 0.4, 0.6)
     joint = [f"{group} in another colour" for group in groups[1:]]
     said = f"{table.metric}, test: thick over these rows, thin over new classes"
-    axes.set_xlabel("; ".join([said, *joint]), fontsize=8)
-    axes.set_title(f"{dataset}, task {table.task}", fontsize=10, color=INK)
+    axes.set_xlabel(written("; ".join([said, *joint]), 2 * LABEL), fontsize=8)
+    axes.set_title(written(f"{dataset}, task {table.task}", LABEL), fontsize=10, color=INK)
     axes.grid(axis="x", color="#DDDDDD", linewidth=0.6)
     axes.set_axisbelow(True)
     for side in ("top", "right", "left"):
         axes.spines[side].set_visible(False)
     axes.tick_params(colors=INK, labelcolor=INK, labelsize=8, length=0)
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= 34 else text[:33] + "…"

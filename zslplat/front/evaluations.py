@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from zslplat.config import read_config
-from zslplat.drawing import PALETTE, drawn
+from zslplat.drawing import PALETTE, drawn, written
 from zslplat.errors import UsageError
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.evaluation.setting import Setting
@@ -92,7 +92,7 @@ class Evaluation(Result):
         several = len(self.result.folds) > 1
         pairs = zip(frame["fold"], frame["repeat"], strict=True)
         names = [f"{fold} ({repeat})" if several else fold for fold, repeat in pairs]
-        axes.set_xticks(places, names, rotation=90 if len(names) > 6 else 0)
+        axes.set_xticks(places, [written(name) for name in names], rotation=90 if len(names) > 6 else 0)
         legend_below(figure)
         return figure
 

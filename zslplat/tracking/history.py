@@ -2,19 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from zslplat.drawing import render
+from zslplat.drawing import dispensable, render
 from zslplat.figures import Curve
 from zslplat.tables import Table, write_table
 
 
-def write_history(folder: Path, records: Sequence[Mapping[str, Any]], primary: str, maximise: bool) -> None:
-    """Write the trials of a study as ``trials.csv``, and figures of what the search tried."""
+def write_history(
+    folder: Path, records: Sequence[Mapping[str, Any]], primary: str, maximise: bool, warn: Callable[[str], None]
+) -> None:
+    """Write the trials of a study as ``trials.csv``, and figures of what the search tried.
+
+    Of those that cannot be drawn ``warn`` is told.
+    """
+
+    def draw(curve: Curve, path: Path) -> None:
+        with dispensable(path, warn):
+            render(curve, path)
+
     names = sorted({name for record in records for name in record["parameters"]})
     columns: dict[str, list[Any]] = {
         "trial": [r["number"] for r in records],
@@ -35,7 +45,7 @@ def write_history(folder: Path, records: Sequence[Mapping[str, Any]], primary: s
             f"validation {primary}",
             "Search history",
         )
-        render(curve, folder / "history.png")
+        draw(curve, folder / "history.png")
     searched = [n for n in names if all(isinstance(r["parameters"].get(n), int | float) for r in records)]
     for name in searched:
         if len(values) > 1:
@@ -48,4 +58,4 @@ def write_history(folder: Path, records: Sequence[Mapping[str, Any]], primary: s
                 f"{primary} against {name}",
                 logx=low > 0 and high / low > 50,
             )
-            render(curve, folder / f"searched-{name}.png")
+            draw(curve, folder / f"searched-{name}.png")

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from zslplat.drawing import LINE, TITLE, dispensable, save, written
 from zslplat.records.importance import Importance, importance_of
 from zslplat.tables import Table, write_table
 
-_LEVELS, _DOTS = 12, 130
+_LEVELS = 12
 _WIDE = 50.0  # ends of a range so many times apart are drawn on a logarithmic axis
 
 
-def write_search_figures(folder: Path, trials: list[Any], primary: str) -> Importance:
+def write_search_figures(folder: Path, trials: list[Any], primary: str, warn: Callable[[str], None]) -> Importance:
     """Write ``importance.csv``, ``importance.png`` and ``contour.png`` for finished trials of Optuna's, where they can
-    be told; return what was found, or why nothing.
+    be told; return what was found, or why nothing. Of pictures that cannot be drawn ``warn`` is told.
     """
     found = importance_of(trials)
     if not found.shares:
@@ -26,42 +27,53 @@ def write_search_figures(folder: Path, trials: list[Any], primary: str) -> Impor
     write_table(
         Table({"hyperparameter": names, "share": [found.shares[name] for name in names]}), folder / "importance.csv"
     )
-    _draw_importance(found, primary, folder / "importance.png")
+    path = folder / "importance.png"
+    with dispensable(path, warn):
+        _draw_importance(found, primary, path)
     numeric = [name for name in names if all(_is_number(t.params.get(name)) for t in trials if t.value is not None)]
     if len(numeric) > 1:
-        # Points that lie on a line have no map.
-        with suppress(RuntimeError, ValueError):
-            _draw_contour(trials, numeric[0], numeric[1], primary, folder / "contour.png")
+        path = folder / "contour.png"
+        with dispensable(path, warn):
+            _draw_contour(trials, numeric[0], numeric[1], primary, path)
     return found
 
 
 def _draw_importance(found: Importance, primary: str, path: Path) -> None:
     canvas, axes = _canvas(1.2 + 0.4 * len(found.shares))
     names, shares = list(found.shares)[::-1], list(found.shares.values())[::-1]
-    axes.barh(names, shares, color="#0072B2", height=0.6)
+    axes.barh(range(len(names)), shares, color="#0072B2", height=0.6)
+    axes.set_yticks(range(len(names)), [written(name, LINE) for name in names])
     for place, share in enumerate(shares):
         axes.text(share, place, f" {share:.2f}", va="center", fontsize=8)
     axes.set_xlim(0, max(shares) * 1.15)
-    axes.set_xlabel(f"share of the variation of {primary}")
+    axes.set_xlabel(written(f"share of the variation of {primary}", TITLE))
     axes.set_title(f"Importance, by {found.trials} trials (functional ANOVA)", fontsize=10)
-    _save(canvas, path)
+    save(canvas, path)
 
 
 def _draw_contour(trials: list[Any], across: str, up: str, primary: str, path: Path) -> None:
+    """Draw the values over two hyperparameters; points that lie on a line have no map."""
+    from matplotlib.tri import Triangulation
+
     scored = [t for t in trials if t.value is not None]
     x = np.array([t.params[across] for t in scored], dtype=float)
     y = np.array([t.params[up] for t in scored], dtype=float)
     values = np.array([t.value for t in scored], dtype=float)
-    canvas, axes = _canvas(4.4)
     logarithmic = [bool(v.min() > 0 and v.max() / v.min() > _WIDE) for v in (x, y)]
     plane = [np.log10(v) if log else v for v, log in zip((x, y), logarithmic, strict=True)]
-    image = axes.tricontourf(*plane, values, levels=_LEVELS, cmap="Blues")
+    try:
+        triangles = Triangulation(*plane)
+    except (RuntimeError, ValueError):
+        return
+    canvas, axes = _canvas(4.4)
+    image = axes.tricontourf(triangles, values, levels=_LEVELS, cmap="Blues")
     axes.scatter(*plane, s=12, color="#D55E00", linewidths=0, label="trials")
-    canvas.colorbar(image, ax=axes, fraction=0.05, pad=0.02).set_label(f"validation {primary}")
+    canvas.colorbar(image, ax=axes, fraction=0.05, pad=0.02).set_label(written(f"validation {primary}", LINE))
     for name, log, set_label in zip((across, up), logarithmic, (axes.set_xlabel, axes.set_ylabel), strict=True):
-        set_label(f"log10 {name}" if log else name)
-    axes.set_title(f"{primary} over {across} and {up}, between {len(scored)} trials", fontsize=10)
-    _save(canvas, path)
+        set_label(written(f"log10 {name}" if log else name, LINE))
+    title = f"{primary} over {across} and {up}, between {len(scored)} trials"
+    axes.set_title(written(title, TITLE), fontsize=10)
+    save(canvas, path)
 
 
 def _canvas(height: float) -> tuple[Any, Any]:
@@ -69,14 +81,6 @@ def _canvas(height: float) -> tuple[Any, Any]:
 
     canvas = Figure(figsize=(6.4, height), layout="constrained", facecolor="white")
     return canvas, canvas.add_subplot()
-
-
-def _save(canvas: Any, path: Path) -> None:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(canvas)
-    # Without the software's version the same figure is the same file.
-    canvas.savefig(path, dpi=_DOTS, metadata={"Software": None})
 
 
 def _is_number(value: Any) -> bool:

@@ -55,7 +55,7 @@ class ShownStudy:
         announced: bool = True,
         renewed: bool = False,
     ) -> None:
-        self.records, self.study, self.folder = records, study, folder
+        self.records, self.study, self.folder, self.warn = records, study, folder, warn
         self.values = study.values()
         self.origin = self.values["origin"]
         experiment = self.values["about"]["experiment"]
@@ -132,11 +132,11 @@ class ShownStudy:
             shutil.copy(best, staged / best.name)
         (staged / "environment.json").write_text(json.dumps(self.values["environment"], indent=1))
         findings = [finding.to_json() for finding in recorded_findings(finished)]
-        importance = write_search_figures(staged, self.study.optuna_trials(), self._primary)
+        importance = write_search_figures(staged, self.study.optuna_trials(), self._primary, self.warn)
         content = {**self.values["identity"], "prepared": finished["counts"], "findings": findings}
         content["importance"] = importance.shares or importance.why_not
         (staged / "study.json").write_text(json.dumps(content, indent=1))
-        write_history(staged, trials, self._primary, self.values["about"]["primary"]["maximise"])
+        write_history(staged, trials, self._primary, self.values["about"]["primary"]["maximise"], self.warn)
         ends = interval_of(self.records, self.values["identity"]["task"], self._primary, test)
         view = finished_view(self._parent(), self.values, self.study.name, trials, test, staged, ends)
         self.projection.show(view, self.study.run(PARENT))

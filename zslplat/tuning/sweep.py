@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Finding, Reached, StudyFacts, run_checks, unsilenced
-from zslplat.drawing import render
+from zslplat.drawing import dispensable, render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
@@ -260,7 +260,7 @@ class _Sweep:
         run = run_identifier("", self.owner, SUMMARY)
         artifacts = records.evaluation_folder(run) / "artifacts"
         artifacts.mkdir(parents=True, exist_ok=True)
-        for path in files:
+        for path in filter(Path.exists, files):
             shutil.copy(path, artifacts / path.name)
         mark_unshown(self.folder, self.owner)
         records.add_evaluation(self.owner, SUMMARY, "analysis", session.setting.data, content)
@@ -276,7 +276,8 @@ class _Sweep:
         columns = {f"{split} {primary}": list(curve) for split, curve in curves.items()}
         write_table(Table({self.parameter: self.values, **columns}), table)
         log = not isinstance(self.dimension, Choice) and self.dimension.log
-        render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
+        with dispensable(figure, self.session.reporter.warn):
+            render(sweep_figure(self.parameter, self.values, curves, primary, log=log), figure)
         return figure, table
 
 

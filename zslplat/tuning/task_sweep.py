@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import UNNAMED, Finding, Warned, unsilenced
-from zslplat.drawing import render
+from zslplat.drawing import dispensable, render
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
@@ -183,12 +183,13 @@ def _finish(
     folder.mkdir(parents=True, exist_ok=True)
     result.table, result.figure = folder / "sweep.csv", folder / "sweep.png"
     write_table(Table({result.parameter: result.values, "chance": result.chance, **curves}), result.table)
-    render(task_sweep_figure(result), result.figure)
+    with dispensable(result.figure, reporter.warn):
+        render(task_sweep_figure(result), result.figure)
     records = open_records(settings, reporter.warn)
     run = result.run_id = run_identifier("", owner, SUMMARY)
     artifacts = records.evaluation_folder(run) / "artifacts"
     artifacts.mkdir(parents=True, exist_ok=True)
-    for path in (result.figure, result.table):
+    for path in filter(Path.exists, (result.figure, result.table)):
         shutil.copy(path, artifacts / path.name)
     if SUMMARY not in records.evaluations(owner):
         mark_unshown(folder, owner)

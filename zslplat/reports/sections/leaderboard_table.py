@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zslplat.comparison.columns import CUT, cut
+from zslplat.comparison.columns import CUT, cut, same_score
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
@@ -40,7 +40,7 @@ def leaderboard_table(board: Board) -> TableBlock:
         line = [
             Cell(str(row["short"]) + (" *" if row.get("from_memory") else "")),
             cell(row["validation"]),
-            _score(row, strong=_signed(row, board) == best[row["group"]]),
+            _score(row, strong=same_score(_signed(row, board), best[row["group"]])),
             _ends(row, ""),
         ]
         line += [_ends(row, "", "_classes")] if classes else []

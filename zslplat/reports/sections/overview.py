@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zslplat.checks.base import unsilenced
+from zslplat.comparison.columns import same_score
 from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Board, Facts
 from zslplat.reports.sections.across import across_section
@@ -88,13 +89,13 @@ def _all_boards(boards: Sequence[Board]) -> TableBlock:
     best = []
     for board in boards:
         values = [float(row["test"]) for row in board.rows]
-        best.append((max if board.primary.maximise else min)(values, default=None))
+        best.append((max if board.primary.maximise else min)(values, default=float("nan")))
     rows = []
     for method in methods:
         line = [Cell(method)]
         for board, most in zip(boards, best, strict=True):
             row = next((row for row in board.rows if row["short"] == method), None)
-            line.append(Cell(NOTHING) if row is None else cell(float(row["test"]), strong=float(row["test"]) == most))
+            line.append(Cell(NOTHING) if row is None else cell(row["test"], strong=same_score(row["test"], most)))
         rows.append(line)
     note = "Scores on the test split; the largest of each column in bold, which says nothing of how sure it is."
     return TableBlock("Test scores at a glance", columns, rows, note)
