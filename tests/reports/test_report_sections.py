@@ -12,8 +12,9 @@ from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, dif
 from zslplat.reports.sections.curves import best_so_far, sweep_chart
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
-from zslplat.reports.sections.leaderboard_table import leaderboard_table
+from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
+from zslplat.reports.sections.overview import all_boards
 from zslplat.reports.sections.provenance import tune_command
 from zslplat.reports.sections.words import duration, listed, number, size
 from zslplat.tasks.base import Metric
@@ -151,6 +152,30 @@ def test_the_two_best_on_test_are_called_so(tmp_path):
         words, *_ = differences_of_best(board, Easel())
         assert words.text.startswith("Difference")
         assert ("two best on test" in words.text) == (given is None)
+
+
+def test_what_names_leave_out_is_folded_away():
+    found = Comparison(
+        "zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", "")], {"a, everywhere": "alpha=2"}
+    )
+    (folded,) = left_out_of_names(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    assert [cell.text for cell in folded.blocks[0].rows[0]] == ["a, everywhere", "alpha=2"]
+
+
+def test_kinds_stand_apart_at_a_glance_and_each_has_its_best():
+    joint = {"group": "transductive", "knows": "transductive"}
+    rows = [row("a", "", test=0.5), row("b", "", test=0.4), row("c", "", test=0.9, **joint)]
+    boards = []
+    for task, own in (("zsl", rows), ("gzsl", [rows[2], rows[1]])):
+        found = Comparison(task, ("digit-pairs",), "per_class_accuracy", True, own)
+        boards.append(Board("digit-pairs", task, Metric("per_class_accuracy"), found, {}))
+    table = all_boards(boards)
+    assert [[cell.text for cell in line] for line in table.rows] == [
+        ["a", "inductive", "0.5000", "–"],
+        ["b", "inductive", "0.4000", "0.4000"],
+        ["c", "transductive", "0.9000", "0.9000"],
+    ]
+    assert [[cell.strong for cell in line[2:]] for line in table.rows] == [[True, False], [False, True], [True, True]]
 
 
 def test_charts_beyond_the_room_are_left_out_and_counted():

@@ -14,7 +14,7 @@ from zslplat.reports.sections.cost import cost_blocks, reported_numbers
 from zslplat.reports.sections.curves import budget_charts, feature_curves, seen_unseen_chart, sweep_chart
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
-from zslplat.reports.sections.leaderboard_table import interval_chart, leaderboard_table
+from zslplat.reports.sections.leaderboard_table import interval_chart, leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.study import study_section
 from zslplat.reports.sections.words import counted, sentence
@@ -86,7 +86,9 @@ def _validated(board: Board) -> Sequence[Recorded]:
 
 
 def _leaderboard(board: Board, easel: Easel) -> list[Block]:
-    return [leaderboard_table(board), interval_chart(board, easel)] if board.rows else []
+    if not board.rows:
+        return []
+    return [leaderboard_table(board), *left_out_of_names(board), interval_chart(board, easel)]
 
 
 def _reported(entries: Sequence[tuple[str, Recorded]]) -> list[Block]:

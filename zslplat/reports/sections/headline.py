@@ -15,7 +15,7 @@ _SAID = {
     "ahead": "ahead of it",
     "behind": "behind it",
     "level": "level with it: no difference can be told on new classes",
-    TOO_FEW: "beside it with too few classes to tell",
+    TOO_FEW: "not told apart from it: there are too few classes to tell",
     OTHER_ROWS: "scored on other test rows, so that no interval can be given",
 }
 
@@ -72,7 +72,7 @@ def _standing(rows: list[Row], first: Row) -> list[str]:
         by_verdict.setdefault(str(row["verdict"]), []).append(row)
     for verdict, own in by_verdict.items():
         names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in own]
-        shown = listed(names[:6]) + (f" and {len(names) - 6} more" if len(names) > 6 else "")
+        shown = listed([*names[:6], f"{len(names) - 6} more"] if len(names) > 7 else names)
         are = "is" if len(names) == 1 else "are"
         said = _SAID.get(verdict, verdict or "beside it, without an interval of the difference")
         sentences.append(f"Beside {first['short']}, {shown} {are} {said}.")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from zslplat.comparison.columns import CUT, cut, same_score
-from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
+from zslplat.reports.blocks import Cell, Chart, Column, Folded, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Board
@@ -57,6 +57,14 @@ def leaderboard_table(board: Board) -> TableBlock:
         body.append(line)
     caption = f"{metric_words(board.primary.name)} of task {board.task} on {board.dataset}"
     return TableBlock(caption[:1].upper() + caption[1:], columns, body, note=_note(board))
+
+
+def left_out_of_names(board: Board) -> Iterator[Folded]:
+    """Yield what the short names of the rows leave out, folded away: of a whole grid it fills a page."""
+    if board.comparison is not None and board.comparison.names:
+        rows = [[Cell(name), Cell(text)] for name, text in board.comparison.names.items()]
+        table = TableBlock("What the names leave out", [Column("name"), Column("left out")], rows)
+        yield Folded("Parameters that the names leave out", [table])
 
 
 def interval_chart(board: Board, easel: Easel) -> Chart:
@@ -145,9 +153,6 @@ def _note(board: Board) -> str:
         notes.append("± is the standard deviation over repeats of a random method.")
     if any(map(cut, board.rows)):
         notes.append(sentence(CUT))
-    if board.comparison is not None and board.comparison.names:
-        given = "; ".join(f"{name}: {text}" for name, text in board.comparison.names.items())
-        notes.append(f"Left out of the names: {given}.")
     if any(row.get("from_memory") for row in board.rows):
         notes.append("* was written from memory, without the method's source at hand.")
     return " ".join(notes)

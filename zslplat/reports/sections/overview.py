@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from zslplat.checks.base import unsilenced
 from zslplat.comparison.columns import same_score
+from zslplat.comparison.leaderboard import GROUPS
 from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
 from zslplat.reports.facts import Board, Facts
 from zslplat.reports.sections.across import across_section
@@ -13,7 +14,7 @@ from zslplat.reports.sections.board import board_section
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import NOTHING, cell, counted, sentence
+from zslplat.reports.sections.words import NOTHING, cell, counted, metric_words, sentence
 
 
 def page_of(facts: Facts, version: str, made: str) -> Page:
@@ -59,7 +60,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
     if not facts.boards:
         blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
     if len(facts.boards) > 1:
-        blocks.append(_all_boards(facts.boards))
+        blocks.append(all_boards(facts.boards))
     blocks += _suites(facts)
     if facts.notes:
         blocks.append(Items([sentence(note) for note in facts.notes], "warning"))
@@ -82,22 +83,26 @@ def _suites(facts: Facts) -> list[Words | TableBlock | Items]:
     return blocks
 
 
-def _all_boards(boards: Sequence[Board]) -> TableBlock:
-    """Return methods by boards: the test score of each, the best of each board marked."""
-    methods = list(dict.fromkeys(str(row["short"]) for board in boards for row in board.rows))
-    columns = [Column("method")] + [Column(f"{b.task} on {b.dataset}: {b.primary.name}", True) for b in boards]
-    best = []
-    for board in boards:
-        values = [float(row["test"]) for row in board.rows]
-        best.append((max if board.primary.maximise else min)(values, default=float("nan")))
+def all_boards(boards: Sequence[Board]) -> TableBlock:
+    """Return methods by boards: the test score of each, those of a kind together, the best of each kind marked."""
+    scores = [{(str(row["group"]), str(row["short"])): float(row["test"]) for row in board.rows} for board in boards]
+    methods = sorted(dict.fromkeys(key for own in scores for key in own), key=lambda key: GROUPS.index(key[0]))
+    several = len({group for group, _ in methods}) > 1
+    columns = [Column("method"), *([Column("kind")] if several else [])]
+    columns += [Column(f"{b.task} on {b.dataset}: {metric_words(b.primary.name)}", True) for b in boards]
     rows = []
-    for method in methods:
-        line = [Cell(method)]
-        for board, most in zip(boards, best, strict=True):
-            row = next((row for row in board.rows if row["short"] == method), None)
-            line.append(Cell(NOTHING) if row is None else cell(row["test"], strong=same_score(row["test"], most)))
+    for group, method in methods:
+        line = [Cell(method), *([Cell(group)] if several else [])]
+        for board, own in zip(boards, scores, strict=True):
+            value = own.get((group, method))
+            kind = [score for (other, _), score in own.items() if other == group]
+            most = (max if board.primary.maximise else min)(kind, default=float("nan"))
+            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
         rows.append(line)
-    note = "Scores on the test split; the largest of each column in bold, which says nothing of how sure it is."
+    note = (
+        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
+        "nothing of how sure it is."
+    )
     return TableBlock("Test scores at a glance", columns, rows, note)
 
 
