@@ -29,6 +29,7 @@ from zslplat.reproduction.page import page
 from zslplat.reproduction.verdicts import CANNOT_TELL, HOLDS, HOLDS_NOT, NOT_TESTED, Contrast, contrast_verdict
 from zslplat.settings import resolve_settings
 from zslplat.suites.grid import GridOptions
+from zslplat.tasks.feature_draws import overlap
 from zslplat.tasks.feature_selection import FeatureSelection
 from zslplat.tasks.selection_outcomes import judge
 from zslplat.tasks.zsl import ZeroShot
@@ -219,6 +220,29 @@ def test_training_rises_settles_and_saves_epochs_as_its_paths_say(ground, monkey
     goal = 0.95 * (0.8 + 0.035) - 0.035  # of the slower one's best mean, less what the classes add
     wanted = 1 - (1 + (goal - 0.4) / 0.4) / (1 + (goal - 0.1) / 0.1)
     assert saved.difference == pytest.approx(wanted, abs=1e-3)
+
+
+def train_classes(dataset):
+    return np.unique(dataset.y[dataset.rows("train")])
+
+
+def test_what_the_objective_falls_by_is_as_sure_as_folds_that_share_classes_make_it(ground, monkeypatch):
+    falls = iter([[2.0, 1.0], [2.0, 1.1], [2.0, 0.8]])
+    made = lambda text: SimpleNamespace(diagnostics_=SimpleNamespace(series={"objective": next(falls)}))  # noqa: E731
+    monkeypatch.setattr(training, "build", made)
+    monkeypatch.setattr(
+        training, "held_out_accuracies", lambda make, data: [make() for _ in range(3)] and np.zeros((2, 8))
+    )
+    _, found = training.training_rises(ground[0], {"method": "m"})
+    plain = t.ppf(0.975, 2) * np.std([0.5, 0.45, 0.6], ddof=1) / np.sqrt(3)
+    # The folds train on classes that they share: what their overlap makes of the variance is in the interval.
+    ((_, dataset),) = ground[0].data()
+    trained = [train_classes(dataset).size - len(p.meta["classes"]) for p in ZeroShot().validation(dataset)]
+    held_out = [[dataset.class_names.index(n) for n in p.meta["classes"]] for p in ZeroShot().validation(dataset)]
+    member = ~np.array([np.isin(train_classes(dataset), own) for own in held_out])
+    assert member.sum(axis=1).tolist() == trained
+    assert overlap(member) > 4
+    assert (found.high - found.low) / (2 * plain) == pytest.approx(np.sqrt(overlap(member)))
 
 
 def test_the_price_of_a_choice_is_made_anew_in_every_draw(ground, monkeypatch):

@@ -28,7 +28,7 @@ LOST = 0.02
 def training_settles(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
     """Train ``method``: two points less what the accuracy of held-out classes lost since the best epoch of all."""
     for name, dataset in ground.data():
-        path, _ = _path(dataset, options["method"])
+        path, _, _ = _path(dataset, options["method"])
         best = int(path.mean(axis=1).argmax())
         what = f"{LOST} - loss of accuracy since the best epoch"
         yield over_classes(f"{name}: {what}", LOST - (path[best] - path[-1]))
@@ -37,9 +37,9 @@ def training_settles(ground: Ground, options: Mapping[str, Any]) -> Iterator[Con
 def training_rises(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
     """Train ``method``: accuracy of the held-out classes at the end less that after one epoch, and what J falls by."""
     for name, dataset in ground.data():
-        path, falls = _path(dataset, options["method"])
+        path, falls, trained = _path(dataset, options["method"])
         yield over_classes(f"{name}: accuracy at the end - after one epoch", path[-1] - path[0])
-        yield over_draws(f"{name}: relative fall of the objective", falls, "folds")
+        yield over_draws(f"{name}: relative fall of the objective", falls, "folds", trained)
 
 
 def epochs_saved(ground: Ground, options: Mapping[str, Any]) -> Iterator[Contrast]:
@@ -83,8 +83,10 @@ def epochs_to(path: np.ndarray, goal: float) -> float:
     return float(reached[0] + (goal - before) / (after - before))
 
 
-def _path(dataset: Dataset, text: str) -> tuple[np.ndarray, list[float]]:
-    """Return accuracies (epochs, c) of held-out classes, and by fold the part that the objective falls by."""
+def _path(dataset: Dataset, text: str) -> tuple[np.ndarray, list[float], list[list[str]]]:
+    """Return accuracies (epochs, c) of held-out classes, and by fold what the objective falls by, and the classes that
+    it was trained on, of which folds share many.
+    """
     fitted: list[Any] = []
 
     def made() -> Any:
@@ -93,4 +95,7 @@ def _path(dataset: Dataset, text: str) -> tuple[np.ndarray, list[float]]:
 
     path = held_out_accuracies(made, dataset)
     objectives = [method.diagnostics_.series["objective"] for method in fitted]
-    return path, [(one[0] - one[-1]) / abs(one[0]) for one in objectives]
+    held_out = [set(problem.meta["classes"]) for problem in ZeroShot().validation(dataset)]
+    every = [dataset.class_names[label] for label in np.unique(dataset.y[dataset.rows("train")])]
+    trained = [[name for name in every if name not in own] for own in held_out]
+    return path, [(one[0] - one[-1]) / abs(one[0]) for one in objectives], trained
