@@ -30,6 +30,7 @@ _VARIABLES = {
     **{f"#0b0b{number:02x}": f"series-{number}" for number in range(1, COLOURS + 1)},
 }
 _COLOUR = re.compile(r"#0[ab]0[ab][0-9a-f]{2}")
+READABLE = 0.73  # how far a chart may be scaled down: its 13 pixels are 9.5 then
 _DECIMALS = re.compile(r"(\d+\.\d{2})\d+")
 _FONT = re.compile(r"font(-family)?:[^;]*;?\s*")
 _SIZE = re.compile(r"font:\s*(?:[\w-]+\s+)*?([\d.]+)px")
@@ -94,6 +95,8 @@ def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:
     for name in ("width", "height", "version"):
         root.attrib.pop(name, None)
     root.attrib |= {"role": "img", "aria-labelledby": f"{key}-title {key}-desc"}
+    # What is smaller cannot be read; a square chart is whole on a phone.
+    root.attrib["style"] = f"--narrowest: {READABLE * 96 * canvas.get_figwidth():.0f}px"
     for position, (tag, text) in enumerate((("title", title), ("desc", description))):
         told = ElementTree.Element(f"{{{_SVG}}}{tag}", {"id": f"{key}-{tag}"})
         told.text = plain(text, 2000)

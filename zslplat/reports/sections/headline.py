@@ -8,7 +8,7 @@ from typing import Any
 from zslplat.comparison.leaderboard import OTHER_ROWS
 from zslplat.metrics.few_classes import TOO_FEW
 from zslplat.reports.facts import Board
-from zslplat.reports.sections.words import listed, metric_words, number, span
+from zslplat.reports.sections.words import listed, metric_words, number, span, with_article
 
 Row = Mapping[str, Any]
 _SAID = {
@@ -47,8 +47,7 @@ def ends(row: Row, key: str = "") -> str:
 
 
 def _first(board: Board, row: Row, group: str, count: int) -> str:
-    metric = metric_words(board.primary.name)
-    metric = f"{'an' if metric[:1].lower() in 'aeiou' else 'a'} {metric}"
+    metric = with_article(metric_words(board.primary.name))
     who = f"Of the {group} methods, {row['short']}" if group else str(row["short"])
     why = " was best on validation and" if count > 1 and row["validation"] is not None else ""
     return f"{who}{why} reaches {metric} of {number(row['test'], digits=3)} on the test split{ends(row)}."
@@ -59,9 +58,10 @@ def _range(board: Board, rows: list[Row], group: str) -> str:
     low, high = (end(rows, key=lambda row: float(row["test"])) for end in (min, max))
     reached = " to ".join(f"{number(row['test'], digits=3)} ({row['short']})" for row in (low, high))
     whose = f"{group} methods" if group else "methods"
+    metric = with_article(metric_words(board.primary.name))
     return (
-        f"The {len(rows)} {whose} reach a {metric_words(board.primary.name)} of {reached} on the test split; no score "
-        "on validation chooses one of them."
+        f"The {len(rows)} {whose} reach {metric} of {reached} on the test split; no score on validation chooses one of "
+        "them."
     )
 
 

@@ -17,7 +17,7 @@ from zslplat.reports.sections.curves import lines_table
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
-from zslplat.reports.sections.words import cell, counted, duration, listed, metric_words, number, short
+from zslplat.reports.sections.words import cell, counted, duration, listed, metric_words, number, short, with_article
 
 MOST_SERIES = 200
 
@@ -66,7 +66,7 @@ def _told(entry: Recorded) -> str:
     chance = f" (guessing: {number(entry.test_chance, digits=3)})" if entry.test_chance is not None else ""
     repeats = f", mean of {len(tested)} repeats," if len(tested) > 1 else ""
     return (
-        f"{text} Trial {winner['number']} was best on validation with a {metric_words(primary.name)} of "
+        f"{text} Trial {winner['number']} was best on validation with {with_article(metric_words(primary.name))} of "
         f"{number(winner['value'], digits=3)}; refitted on all training rows it scores "
         f"{number(float(np.mean(tested)) if tested else None, digits=3)}{repeats} on the test split{chance}."
     )

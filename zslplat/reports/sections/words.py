@@ -93,3 +93,8 @@ def sentence(text: str) -> str:
     """Return a text as a sentence: a capital letter in front, a full stop behind."""
     text = text.strip()
     return text[:1].upper() + text[1:] + ("" if text.endswith((".", "!", "?")) else ".")
+
+
+def with_article(words: str) -> str:
+    """Return words with the article that they begin with: *an area*, *a mean*."""
+    return f"{'an' if words[:1].lower() in 'aeiou' else 'a'} {words}"
