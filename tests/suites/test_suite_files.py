@@ -106,11 +106,6 @@ def test_what_is_wrong_in_a_suite_is_said_with_its_place(before, after, said):
         read(TEXT.replace(before, after))
 
 
-def test_a_value_that_no_method_takes_is_refused():
-    with pytest.raises(UnknownNameError, match=r"'epochz'; did you mean epochs"):
-        pieces_of(read(TEXT.replace("epochs = 3", "epochz = 3")))
-
-
 def test_only_restricts_to_data_sets_rows_or_both():
     suite = read()
 

@@ -34,6 +34,11 @@ from zslplat.spec import Spec
 NAME = "redrawn"
 
 
+def drawn_from(dataset: Spec) -> Spec:
+    """Return the data set whose classes a spec draws anew; the spec itself where it draws none."""
+    return Spec.parse(str(dataset.parameters.get("of", "digit-pairs"))) if dataset.name == NAME else dataset
+
+
 class Redrawn(DataSource):
     """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``.
 
@@ -73,7 +78,7 @@ class Redrawn(DataSource):
 
     def load(self, places: DataPlaces) -> Dataset:
         """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
-        spec, draw = Spec.parse(str(self.options.get("of", "digit-pairs"))), self.options.get("draw", 1)
+        spec, draw = drawn_from(Spec(NAME, self.options)), self.options.get("draw", 1)
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))

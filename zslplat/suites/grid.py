@@ -21,16 +21,16 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.suites.abreast import Abreast
-from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.carrying import Carrier, Change
 from zslplat.suites.cells import SKIPPED, Cell, Key, Piece, pieces_of
+from zslplat.suites.checking import check_suite
 from zslplat.suites.clock import Clock
 from zslplat.suites.costs import costs_of
 from zslplat.suites.options import GridOptions as GridOptions
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.recorded import Entry, Recorded
 from zslplat.suites.result import GridResult
-from zslplat.suites.suite import Suite
+from zslplat.suites.suite import Suite, absences
 from zslplat.suites.written import write_tables
 from zslplat.tracking.stores import open_records
 
@@ -55,8 +55,9 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     :class:`Interrupted` on Ctrl-C, and :class:`StoreError` where the store itself cannot be used.
     """
     reporter = reporter or SilentReporter()
+    check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
-    absent = {entry.name: reason_of_absence(entry.dataset, settings) for entry in suite.data}
+    absent = absences(suite, settings)
     settings.make_store()
     return _Grid(suite, options, settings, reporter, pieces, absent).run()
 

@@ -17,12 +17,12 @@ from typing import Any
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.records.database import Records
 from zslplat.settings import Settings
-from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
+from zslplat.suites.checking import check_suite
 from zslplat.suites.costs import UNKNOWN, Costs, costs_of
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
-from zslplat.suites.suite import Suite
+from zslplat.suites.suite import Suite, absences
 from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
 
@@ -89,8 +89,9 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
 
     Raises :class:`UsageError` like :func:`zslplat.suites.grid.carry_out`.
     """
+    check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
-    absent = {entry.name: reason_of_absence(entry.dataset, settings) for entry in suite.data}
+    absent = absences(suite, settings)
     try:
         records: Records | None = existing_records(settings, lambda text: None)
     except StoreError:
