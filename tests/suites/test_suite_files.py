@@ -122,6 +122,16 @@ def test_only_restricts_to_data_sets_rows_or_both():
         names("one/b")
 
 
+def test_a_suite_that_leaves_everything_out_says_so_and_blames_no_option():
+    text = TEXT.replace('features = "center,l2"', 'not_on = ["one", "two"]').replace('["one"]', '["one", "two"]')
+    with pytest.raises(
+        UsageError, match=r"^suite made: every row is left out on every data set; take .* out of not_on$"
+    ):
+        pieces_of(read(text))
+    with pytest.raises(UsageError, match=r"^--only a: suite made leaves these rows out"):
+        pieces_of(read(text), ["a"])
+
+
 def test_unknown_names_and_files_are_named():
     with pytest.raises(UnknownNameError, match="did you mean zero-shot"):
         load_suite("zero_shot")

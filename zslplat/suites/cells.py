@@ -159,6 +159,8 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
         if data.name not in row.not_on
         if not wanted or any(data.name in names and row.name in rows for names, rows in wanted)
     ]
+    if not pieces and not only:
+        raise UsageError(f"{suite.where}: every row is left out on every data set; take a data set out of not_on")
     if not pieces:
         raise UsageError(f"--only {' '.join(only)}: suite {suite.name} leaves these rows out on these data sets")
     return pieces
