@@ -170,7 +170,7 @@ def _over_datasets(found: Comparison) -> Sheet:
     for table in found.across:
         lines += _rank_notes(table, several=len(found.across) > 1)
     title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
-    right = [title != "tied" and place > 0 for place, title in enumerate(titles)]
+    right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
     said = dict.fromkeys([*lines, *_remarks(found.rows), *found.notes])  # groups may share a reservation
     return Sheet(title, titles, right, sections, list(said))
 

@@ -20,6 +20,8 @@ class Section:
     def named(self) -> str:
         """Return the name, which later errors call the table by."""
         name = self.text("name")
+        if name != name.strip() or not name.isprintable():
+            raise self._error("name", name, "a text in one line, without blanks around it")
         self.where += f" ({name!r})"
         return name
 

@@ -45,6 +45,7 @@ from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.reading import Section
 
 TRIALS, REPEATS = 20, 5
+MEAN = "mean"  # what tables call the mean over data sets, and over draws of classes
 
 
 @dataclass(frozen=True)
@@ -208,6 +209,8 @@ def _tasks(section: Section) -> tuple[str, ...]:
 
 def _data(section: Section) -> SuiteData:
     name = section.named()
+    if name.lower() == MEAN or name.lower().startswith(f"{MEAN} of "):
+        raise UsageError(f"{section.where}: tables call the mean over data sets so; give the data set another name")
     found = SuiteData(
         name=name,
         dataset=section.text("dataset"),
