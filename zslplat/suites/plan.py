@@ -8,11 +8,10 @@ slower. What is done is told without loading data: whether they have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.records.database import Records
@@ -141,20 +140,13 @@ def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyO
 
 
 def _missing(piece: Piece, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
-    parameters: Mapping[str, Any] | None = None
     found: list[tuple[Cell, int]] = []
-    for cell in piece.cells:
-        first = cell.task == piece.tasks[0]
-        entry = None
-        if recorded is not None and (first or parameters is not None):
-            entry = recorded.entry(piece, cell.task, parameters, options)
-        wanted = piece.trials(cell.task, options)
+    for cell, entry in [(cell, None) for cell in piece.cells] if recorded is None else recorded.done(piece, options):
         if entry is None:
-            done = recorded.trials_of(piece, cell.task, options) if recorded and first else 0
-            found.append((cell, max(0, wanted - done)))
+            searched = recorded is not None and cell.task == piece.tasks[0]
+            done = recorded.trials_of(piece, cell.task, options) if recorded and searched else 0
+            found.append((cell, max(0, piece.trials(cell.task, options) - done)))
             continue
-        if first:
-            parameters = entry.parameters
         changed = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
         found.append((replace(cell, **changed), 0))  # type: ignore[arg-type]
     return found

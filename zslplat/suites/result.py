@@ -20,6 +20,7 @@ class GridResult:
     By the key of a cell: ``entries`` (what its study found and cost), ``scores`` (its test evaluations with their
     replicates) and ``classes`` (how many are trained on, and how many are unseen in its test). ``trials`` and
     ``repeats`` are those that were asked for, ``trials`` None where the suite says it. ``out``: folder of the tables.
+    ``of_suite``: all cells of the suite, with what the store holds of those that were not asked for.
     """
 
     suite: Suite
@@ -31,6 +32,17 @@ class GridResult:
     repeats: int = 5
     seconds: float = 0.0
     out: Path | None = None
+    of_suite: GridResult | None = None
+
+    @property
+    def whole(self) -> GridResult:
+        """All cells of the suite, which are those of the tables in ``out``."""
+        return self.of_suite or self
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """How many cells of the suite the tables hold, and how many it has."""
+        return sum(cell.key in self.whole.scores for cell in self.whole.cells), len(self.whole.cells)
 
     def having(self, status: str) -> list[Cell]:
         """Return the cells that ended so."""
