@@ -14,6 +14,7 @@ from typing import Any
 from zslplat.comparison.classes import COVERS
 from zslplat.comparison.columns import COLUMNS, Column, Row, filled, fitting, knows, letters_of, number
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
+from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
@@ -193,7 +194,7 @@ def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
         f"ranks{group}: 1 is best; those less than {table['critical_difference']:.2f} apart are not told apart "
         f"(Nemenyi, level .05, {sets}) and share a letter{p}"
     )
-    return [text, *([table["reservation"]] if table["reservation"] else [])]
+    return [text, *(words for words in (draws_words(table), table["reservation"]) if words)]
 
 
 def _set_titles(datasets: Sequence[str]) -> list[str]:

@@ -8,6 +8,8 @@ from pathlib import Path
 
 from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
 from zslplat.comparison.paired import Scored
+from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import drawn_from
 from zslplat.suites.cells import FAILED, SKIPPED, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
@@ -63,6 +65,7 @@ class GridResult:
 
     def findings(self) -> list[Finding]:
         """Return what the checks of suites find in it; cells whose data are not at hand do not count as missing."""
+        families = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
         cells = tuple(
             CellFacts(
                 cell.data if cell.split is None else f"{cell.data} #{cell.split}",
@@ -71,6 +74,7 @@ class GridResult:
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 cell.reason,
+                families[cell.data],
             )
             for cell in self.cells
             if cell.status != SKIPPED
