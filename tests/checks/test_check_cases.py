@@ -55,6 +55,15 @@ def table(*rows, **facts):
     return ComparisonFacts("a table", "accuracy", tuple(RowFacts(**row) for row in rows), **facts)
 
 
+def test_draws_of_one_data_set_count_once_where_data_sets_are_counted():
+    drawn = [CellFacts(f"{d} #{k}", r, "zsl", family=d) for d in "ab" for k in (1, 2, 3) for r in ("x", "y")]
+    lines = [finding.line for finding in run_checks("suite", SuiteFacts("a suite", tuple(drawn)))]
+    told = "ZSP403 task zsl: 2 data sets (draws of the classes of one count once) are too few for ranks"
+    assert [line.partition(";")[0] for line in lines] == [told]
+    of_one = tuple(cell for cell in drawn if cell.family == "a")
+    assert run_checks("suite", SuiteFacts("a suite", of_one)) == []
+
+
 def suite(*cells):
     return SuiteFacts("a suite", tuple(CellFacts(*cell) for cell in cells))
 

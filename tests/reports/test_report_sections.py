@@ -193,7 +193,14 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
         | {"difference": None, "tied": "a"}
         for name, rank in (("one", 1.0), ("two", 2.0))
     ]
-    table = {"group": "inductive", "methods": methods, "sets": 2, "p_value": 0.3, "critical_difference": 1.39}
+    table = {
+        "group": "inductive",
+        "methods": methods,
+        "sets": 2,
+        "p_value": 0.3,
+        "critical_difference": 1.39,
+        "draws": {},
+    }
     across = [table | {"reservation": "only 2 data sets"}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
     shown, chart = across_section(found, "here", Easel()).blocks

@@ -88,6 +88,11 @@ def test_settings_follow_the_rules_of_the_file():
         ('dataset = "digit-pairs"', "", r"\[\[data\]\] 1 \('one'\): dataset is missing"),
         ('name = "two"', 'name = "one"', r"two \[\[data\]\] are named 'one'"),
         ('name = "b"', 'name = "a"', r"two \[\[row\]\] are named 'a'"),
+        ('name = "two"', 'name = "mean"', r"\[\[data\]\] 2 \('mean'\): tables call the mean over data sets so; give"),
+        ('name = "two"', 'name = "Mean"', r"\[\[data\]\] 2 \('Mean'\): tables call"),
+        ('name = "two"', 'name = "mean of one, two"', r"\[\[data\]\] 2 .*: tables call"),
+        ('name = "two"', 'name = " two"', r"\[\[data\]\] 2: name=' two'; expected a text in one line, without blanks"),
+        ('name = "b"', 'name = "b\\nc"', r"\[\[row\]\] 2: name='b\\nc'; expected a text in one line"),
         ('[["b", "a"]]', '[["b", "c"]]', "unknown row in differences .* 'c'"),
         ('[["b", "a"]]', '[["b", "b"]]', "'b' against itself"),
         ('[["b", "a"]]', '["b", "a"]', "expected a list of pairs"),
@@ -106,11 +111,6 @@ def test_what_is_wrong_in_a_suite_is_said_with_its_place(before, after, said):
         read(TEXT.replace(before, after))
 
 
-def test_a_value_that_no_method_takes_is_refused():
-    with pytest.raises(UnknownNameError, match=r"'epochz'; did you mean epochs"):
-        pieces_of(read(TEXT.replace("epochs = 3", "epochz = 3")))
-
-
 def test_only_restricts_to_data_sets_rows_or_both():
     suite = read()
 
@@ -125,6 +125,16 @@ def test_only_restricts_to_data_sets_rows_or_both():
         names("thre")
     with pytest.raises(UsageError, match="leaves these rows out"):
         names("one/b")
+
+
+def test_a_suite_that_leaves_everything_out_says_so_and_blames_no_option():
+    text = TEXT.replace('features = "center,l2"', 'not_on = ["one", "two"]').replace('["one"]', '["one", "two"]')
+    with pytest.raises(
+        UsageError, match=r"^suite made: every row is left out on every data set; take .* out of not_on$"
+    ):
+        pieces_of(read(text))
+    with pytest.raises(UsageError, match=r"^--only a: suite made leaves these rows out"):
+        pieces_of(read(text), ["a"])
 
 
 def test_unknown_names_and_files_are_named():

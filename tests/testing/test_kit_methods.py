@@ -338,6 +338,7 @@ FURTHER = [
     ("nothing_is_printed", PrintsFromCompiledCode, "low-level note"),
     ("fitted_state_can_be_copied", PicklesAPart, "of a copy of the fitted method"),
     ("inputs_are_not_changed", ChangesStatistics, "prepared statistic fit/gram"),
+    ("diagnostics_are_finite_numbers", type("Unmeasured", (Plain,), {"measures": ("rank",)}), "measures names rank,"),
 ]
 
 

@@ -73,6 +73,13 @@ class StandardisesByAllRows(ZeroShot):
         return super().validation(replace(dataset, X=dataset.X - dataset.X.mean(axis=0)), seed=seed)
 
 
+class NamesOneMetric(ZeroShot):
+    """Gives metrics that it does not name."""
+
+    def metric_names(self):
+        return ("per_class_accuracy",)
+
+
 class ForgetsRows(ZeroShot):
     """The test is fitted on a part of the training rows."""
 
@@ -254,6 +261,7 @@ FURTHER = [
     ("test_problem_holds_all_rows", ScoresAPart, "only 24 of 48 rows of 'test_unseen' scored"),
     ("same_seed_gives_the_same_problems", GlobalRandom, "global random state"),
     ("scoring_gives_the_primary_metric", MoreWhenFull, "full=True gives other numbers"),
+    ("scoring_gives_the_primary_metric", NamesOneMetric, r"metric_names\(\) lacks \['per_sample_accuracy'"),
 ]
 ALL = {check.__name__: check for check in TASK_CHECKS}
 

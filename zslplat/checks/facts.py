@@ -200,7 +200,11 @@ class ComparisonFacts:
 
 @dataclass(frozen=True)
 class CellFacts:
-    """A cell of a suite: ``status`` is ``done``, or says why there is no number."""
+    """A cell of a suite: ``status`` is ``done``, or says why there is no number.
+
+    ``family``: what the data set counts as where data sets are counted, as all draws of the classes of one do; empty
+    for itself.
+    """
 
     data: str
     row: str
@@ -208,6 +212,7 @@ class CellFacts:
     status: str = "done"
     trials: int | None = None
     reason: str = ""
+    family: str = ""
 
 
 @dataclass(frozen=True)

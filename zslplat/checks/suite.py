@@ -63,9 +63,11 @@ class FewDataSets(Check):
         """Yield a line for each task with too few data sets."""
         for task in dict.fromkeys(cell.task for cell in facts.cells):
             cells = [cell for cell in facts.cells if cell.task == task and cell.status == DONE]
-            sets, rows = ({getattr(cell, name) for cell in cells} for name in ("data", "row"))
+            sets, rows = {cell.family or cell.data for cell in cells}, {cell.row for cell in cells}
             if len(rows) > 1 and 1 < len(sets) < FEWEST_SETS:
+                drawn = len(sets) < len({cell.data for cell in cells})
+                draws = " (draws of the classes of one count once)" if drawn else ""
                 yield (
-                    f"task {task}: {len(sets)} data sets are too few for ranks; below {FEWEST_SETS} no order of two "
-                    "rows can reach p < .05"
+                    f"task {task}: {len(sets)} data sets{draws} are too few for ranks; below {FEWEST_SETS} no order of "
+                    "two rows can reach p < .05"
                 )

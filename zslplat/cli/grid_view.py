@@ -41,6 +41,8 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
                 "scores": [dict(zip(SCORES, line, strict=True)) for line in tables.scores],
                 "seconds": result.seconds,
                 "out": result.out,
+                "cells_in_tables": result.held[0],
+                "cells_of_suite": result.held[1],
                 "warnings": [*unheard, *(finding.line for finding in findings)],
                 "findings": [finding.to_json() for finding in findings],
                 "silenced": hidden,
@@ -58,8 +60,9 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
     lines += [f"left out: {name}: {reason}" for name, reason in left_out.items()]
     lines += [f"failed: {cell.title}: {cell.reason}" for cell in result.having(FAILED)]
     lines += [f"failed: {line}" for line in unheard]
-    if result.out is not None and result.scores:
-        lines.append(f"tables: {result.out}")
+    held, cells = result.held
+    if result.out is not None and held:
+        lines.append(f"tables: {result.out}, {held} of the suite's {cells} cells")
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, [finding.line for finding in findings], hidden)

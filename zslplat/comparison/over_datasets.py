@@ -3,34 +3,44 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from itertools import chain
 from typing import Any
 
 from zslplat.comparison.across import Across, Standing, across_sets
+from zslplat.data.redrawn import NAME, drawn_from
+from zslplat.errors import UsageError
+from zslplat.spec import Spec
 
 Row = Mapping[str, Any]
+_DRAWS = "draws of "
 
 
 def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: bool) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
-    A setting has the same short name (``short``) on all data sets.
+    A setting has the same short name (``short``) on all data sets. Draws of the classes of one data set (``redrawn``)
+    are no several data sets: a method's mean over them is its one score there, and is ranked.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from the
     best with its ends (means over data sets), and ``tied``; ``sets``, how many data sets of different rows there are;
-    ``p_value``, ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that
-    lack a data set, or whose score there is no number, have no rank; where fewer than two have all, nobody has one.
+    ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``, ``critical_difference`` and
+    ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that lack a data set, or whose score there is
+    no number, have no rank; where fewer than two have all, nobody has one.
     """
     tables = []
-    families = {name: _family(name, [row for row in rows if row["dataset"] == name]) for name in datasets}
+    sets = {name: _set(name) for name in datasets}
+    families = _families({name: _marks(name, rows, sets) for name in dict.fromkeys(sets.values())})
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
             if row["group"] == group:
                 own = scores.setdefault(str(row["short"]), {})
                 own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
-        complete = {name: found for name, found in scores.items() if len(found) == len(datasets)}
+        complete = {name: _by_set(found, sets) for name, found in scores.items() if len(found) == len(datasets)}
         across = across_sets(complete, maximise=maximise, families=families) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
@@ -40,8 +50,48 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        tables.append({"group": group, "methods": methods, **_told(across)})
+        tables.append({"group": group, "methods": methods, **_told(across, sets)})
     return tables
+
+
+def draws_words(table: Mapping[str, Any]) -> str:
+    """Return in words which draws count as one data set; nothing where there are none."""
+    told = [f"{count} of {name}" for name, count in table["draws"].items() if count > 1]
+    return f"draws of classes count as one data set, by their mean: {', '.join(told)}" if told else ""
+
+
+def _set(dataset: str) -> str:
+    """Return what a data set counts as: itself, or all draws of the classes of one that is drawn anew."""
+    with suppress(UsageError):
+        spec = Spec.parse(dataset)
+        return f"{_DRAWS}{drawn_from(spec)}" if spec.name == NAME else dataset
+    return dataset
+
+
+def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, float]:
+    """Return the mean of the scores of what counts as one data set."""
+    found: dict[str, list[float]] = {}
+    for dataset, value in scores.items():
+        found.setdefault(sets[dataset], []).append(value)
+    return {name: sum(values) / len(values) for name, values in found.items()}
+
+
+def _marks(name: str, rows: Sequence[Row], sets: Mapping[str, str]) -> set[str]:
+    """Return what tells the images of what counts as one data set: their own name, and the rows that were scored."""
+    own = [dataset for dataset, of in sets.items() if of == name]
+    return {name.removeprefix(_DRAWS), *(_family(one, [row for row in rows if row["dataset"] == one]) for one in own)}
+
+
+def _families(marks: Mapping[str, set[str]]) -> dict[str, str]:
+    """Return, for each name, the first of those that it shares marks with, directly or through others."""
+    groups: list[tuple[list[str], set[str]]] = []
+    for name, own in marks.items():
+        near = [group for group in groups if group[1] & own]
+        groups = [group for group in groups if not group[1] & own]
+        groups.append(
+            ([*chain.from_iterable(names for names, _ in near), name], own.union(*(found for _, found in near)))
+        )
+    return {name: names[0] for names, _ in groups for name in names}
 
 
 def _family(dataset: str, rows: Sequence[Row]) -> str:
@@ -98,9 +148,11 @@ def _number(value: float | None) -> float:
     return math.nan if value is None else value
 
 
-def _told(across: Across | None) -> dict[str, Any]:
+def _told(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
+    drawn_ones = [name.removeprefix(_DRAWS) for name in sets.values() if name.startswith(_DRAWS)]
     return {
         "sets": None if across is None else across.sets,
+        "draws": {} if across is None else dict(Counter(drawn_ones)),
         "p_value": None if across is None else _known(across.p_value),
         "critical_difference": None if across is None else across.critical_difference,
         "reservation": "" if across is None else across.reservation,

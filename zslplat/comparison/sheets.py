@@ -26,6 +26,7 @@ from zslplat.comparison.columns import (
     same_score,
 )
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
+from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
@@ -187,7 +188,7 @@ def _over_datasets(found: Comparison) -> Sheet:
     for table in found.across:
         lines += _rank_notes(table, several=len(found.across) > 1)
     title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
-    right = [title != "tied" and place > 0 for place, title in enumerate(titles)]
+    right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
     said = dict.fromkeys([*lines, *_remarks(found.rows), *found.notes])  # groups may share a reservation
     return Sheet(title, titles, right, sections, list(said))
 
@@ -210,7 +211,7 @@ def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
         f"ranks{group}: 1 is best; those less than {table['critical_difference']:.2f} apart are not told apart "
         f"(Nemenyi, level .05, {sets}) and share a letter{p}"
     )
-    return [text, *([table["reservation"]] if table["reservation"] else [])]
+    return [text, *(words for words in (draws_words(table), table["reservation"]) if words)]
 
 
 def _set_titles(datasets: Sequence[str]) -> list[str]:

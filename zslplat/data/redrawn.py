@@ -29,8 +29,14 @@ from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import DataError, UsageError
 from zslplat.registry import ByName
 from zslplat.space import Integer, Parameter, Text
+from zslplat.spec import Spec
 
 NAME = "redrawn"
+
+
+def drawn_from(dataset: Spec) -> Spec:
+    """Return the data set whose classes a spec draws anew; the spec itself where it draws none."""
+    return parse_dataset(str(dataset.parameters.get("of", "digit-pairs"))) if dataset.name == NAME else dataset
 
 
 class Redrawn(DataSource):
@@ -72,7 +78,7 @@ class Redrawn(DataSource):
 
     def load(self, places: DataPlaces) -> Dataset:
         """Load the other data set and draw; raises :class:`DataError` where it has no unseen classes to draw."""
-        spec, draw = parse_dataset(str(self.options.get("of", "digit-pairs"))), self.options.get("draw", 1)
+        spec, draw = drawn_from(Spec(NAME, self.options)), self.options.get("draw", 1)
         if spec.name == NAME:
             raise UsageError(f"{spec} is drawn anew already; give the data set itself")
         source = open_source(spec, places, ByName("datasets"))

@@ -80,7 +80,10 @@ class Grid(Result):
         left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
         frame = self.scores()[["data", "row", "task", "metric", "test"]]
         table = {name: column.tolist() for name, column in frame.items()}
+        held, cells = result.held
+        tables = f"tables: {result.out}, {held} of the suite's {cells} cells"
         lines = [
+            *([tables] if result.out is not None and held else []),
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.unheard_metrics()),

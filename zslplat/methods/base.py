@@ -63,6 +63,7 @@ class Method(Parameterised, BaseEstimator):
     ``costly`` names hyperparameters that ``prepare_fit`` and ``prepare_score`` work out something expensive for: it is
     prepared once per problem and value, with the value in ``self`` and out of ``space``, and shared by the trials of
     that value (docs/preparation.md).
+    ``measures`` names those numbers of ``diagnostics_`` that suites may report beside the metrics of a task.
     ``takes_blocks``: it works through features with :func:`~zslplat.data.rows.blocks_of` and
     :func:`~zslplat.data.rows.rowwise`, and takes arrays as well; no fold is copied for such a method, unless
     the features of the data set take at most ``arrays_up_to`` bytes: for what reads rows in an order of its own, arrays
@@ -83,6 +84,7 @@ class Method(Parameterised, BaseEstimator):
     expected_failures: ClassVar[Mapping[str, str]] = {}
     objective_may_rise: ClassVar[str] = ""
     costly: ClassVar[tuple[str, ...]] = ()
+    measures: ClassVar[tuple[str, ...]] = ()
     takes_blocks: ClassVar[bool] = False
     arrays_up_to: ClassVar[int] = 0
     views: tuple[View, ...] = ()

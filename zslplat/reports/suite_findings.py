@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
+from zslplat.data.redrawn import drawn_from
 from zslplat.errors import ZslplatError
 from zslplat.reports.facts import Recorded
 from zslplat.reports.reading import has_test
@@ -45,7 +46,8 @@ def _recorded(suite: str, chosen: Sequence[Recorded]) -> dict[Place, CellFacts]:
         done = has_test(found)
         reason = "" if done else "no test evaluation yet"
         trials = len(found.trials) if found.study else None
-        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason)
+        family = str(drawn_from(Spec.parse(found.place[0])))
+        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family)
     return cells
 
 

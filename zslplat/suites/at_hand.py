@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import drawn_from
 from zslplat.errors import NotAtHand, ZslplatError
 from zslplat.evaluation.components import source_of
 from zslplat.settings import Settings
@@ -13,8 +14,10 @@ def reason_of_absence(dataset: str, settings: Settings) -> str:
 
     Raises :class:`UsageError` for options that the data set does not have.
     """
+    spec = parse_dataset(dataset)
     try:
-        source_of(parse_dataset(dataset), settings)
+        for part in (spec, drawn_from(spec)):
+            source_of(part, settings)
     except ZslplatError as error:
         if isinstance(error, NotAtHand):
             return str(error)

@@ -142,9 +142,15 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
 
     ``only``: names of data sets, of rows, or both as ``DATA/ROW``; a name of either kind may stand alone. ``splits``:
     how many times the classes of each data set are drawn anew. Raises :class:`UnknownNameError` for a name that means
-    nothing, :class:`UsageError` for a value that no method of the suite takes.
+    nothing, :class:`UsageError` where nothing is left, and for splits of a data set that is drawn anew already.
     """
     wanted = [_wanted(suite, text) for text in only]
+    for entry in suite.data:
+        if splits is not None and parse_dataset(entry.dataset).name == REDRAWN:
+            raise UsageError(
+                f"--splits {splits}: the classes of data set {entry.name!r}, {entry.dataset}, are drawn anew already; "
+                "name the data set that it draws of"
+            )
     pieces = [
         Piece(suite, row, data, split)
         for data in suite.data
@@ -153,9 +159,10 @@ def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None)
         if data.name not in row.not_on
         if not wanted or any(data.name in names and row.name in rows for names, rows in wanted)
     ]
+    if not pieces and not only:
+        raise UsageError(f"{suite.where}: every row is left out on every data set; take a data set out of not_on")
     if not pieces:
         raise UsageError(f"--only {' '.join(only)}: suite {suite.name} leaves these rows out on these data sets")
-    _check_fixed(pieces)
     return pieces
 
 
@@ -171,15 +178,3 @@ def _wanted(suite: Suite, text: str) -> tuple[list[str], list[str]]:
         if text.startswith(f"{name}/") and text.removeprefix(f"{name}/") in ("", *rows):
             return [name], [text.removeprefix(f"{name}/")] if text != f"{name}/" else rows
     raise UnknownNameError(f"data set, row or DATA/ROW of suite {suite.name} (--only)", text, [*data, *rows])
-
-
-def _check_fixed(pieces: Sequence[Piece]) -> None:
-    """Raise :class:`UnknownNameError` for a value that a data set fixes and that no method of the suite has."""
-    first = pieces[0].suite
-    if any(entry.fixed for entry in first.data):
-        known = {name for row in first.rows for name in component("methods", row.spec.name).parameters}
-        for entry in first.data:
-            for name in entry.fixed:
-                if name not in known:
-                    where = f"(fixed of data set {entry.name!r} in suite {first.name})"
-                    raise UnknownNameError(f"parameter, which no method of the suite has {where}", name, known)

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.redrawn import drawn_from
 from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
@@ -98,8 +99,7 @@ def _note_size(costs: Costs, dataset: str, about: Any) -> None:
 
 def _given(dataset: str) -> str:
     """Return the data set whose classes were drawn anew, or the data set itself: both have about one size."""
-    spec = Spec.parse(dataset)
-    return str(spec.parameters["of"]) if spec.name == "redrawn" and "of" in spec.parameters else dataset
+    return str(drawn_from(Spec.parse(dataset)))
 
 
 def _mean(records: Sequence[Any]) -> float:

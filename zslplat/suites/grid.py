@@ -16,21 +16,20 @@ from dataclasses import replace
 from typing import Protocol, runtime_checkable
 
 from zslplat.comparison.paired import Scored
-from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.settings import Settings
-from zslplat.spec import Spec
 from zslplat.suites.abreast import Abreast
-from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.carrying import Carrier, Change
-from zslplat.suites.cells import SKIPPED, Cell, Key, Piece, pieces_of
+from zslplat.suites.cells import RUNNING, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
+from zslplat.suites.checking import check_suite
 from zslplat.suites.clock import Clock
 from zslplat.suites.costs import costs_of
+from zslplat.suites.held import Held, Study, read_scores, study_of
 from zslplat.suites.options import GridOptions as GridOptions
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.recorded import Entry, Recorded
 from zslplat.suites.result import GridResult
-from zslplat.suites.suite import Suite
+from zslplat.suites.suite import Suite, absences
 from zslplat.suites.written import write_tables
 from zslplat.tracking.stores import open_records
 
@@ -49,14 +48,16 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     """Carry out a suite, or what is missing of it, and return how each cell ended.
 
     A cell that fails leaves the others alone; so does a data set that is not at hand, whose cells are skipped. With
-    ``options.out`` the tables are written after each data set, and where it is stopped with Ctrl-C.
+    ``options.out`` the tables are written after each data set, and where it is stopped with Ctrl-C: those of the suite,
+    with what its store holds of cells that this command was not asked for.
 
     Raises :class:`UsageError` for what is wrong in the suite or the options, before anything is computed,
     :class:`Interrupted` on Ctrl-C, and :class:`StoreError` where the store itself cannot be used.
     """
     reporter = reporter or SilentReporter()
+    check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
-    absent = {entry.name: reason_of_absence(entry.dataset, settings) for entry in suite.data}
+    absent = absences(suite, settings)
     settings.make_store()
     return _Grid(suite, options, settings, reporter, pieces, absent).run()
 
@@ -82,6 +83,7 @@ class _Grid:
         self.at_once = 1
         self.scores: dict[Key, Scored] = {}
         self.recorded = Recorded(settings, open_records(settings, reporter.warn), any_code=options.accept_changed_code)
+        self.held = Held(settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code)
         self.clock = Clock(expected_seconds(pieces, costs_of(self.recorded.records), self.study_options))
 
     def run(self) -> GridResult:
@@ -90,9 +92,9 @@ class _Grid:
         self.left = Counter((piece.data.name, piece.split) for piece in self.pieces)
         here = []
         for piece in self.pieces:
-            if reason := self.absent[piece.data.name]:
+            if self.absent[piece.data.name]:
                 for cell in piece.cells:
-                    self._change(Change(replace(cell, status=SKIPPED, reason=reason)))
+                    self._change(Change(self._begun(cell)))
                 self._ended(piece)
             else:
                 here.append(piece)
@@ -102,7 +104,7 @@ class _Grid:
         except (Interrupted, KeyboardInterrupt):
             self._report()
             raise
-        return self._result()
+        return replace(self._result(), of_suite=self._whole())
 
     def _carry_out(self, pieces: Sequence[Piece]) -> None:
         abreast = Abreast(self.options, self.study_options, len(pieces))
@@ -152,22 +154,42 @@ class _Grid:
             self.reporter.cells(cells, changed, None if left is None else left / self.at_once)
 
     def _report(self) -> None:
-        """Read the scores of what was done since, and write the tables."""
-        by_task: dict[tuple[str, str], dict[str, list[Key]]] = {}
+        """Write the tables of the suite: of what was done here, and of what its store holds beside."""
+        self._read_scores()
+        if self.options.out is not None and (whole := self._whole()).scores:
+            write_tables(whole, self.options.out)
+
+    def _read_scores(self) -> None:
+        """Read the scores of what was done since."""
+        studies: dict[Study, list[Key]] = {}
         for piece in self.pieces:
             for cell in piece.cells:
                 if cell.key in self.entries and cell.key not in self.scores:
-                    # As it is recorded, in whatever order a suite's file has the options.
-                    task = str(Spec.parse(cell.task))
-                    group = by_task.setdefault((str(piece.dataset), task), {})
-                    group.setdefault(self.entries[cell.key].study, []).append(cell.key)
-        for (dataset, task), studies in by_task.items():
-            found = read_test_evaluations(self.settings, dataset, task, list(studies), warn=self.reporter.warn)
-            for scored in found:
-                for name in {scored.study, *scored.names} & set(studies):
-                    self.scores |= dict.fromkeys(studies[name], scored)
-        if self.options.out is not None and by_task:
-            write_tables(self._result(), self.options.out)
+                    studies.setdefault(study_of(piece, cell, self.entries[cell.key]), []).append(cell.key)
+        for study, scored in read_scores(self.settings, studies, self.reporter).items():
+            self.scores |= dict.fromkeys(studies[study], scored)
+
+    def _whole(self) -> GridResult:
+        """Return all cells of the suite, those of other commands with what the store holds of them now."""
+        self._read_scores()
+        pieces = pieces_of(self.suite, (), self.options.splits)
+        cells = {cell.key: self.cells.get(cell.key) or self._begun(cell) for piece in pieces for cell in piece.cells}
+        found = self.held.of(
+            pieces, {key for key, cell in cells.items() if cell.status in (WAITING, RUNNING)}, self.reporter
+        )
+        scores = {**found.scores, **self.scores}
+        return replace(
+            self._result(),
+            cells=tuple({**cells, **found.cells}.values()),
+            entries={**found.entries, **self.entries},
+            scores={key: scores[key] for key in cells if key in scores},
+            classes={**found.classes, **self.classes},
+        )
+
+    def _begun(self, cell: Cell) -> Cell:
+        """Return a cell as it is before anything is done: skipped, where its data are not at hand."""
+        reason = self.absent[cell.data]
+        return replace(cell, status=SKIPPED, reason=reason) if reason else cell
 
     def _result(self) -> GridResult:
         return GridResult(

@@ -8,21 +8,20 @@ slower. What is done is told without loading data: whether they have changed sin
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.records.database import Records
 from zslplat.settings import Settings
-from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
+from zslplat.suites.checking import check_suite
 from zslplat.suites.costs import UNKNOWN, Costs, costs_of
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
-from zslplat.suites.suite import Suite
+from zslplat.suites.suite import Suite, absences
 from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
 
@@ -89,8 +88,9 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
 
     Raises :class:`UsageError` like :func:`zslplat.suites.grid.carry_out`.
     """
+    check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
-    absent = {entry.name: reason_of_absence(entry.dataset, settings) for entry in suite.data}
+    absent = absences(suite, settings)
     try:
         records: Records | None = existing_records(settings, lambda text: None)
     except StoreError:
@@ -140,20 +140,13 @@ def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyO
 
 
 def _missing(piece: Piece, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:
-    parameters: Mapping[str, Any] | None = None
     found: list[tuple[Cell, int]] = []
-    for cell in piece.cells:
-        first = cell.task == piece.tasks[0]
-        entry = None
-        if recorded is not None and (first or parameters is not None):
-            entry = recorded.entry(piece, cell.task, parameters, options)
-        wanted = piece.trials(cell.task, options)
+    for cell, entry in [(cell, None) for cell in piece.cells] if recorded is None else recorded.done(piece, options):
         if entry is None:
-            done = recorded.trials_of(piece, cell.task, options) if recorded and first else 0
-            found.append((cell, max(0, wanted - done)))
+            searched = recorded is not None and cell.task == piece.tasks[0]
+            done = recorded.trials_of(piece, cell.task, options) if recorded and searched else 0
+            found.append((cell, max(0, piece.trials(cell.task, options) - done)))
             continue
-        if first:
-            parameters = entry.parameters
         changed = {"study": entry.study, "value": entry.value, "seconds": entry.seconds, "status": DONE}
         found.append((replace(cell, **changed), 0))  # type: ignore[arg-type]
     return found

@@ -7,6 +7,8 @@ from typing import Any, overload
 
 from zslplat.errors import UnknownNameError, UsageError
 
+_TOO_LARGE = 1 << 63  # for the databases that keep it
+
 
 class Section:
     """A table, ``where`` it stands, and what it describes (``kind``); :meth:`finish` refuses unread keys."""
@@ -18,6 +20,8 @@ class Section:
     def named(self) -> str:
         """Return the name, which later errors call the table by."""
         name = self.text("name")
+        if name != name.strip() or not name.isprintable():
+            raise self._error("name", name, "a text in one line, without blanks around it")
         self.where += f" ({name!r})"
         return name
 
@@ -49,7 +53,7 @@ class Section:
         return tuple(value)
 
     def pairs(self, key: str) -> tuple[tuple[str, str], ...]:
-        """Return a list of pairs of texts."""
+        """Return a list of pairs of texts, none of them twice."""
         value = self._value(key, [])
         fits = isinstance(value, list | tuple) and all(
             isinstance(pair, list | tuple) and len(pair) == 2 and all(isinstance(v, str) for v in pair)
@@ -57,6 +61,8 @@ class Section:
         )
         if not fits:
             raise self._error(key, value, 'a list of pairs of names, [["ahead", "behind"]]')
+        if len(set(map(tuple, value))) < len(value):
+            raise UsageError(f"{self.where}: {key} has an entry twice: {', '.join(map(str, value))}")
         return tuple((ahead, behind) for ahead, behind in value)
 
     @overload
@@ -70,8 +76,8 @@ class Section:
         value: Any = self._value(key, default)
         if key not in self.content:
             return default
-        if isinstance(value, bool) or not isinstance(value, int) or value < least:
-            raise self._error(key, value, f"a whole number, {least} or more")
+        if isinstance(value, bool) or not isinstance(value, int) or not least <= value < _TOO_LARGE:
+            raise self._error(key, value, f"a whole number, {least} or more (and below 2^63)")
         return int(value)
 
     def mapping(self, key: str) -> dict[str, Any]:

@@ -23,7 +23,7 @@ from zslplat.keys import key_of
 from zslplat.records.database import SEALED, Records
 from zslplat.registry import component
 from zslplat.settings import Settings
-from zslplat.suites.cells import Piece
+from zslplat.suites.cells import Cell, Piece
 from zslplat.tuning.identity import searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import nothing_to_search
@@ -110,6 +110,25 @@ class Recorded:
         most = template.get_params(deep=False).get(template.step_parameter, "") if template.step_parameter else ""
         searched = not nothing_to_search(setting.space, unsearched(setting, template))
         return None if found is None else replace(found, most=most, searched=searched)
+
+    def done(self, piece: Piece, options: StudyOptions, *, least: bool = False) -> list[tuple[Cell, Entry | None]]:
+        """Return the cells of a piece, each with what is recorded of it, None where something of that is missing.
+
+        What the first task finds is what the others are asked with. ``least``: a study counts that made fewer trials,
+        or was tested less often, than the options say.
+        """
+        parameters: Mapping[str, Any] | None = None
+        found: list[tuple[Cell, Entry | None]] = []
+        for cell in piece.cells:
+            entry = None
+            if cell.task == piece.tasks[0] or parameters is not None:
+                entry = self.entry(piece, cell.task, parameters, options)
+                if entry is None and least:
+                    entry = self.entry(piece, cell.task, parameters, replace(options, trials=1, repeats=1))
+            if entry is not None and cell.task == piece.tasks[0]:
+                parameters = entry.parameters
+            found.append((cell, entry))
+        return found
 
     def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
         """Return how many trials of a search are recorded already."""

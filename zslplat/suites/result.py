@@ -8,6 +8,8 @@ from pathlib import Path
 
 from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
 from zslplat.comparison.paired import Scored
+from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import drawn_from
 from zslplat.suites.cells import FAILED, SKIPPED, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
@@ -20,6 +22,7 @@ class GridResult:
     By the key of a cell: ``entries`` (what its study found and cost), ``scores`` (its test evaluations with their
     replicates) and ``classes`` (how many are trained on, and how many are unseen in its test). ``trials`` and
     ``repeats`` are those that were asked for, ``trials`` None where the suite says it. ``out``: folder of the tables.
+    ``of_suite``: all cells of the suite, with what the store holds of those that were not asked for.
     """
 
     suite: Suite
@@ -31,6 +34,17 @@ class GridResult:
     repeats: int = 5
     seconds: float = 0.0
     out: Path | None = None
+    of_suite: GridResult | None = None
+
+    @property
+    def whole(self) -> GridResult:
+        """All cells of the suite, which are those of the tables in ``out``."""
+        return self.of_suite or self
+
+    @property
+    def held(self) -> tuple[int, int]:
+        """How many cells of the suite the tables hold, and how many it has."""
+        return sum(cell.key in self.whole.scores for cell in self.whole.cells), len(self.whole.cells)
 
     def having(self, status: str) -> list[Cell]:
         """Return the cells that ended so."""
@@ -51,6 +65,7 @@ class GridResult:
 
     def findings(self) -> list[Finding]:
         """Return what the checks of suites find in it; cells whose data are not at hand do not count as missing."""
+        families = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
         cells = tuple(
             CellFacts(
                 cell.data if cell.split is None else f"{cell.data} #{cell.split}",
@@ -59,6 +74,7 @@ class GridResult:
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 cell.reason,
+                families[cell.data],
             )
             for cell in self.cells
             if cell.status != SKIPPED

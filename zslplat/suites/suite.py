@@ -31,6 +31,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +45,7 @@ from zslplat.suites.at_hand import reason_of_absence
 from zslplat.suites.reading import Section
 
 TRIALS, REPEATS = 20, 5
+MEAN = "mean"  # what tables call the mean over data sets, and over draws of classes
 
 
 @dataclass(frozen=True)
@@ -51,7 +53,7 @@ class SuiteData:
     """A data set of a suite; ``trials`` and ``tasks`` in place of the suite's where they are given.
 
     ``fixed``: values for the methods that have parameters of these names; ``first_steps``: preprocessing of the
-    features that comes before each method's own.
+    features that comes before each method's own. ``where`` it stands, of all parts of a suite, is what errors say.
     """
 
     name: str
@@ -60,6 +62,7 @@ class SuiteData:
     first_steps: tuple[str, ...] = ()
     trials: int | None = None
     tasks: tuple[str, ...] = ()
+    where: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True)
@@ -73,6 +76,7 @@ class SuiteRow:
     space: Mapping[str, str] = field(default_factory=dict)
     tasks: tuple[str, ...] = ()
     not_on: tuple[str, ...] = ()
+    where: str = field(default="", compare=False)
 
     @property
     def spec(self) -> Spec:
@@ -100,6 +104,7 @@ class Suite:
     repeats: int = REPEATS
     workers: int | None = None
     seed: int = 0
+    where: str = field(default="", compare=False)
 
     def tasks_of(self, row: SuiteRow, data: SuiteData) -> tuple[str, ...]:
         """Return the tasks of a row on a data set, the first of which is tuned."""
@@ -137,9 +142,22 @@ def load_suite(name_or_path: str | Path, settings: Settings | None = None) -> Su
     else:
         raise UnknownNameError("suite (or path of a TOML file)", text, suite_names())
     if settings is not None:
-        for entry in suite.data:
-            reason_of_absence(entry.dataset, settings)
+        absences(suite, settings)
     return suite
+
+
+def absences(suite: Suite, settings: Settings) -> dict[str, str]:
+    """Return why each data set is not at hand, by its name in the suite; an empty text where it is.
+
+    Raises :class:`UsageError` for options that a data set does not have, with the place.
+    """
+    found = {}
+    for entry in suite.data:
+        try:
+            found[entry.name] = reason_of_absence(entry.dataset, settings)
+        except UsageError as error:
+            raise UsageError(f"{entry.where}, dataset: {error}") from error
+    return found
 
 
 def suite_of(entry: Entry) -> Suite:
@@ -158,7 +176,7 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
         name=name,
         data=tuple(_data(Section(d, f"{top.where}, [[data]] {i}", "data set")) for i, d in top.tables("data")),
         rows=tuple(_row(Section(r, f"{top.where}, [[row]] {i}", "row")) for i, r in top.tables("row")),
-        tasks=top.texts("tasks"),
+        tasks=_tasks(top),
         summary=top.text("summary", default=""),
         metrics={task: metrics.texts(task) for task in metrics.content},
         differences=top.pairs("differences"),
@@ -167,21 +185,40 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
         repeats=top.count("repeats", REPEATS),
         workers=top.count("workers", None),
         seed=top.count("seed", 0, least=0),
+        where=top.where,
     )
     top.finish()
     _check(suite, top.where)
     return suite
 
 
+def _tasks(section: Section) -> tuple[str, ...]:
+    """Return the tasks of a table; raises :class:`UsageError` for one that is unknown, and for one that is there twice.
+
+    However its options are written, a task is the same.
+    """
+    tasks = section.texts("tasks")
+    specs = [section.read("tasks", partial(Spec.parse, task)) for task in tasks]
+    for spec in specs:
+        section.read("tasks", partial(registry().entry, "tasks", spec.name))
+    once = dict(zip(map(str, specs), tasks, strict=True))
+    if len(once) < len(tasks):
+        raise UsageError(f"{section.where}: tasks has an entry twice: {', '.join(tasks)}")
+    return tasks
+
+
 def _data(section: Section) -> SuiteData:
     name = section.named()
+    if name.lower() == MEAN or name.lower().startswith(f"{MEAN} of "):
+        raise UsageError(f"{section.where}: tables call the mean over data sets so; give the data set another name")
     found = SuiteData(
         name=name,
         dataset=section.text("dataset"),
         fixed=section.mapping("fixed"),
         first_steps=section.texts("first_steps"),
         trials=section.count("trials", None),
-        tasks=section.texts("tasks"),
+        tasks=_tasks(section),
+        where=section.where,
     )
     section.finish()
     section.read("dataset", lambda: parse_dataset(found.dataset))
@@ -196,8 +233,9 @@ def _row(section: Section) -> SuiteRow:
         features=section.text("features", default=None),
         signatures=section.text("signatures", default=None),
         space=section.mapping("space"),
-        tasks=section.texts("tasks"),
+        tasks=_tasks(section),
         not_on=section.texts("not_on"),
+        where=section.where,
     )
     section.finish()
     for parameter, text in found.space.items():
@@ -227,8 +265,6 @@ def _check(suite: Suite, where: str) -> None:
         if ahead == behind:
             raise UsageError(f"{where}: differences has {ahead!r} against itself")
     asked = _texts(suite.tasks, *(r.tasks for r in suite.rows), *(d.tasks for d in suite.data))
-    for task in asked:
-        registry().entry("tasks", Spec.parse(task).name)
     bare = _texts([Spec.parse(task).name for task in asked])
     _known(suite.metrics, bare, f"task in [metrics] ({where})")
     _known(suite.only_tested, [*asked, *bare], f"task in only_tested ({where})")
@@ -237,7 +273,7 @@ def _check(suite: Suite, where: str) -> None:
 def _known(names: Sequence[str] | Mapping[str, Any], known: Sequence[str], what: str) -> None:
     for name in names:
         if name not in known:
-            raise UnknownNameError(what, name, known)
+            raise UnknownNameError(what, name, set(known))
 
 
 def _texts(*lists: Sequence[str]) -> list[str]:

@@ -34,12 +34,12 @@ from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
 from zslplat.suites.cells import Key
 from zslplat.suites.result import GridResult
+from zslplat.suites.suite import MEAN as MEAN
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
 SCORES += ["trials", "split"]
 OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict_classes"]
 DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict", *OVER_CLASSES]
-MEAN = "mean"
 
 
 @dataclass(frozen=True)

@@ -124,6 +124,13 @@ class Task(Parameterised, ABC):
         """
         return self
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the names of all metrics that :meth:`score` may give under these options, on whatever data.
+
+        A suite that asks for another one is refused before anything is computed; none: the task does not say.
+        """
+        return ()
+
     @abstractmethod
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build the validation problems from training rows only; raises DataError where the data does not serve."""

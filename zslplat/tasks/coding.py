@@ -189,6 +189,11 @@ class Coding(Task):
             )
         return super().batch(problem)
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the metrics of both forms of labels; of several splits their standard deviations, too."""
+        names = ("accuracy", "per_class_accuracy", AREA, ELEVEN_POINT)
+        return (*names, *(f"{name}_std" for name in names if self.splits > 1))
+
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the metrics of the form of labels; their spread over several splits, too."""
         names, form = problem.meta["classes"], self._form(problem)

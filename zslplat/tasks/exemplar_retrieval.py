@@ -199,6 +199,11 @@ class ExemplarRetrieval(Task):
             outputs[SCORES + suffix] = scores
         yield 1, outputs
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the metrics of :meth:`score`; of several draws their standard deviations, too."""
+        names = tuple(self._metrics([]))
+        return (*names, *(f"{name}_std" for name in names if self.draws > 1))
+
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP, recall and precision among the first k, and how often the nearest row has the right class.
 

@@ -210,6 +210,12 @@ class FeatureSelection(Task):
             outputs["zero_shot"] = np.stack([recognised(method, spec, problem, ranking[:n]) for n in meta["counts"]])
         return outputs
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the metrics of :func:`~zslplat.tasks.selection_outcomes.judge`; of several draws deviations, too."""
+        recognised = ("zero_shot_accuracy",) if self.zero_shot else ()
+        names = ("clustering_accuracy", "nmi", "nmi_arithmetic", *recognised)
+        return (*names, *(f"{name}_std" for name in names if self.draws != 1))
+
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return the means over numbers of features, starts and draws; ``full`` adds curve, features and predictions.
 

@@ -109,6 +109,11 @@ class GeneralizedZeroShot(ZeroShotTask):
     protocol: str
     split_seed: int
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the metrics above; the calibrated ones need the bias that validation chooses."""
+        calibrated = ("calibrated_u", "calibrated_s", "calibrated_H", "bias")
+        return ("AUSUC", "U_to_U", "S_to_S", "U_to_T", "S_to_T", "H", *calibrated, "oracle_H")
+
     def validation(self, dataset: Dataset, *, seed: int = 0) -> list[Problem]:
         """Build one problem per class-disjoint fold, with held-out rows of its training classes as seen samples.
 

@@ -63,6 +63,10 @@ class Retrieval(UnseenTask):
     }
     k: int
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return mAP and the precision among the first k."""
+        return ("mAP", f"precision_at_{self.k}")
+
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]

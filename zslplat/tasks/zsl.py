@@ -58,6 +58,11 @@ class ZeroShot(UnseenTask):
     }
     top_k: int
 
+    def metric_names(self) -> tuple[str, ...]:
+        """Return the accuracies, and per-class top-k where k is no 1."""
+        top = (f"per_class_top_{self.top_k}",) if self.top_k > 1 else ()
+        return ("per_class_accuracy", "per_sample_accuracy", *top)
+
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
         """Return per-class and per-sample accuracy and per-class top-k; validation chooses nothing more."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]

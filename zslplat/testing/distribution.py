@@ -74,10 +74,11 @@ def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
 
 
 def suite_is_sound(entry: Entry) -> None:
-    """A suite is read without an error: its keys, methods, tasks, metrics and differences are known."""
+    """A suite is read without an error: its keys, methods, tasks, metrics, parameters and differences are known."""
+    from zslplat.suites.checking import check_suite
     from zslplat.suites.suite import suite_of
 
-    suite_of(entry)
+    check_suite(suite_of(entry))
 
 
 def command_loads(point: EntryPoint) -> None:

@@ -209,12 +209,14 @@ def matrices_survive_storage(method: Method) -> None:
 
 
 def diagnostics_are_finite_numbers(method: Method) -> None:
-    """What a fit reports of itself are finite numbers and series of them."""
+    """What a fit reports of itself are finite numbers and series of them, its measures among them."""
     scored, exercise = fitted(method), exercise_of(method)
     exercise.outputs(scored, exercise.arrays(method), {})
     diagnostics = scored.diagnostics
     assert isinstance(diagnostics, Diagnostics), f"diagnostics_ is {type(diagnostics).__name__}, expected Diagnostics"
     reported: dict[str, list[float]] = {name: [value] for name, value in diagnostics.numbers.items()}
+    missing = set(type(method).measures) - set(reported)
+    assert not missing, f"measures names {', '.join(sorted(missing))}, which diagnostics_.numbers does not report"
     for name, values in {**reported, **diagnostics.series}.items():
         for value in values:
             number = isinstance(value, int | float | np.number) and math.isfinite(value)

@@ -204,8 +204,9 @@ def scoring_gives_the_primary_metric(task: Task) -> None:
     validation_choices = task.validation_choices([_outcome(task, fold, player(task, "works"), {}) for fold in folds])
     outputs = _outputs(task, test, player(task, "works"))
     plain, full = (_scored(task, test, outputs, validation_choices, full=full) for full in (False, True))
-    name = task.primary.name
+    name, told = task.primary.name, task.metric_names()
     assert name in plain.metrics, f"the primary metric {name!r} is not among the metrics: {', '.join(plain.metrics)}"
+    assert not told or set(plain.metrics) <= set(told), f"metric_names() lacks {sorted(set(plain.metrics) - set(told))}"
     for metric, value in plain.metrics.items():
         number = isinstance(value, int | float | np.number) and math.isfinite(value)
         assert number, f"{metric} is {value!r}; expected a finite number"

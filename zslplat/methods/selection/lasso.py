@@ -77,6 +77,7 @@ class LassoLabels(FeatureSelector):
     citation = "Tibshirani: Regression Shrinkage and Selection via the Lasso. JRSS B 1996"
     tags: ClassVar[tuple[str, ...]] = ("baseline", "supervised", "linear")
     takes_blocks = True
+    measures = ("active_features",)
     tolerance: ClassVar[float] = 1e-4
     tolerance_reason: ClassVar[str] = (
         "float32 rows are multiplied in single precision, and their order rounds otherwise"

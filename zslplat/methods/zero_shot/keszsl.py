@@ -84,6 +84,7 @@ class KernelESZSL(KernelMethod, ZeroShotMethod):
     tolerance = 1e-5
     tolerance_reason = "small eigenvalues of K are known to rounding only, and are divided by"
     takes_blocks = True
+    measures = ("rank",)
     parameters = {
         "kernel": Parameter(
             "kernel expression, or any (tuned over all that fit)", Text(), default="gaussian(sigma=0.7*median)"

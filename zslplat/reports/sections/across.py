@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
 from zslplat.reports.charts.dots import Dot, dot_chart
@@ -33,7 +34,7 @@ def rank_words(table: Mapping[str, Any]) -> str:
         f"level .05, {counted(table['sets'], 'data set')}) and share a letter"
     )
     text += f"; that all are alike has p = {table['p_value']:.2g} (Friedman)." if table["p_value"] is not None else "."
-    return f"{text} {sentence(table['reservation'])}" if table["reservation"] else text
+    return " ".join([text, *(sentence(words) for words in (draws_words(table), table["reservation"]) if words)])
 
 
 def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:

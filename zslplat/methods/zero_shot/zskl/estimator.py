@@ -68,6 +68,7 @@ class KernelAlignment(KernelMethod, ZeroShotMethod):
     preprocessing = Preprocessing(features=("center", "l2"), signatures=("center", "l2"))
     random = True
     step_parameter = "epochs"
+    measures = ("incoherence",)
     tolerance = 1e-4
     tolerance_reason = "scores are formed in single precision"
     objective_may_rise = "an epoch lists the mean over mini-batches, each before its own step of a fixed length"

@@ -1,0 +1,38 @@
+"""Tables of a comparison for people: what stands in which column, and what is said under them."""
+
+import pytest
+from store_toys import MadeStore
+
+from zslplat.comparison.selection import compared
+from zslplat.comparison.sheets import sheets
+from zslplat.settings import resolve_settings
+
+
+@pytest.fixture
+def settings(new_store):
+    return resolve_settings({"store": new_store()})
+
+
+def test_data_sets_may_be_called_like_the_columns_beside_them(settings):
+    made = MadeStore(settings)
+    for dataset in ("mean", "tied", "method"):
+        for method, share in (("eszsl", 0.8), ("sae", 0.6)):
+            made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
+    found = compared(settings, warn=pytest.fail)
+    (sheet,) = sheets(found)
+    assert list(sheet.titles[:4]) == ["method", "mean", "tied", "method"]
+    assert sheet.right == [False, True, True, True, True, True, True, False]
+    (rows,) = sheet.sections.values()
+    for row, cells in zip(("eszsl", "sae"), rows, strict=True):
+        scores = {one["dataset"]: f"{one['test']:.4f}" for one in found.rows if one["short"] == row}
+        assert [cells[0].text, *(cell.text for cell in cells[1:4])] == [row, *scores.values()]
+
+
+def test_what_counts_as_one_data_set_is_said_under_the_table(settings):
+    made = MadeStore(settings)
+    for dataset in ("made", "redrawn(draw=1, of=other)", "redrawn(draw=2, of=other)"):
+        for method, share in (("eszsl", 0.8), ("sae", 0.6)):
+            made.study(method, share, dataset=dataset, rows=f"rows of {dataset}")
+    (sheet,) = sheets(compared(settings, warn=pytest.fail))
+    assert "draws of classes count as one data set, by their mean: 2 of other" in sheet.notes
+    assert any("2 data sets)" in note for note in sheet.notes)

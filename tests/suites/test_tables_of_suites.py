@@ -1,0 +1,98 @@
+"""The tables of a suite have all of its cells that are done, whichever command carried them out, and say how many."""
+
+import csv
+import json
+
+import pytest
+
+SUITE = """
+trials = 2
+repeats = 2
+workers = 1
+tasks = ["zsl", "retrieval"]
+only_tested = ["retrieval"]
+differences = [["weighted", "plain"]]
+[[data]]
+name = "toy"
+dataset = "marked"
+[[data]]
+name = "elsewhere"
+dataset = "AWA9(features=surf)"
+[[row]]
+name = "plain"
+method = "plain(mix=0.3)"
+[[row]]
+name = "weighted"
+method = "plain"
+"""
+
+
+def lines_of(path):
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.fixture(scope="module")
+def one_by_one(tmp_path_factory, carried_out):
+    """The folder of a suite whose rows two commands carried out, with what these said."""
+    folder, told = tmp_path_factory.mktemp("rows"), []
+    (folder / "suite.toml").write_text(SUITE)
+    for row in ("plain", "weighted"):
+        done = carried_out(folder, "bench", "suite.toml", "--only", row, "--json")
+        assert done.returncode == 0, done.stderr
+        told.append(json.loads(done.stdout))
+    return folder, told
+
+
+def test_commands_for_a_part_add_to_the_tables_and_say_how_many_cells_these_hold(one_by_one):
+    folder, (first, second) = one_by_one
+    assert (first["cells_in_tables"], first["cells_of_suite"]) == (2, 8)
+    assert (second["cells_in_tables"], second["cells_of_suite"]) == (4, 8)
+    # A command tells of what it was asked for.
+    assert [score["row"] for score in second["scores"]] == ["weighted"] * 2
+    tables = folder / "mlruns" / "suites" / "suite"
+    scores = lines_of(tables / "scores.csv")
+    assert [(s["row"], s["task"]) for s in scores] == [
+        (row, task) for row in ("plain", "weighted") for task in ("zsl", "retrieval")
+    ]
+    for score, told in zip(scores, [*first["scores"], *second["scores"]], strict=True):
+        assert float(score["test"]) == pytest.approx(told["test"], abs=0)
+        assert score["spread"] == str(told["spread"])
+    # A difference of rows that two commands carried out.
+    assert {(d["task"], d["data"]) for d in lines_of(tables / "differences.csv")} == {
+        (task, data) for task in ("zsl", "retrieval") for data in ("toy", "mean")
+    }
+    assert [line["row"] for line in lines_of(tables / "budgets.csv")] == ["plain", "weighted"]
+    provenance = json.loads((tables / "provenance.json").read_text())
+    assert provenance["cells"] == {"done": 4, "skipped": 4}
+
+
+def test_a_command_for_a_part_with_other_trials_takes_nothing_out(one_by_one, call):
+    store = one_by_one[0] / "mlruns"
+    more = ("--trials", 3, "--store", store, "--data-root", one_by_one[0])
+    done = call("bench", one_by_one[0] / "suite.toml", "--only", "weighted", *more, "-q")
+    assert done.returncode == 0, done.stderr
+    assert f"tables: {store / 'suites' / 'suite'}, 4 of the suite's 8 cells" in done.stdout
+    budgets = {line["row"]: line for line in lines_of(store / "suites" / "suite" / "budgets.csv")}
+    assert {row: line["trials"] for row, line in budgets.items()} == {"plain": "2", "weighted": "3"}
+    assert budgets["plain"]["unequal"] == "2 trials, others 3"
+
+
+def test_draws_that_another_command_carried_out_are_in_the_mean(call, tmp_path):
+    text = SUITE.replace('["zsl", "retrieval"]', '["zsl"]').replace('only_tested = ["retrieval"]\n', "")
+    (tmp_path / "suite.toml").write_text(text.replace('method = "plain"\n', 'method = "plain(mix=0.7)"\n'))
+    part = ("bench", "suite.toml", "--splits", 2, "--trials", 1, "--repeats", 1, "-q")
+    folder = tmp_path / "mlruns" / "suites" / "suite-splits"
+    assert call(*part, "--only", "plain").returncode == 0
+    alone = lines_of(folder / "scores.csv")
+    done = call(*part, "--only", "weighted")
+    assert done.returncode == 0, done.stderr
+    assert "ZSP403" not in done.stdout  # two draws are one data set
+    together = lines_of(folder / "scores.csv")
+    assert [(s["row"], s["split"]) for s in together] == [
+        *(("plain", "1"), ("weighted", "1"), ("plain", "2"), ("weighted", "2")),
+        *(("plain", "mean"), ("weighted", "mean")),
+    ]
+    # The interval of the mean is that of the command that carried the draws out.
+    assert [s for s in together if s["row"] == "plain"] == alone
+    assert alone[-1]["low"] < alone[-1]["test"] < alone[-1]["high"]
