@@ -5,6 +5,10 @@ import json
 
 import pytest
 
+from zslplat.reports.selection import Asked, gathered
+from zslplat.settings import resolve_settings
+from zslplat.suites.remembered import remembered
+
 SUITE = """
 trials = 2
 repeats = 2
@@ -96,3 +100,48 @@ def test_draws_that_another_command_carried_out_are_in_the_mean(call, tmp_path):
     # The interval of the mean is that of the command that carried the draws out.
     assert [s for s in together if s["row"] == "plain"] == alone
     assert alone[-1]["low"] < alone[-1]["test"] < alone[-1]["high"]
+
+
+BAD_ROW = """
+[[row]]
+name = "bad"
+method = "trouble(trouble=raises)"
+"""
+
+
+def told(store):
+    """Return what a report finds in the suites of a store."""
+    return [finding.to_json() for finding in gathered(resolve_settings({"store": store}), Asked()).suites]
+
+
+def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(call, tmp_path):
+    (tmp_path / "suite.toml").write_text(SUITE + BAD_ROW)
+    command = ("bench", "suite.toml", "--trials", 1, "--repeats", 1, "--json")
+    part = json.loads(call(*command, "--only", "plain").stdout)
+    (missing,) = [one for one in part["findings"] if one["code"] == "ZSP402"]
+    assert missing["text"] == (
+        "4 of 6 cells have no number, of weighted, bad; first weighted on toy, task zsl (waiting: not carried out)"
+    )
+    assert told(tmp_path / "mlruns") == part["findings"]
+    whole = json.loads(call(*command).stdout)
+    (missing,) = [one for one in whole["findings"] if one["code"] == "ZSP402"]
+    assert missing["text"].startswith("2 of 6 cells have no number, of bad; first bad on toy, task zsl (failed: ")
+    assert told(tmp_path / "mlruns") == whole["findings"]
+    # Without it a report counts what is recorded.
+    (tmp_path / "mlruns" / "suites" / "suite.json").write_text("{")
+    assert remembered(resolve_settings({"store": tmp_path / "mlruns"}), "suite", drawn=False) == ()
+    assert told(tmp_path / "mlruns") != whole["findings"]
+
+
+def test_a_report_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
+    text = SUITE.replace('["zsl", "retrieval"]', '["zsl"]').replace('only_tested = ["retrieval"]\n', "")
+    (tmp_path / "suite.toml").write_text(text)
+    command = ("bench", "suite.toml", "--trials", 1, "--repeats", 1, "--json")
+    given = json.loads(call(*command, "--only", "plain").stdout)
+    drawn = json.loads(call(*command, "--only", "weighted", "--splits", 2).stdout)
+    texts = [one["text"] for one in (*given["findings"], *drawn["findings"]) if one["code"] == "ZSP402"]
+    assert [text.partition(";")[0] for text in texts] == [
+        "1 of 2 cells have no number, of weighted",
+        "2 of 4 cells have no number, of plain",
+    ]
+    assert told(tmp_path / "mlruns") == [*given["findings"], *drawn["findings"]]

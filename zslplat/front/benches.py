@@ -21,6 +21,7 @@ from zslplat.settings import Settings
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
 from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.remembered import place_of
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite, load_suite, suite_from
 from zslplat.suites.written import MEAN, SCORES, tables_of
@@ -155,7 +156,7 @@ def bench(
 
 def tables_folder(settings: Settings, suite: Suite, splits: int | None) -> Path:
     """Return where the tables of a suite go where nothing is said."""
-    return settings.store / "suites" / (suite.name if splits is None else f"{suite.name}-splits")
+    return place_of(settings, suite.name, drawn=splits is not None)
 
 
 def _suite(given: str | Path | Mapping[str, Any] | Suite, settings: Settings) -> Suite:

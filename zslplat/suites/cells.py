@@ -21,6 +21,7 @@ if TYPE_CHECKING:  # it loads scikit-learn, which reports and tables do without
     from zslplat.methods.base import Method
 
 WAITING, RUNNING, DONE, FAILED, SKIPPED = "waiting", "running", "done", "failed", "skipped"
+NOT_CARRIED_OUT = "not carried out"  # why one that waits has no number
 Key = tuple[str, str, str, int | None]
 
 

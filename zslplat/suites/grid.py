@@ -28,6 +28,7 @@ from zslplat.suites.held import Held, Study, read_scores, study_of
 from zslplat.suites.options import GridOptions as GridOptions
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.recorded import Entry, Recorded
+from zslplat.suites.remembered import remember
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.written import write_tables
@@ -155,9 +156,10 @@ class _Grid:
 
     def _report(self) -> None:
         """Write the tables of the suite: of what was done here, and of what its store holds beside."""
-        self._read_scores()
-        if self.options.out is not None and (whole := self._whole()).scores:
+        whole = self._whole()
+        if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
+        remember(whole.facts, self.settings, drawn=self.options.splits is not None)
 
     def _read_scores(self) -> None:
         """Read the scores of what was done since."""

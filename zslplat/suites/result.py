@@ -10,7 +10,7 @@ from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
 from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import drawn_from
-from zslplat.suites.cells import FAILED, SKIPPED, Cell, Key
+from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
 
@@ -63,8 +63,9 @@ class GridResult:
             if not any(metric in found for other, found in by_task.items() if other.partition("(")[0] == task)
         ]
 
-    def findings(self) -> list[Finding]:
-        """Return what the checks of suites find in it; cells whose data are not at hand do not count as missing."""
+    @property
+    def facts(self) -> SuiteFacts:
+        """What checks know of these cells; those whose data are not at hand do not count as missing."""
         families = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
         cells = tuple(
             CellFacts(
@@ -73,13 +74,17 @@ class GridResult:
                 cell.task,
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
-                cell.reason,
+                NOT_CARRIED_OUT if cell.status == WAITING else cell.reason,
                 families[cell.data],
             )
             for cell in self.cells
             if cell.status != SKIPPED
         )
-        return run_checks("suite", SuiteFacts(self.suite.name, cells))
+        return SuiteFacts(self.suite.name, cells)
+
+    def findings(self) -> list[Finding]:
+        """Return what the checks of suites find in all cells of the suite, as a report of the store does."""
+        return run_checks("suite", self.whole.facts)
 
     @property
     def exit_code(self) -> int:

@@ -1,0 +1,42 @@
+"""What a store remembers of a suite: its cells as the last command left them, so that a report says what that did.
+
+``suites/NAME.json`` in the store, and ``NAME-splits.json`` of classes that were drawn anew. It holds nothing that is
+computed: without it a report counts what is recorded of a suite, and what one asks for that is known by its name.
+"""
+
+from __future__ import annotations
+
+import json
+from contextlib import suppress
+from dataclasses import asdict
+from pathlib import Path
+
+from zslplat.checks.base import CellFacts, SuiteFacts
+from zslplat.data.drafts import replacing
+from zslplat.settings import Settings
+
+
+def place_of(settings: Settings, suite: str, *, drawn: bool) -> Path:
+    """Return the folder in a store that tables of a suite go to where nothing is said; ``drawn``: of drawn classes."""
+    return settings.store / "suites" / (f"{suite}-splits" if drawn else suite)
+
+
+def remember(facts: SuiteFacts, settings: Settings, *, drawn: bool) -> None:
+    """Write the cells of a suite as they are now."""
+    file = _file(settings, facts.subject, drawn)
+    file.parent.mkdir(exist_ok=True)
+    with replacing(file) as path:
+        path.write_text(json.dumps(asdict(facts), indent=1) + "\n", encoding="utf-8")
+
+
+def remembered(settings: Settings, suite: str, *, drawn: bool) -> tuple[CellFacts, ...]:
+    """Return the cells of a suite as they were left; none where nothing is remembered."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        content = json.loads(_file(settings, suite, drawn).read_text(encoding="utf-8"))
+        return tuple(CellFacts(**cell) for cell in content["cells"])
+    return ()
+
+
+def _file(settings: Settings, suite: str, drawn: bool) -> Path:
+    folder = place_of(settings, suite, drawn=drawn)
+    return folder.with_name(f"{folder.name}.json")
