@@ -27,7 +27,7 @@ _IN_MARKDOWN |= {"difference on\nnew classes", "verdict", "p (Holm)", "smallest\
 _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "difference on\nnew classes", "p (Holm)"}
 _IN_LATEX |= {"tied", "trials"}
 _LONG_NAME = 22
-_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
+_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures", "labels_exported"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
 _TEXTS = frozenset(
     {
