@@ -30,7 +30,7 @@ _IN_LATEX = {"method", "test", "score on\nnew classes", "difference", "differenc
 _IN_LATEX |= {"tied", "trials"}
 _LONG_NAME = 22
 _MOST_NAMED = 3
-_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures"})
+_FLAGS = frozenset({"from_memory", "transductive", "class_balance", "unseen_signatures", "labels_exported"})
 _COUNTS = frozenset({"classes", "trials", "repeats", "seed", "folded"})
 _TEXTS = frozenset(
     {

@@ -13,6 +13,7 @@ from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNAT
 OTHER_DATA = "other data"
 OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
+LABELS_EXPORTED = "labels of the test rows were at hand"
 
 
 def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, Any]:
@@ -20,7 +21,8 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
 
     ``tested`` is the method as it was evaluated, ``trials`` those of the search that found its parameters, in a suite
     that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps,
-    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``; ``data`` and
+    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``;
+    ``labels_exported`` whether scores made elsewhere are of a split whose test labels were exported, too; ``data`` and
     ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the studies and runs of the same
     setting that the entry stands for as well, ``folded`` how many these are.
     """
@@ -40,6 +42,7 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "transductive": None if known is None else TRANSDUCTIVE in known,
         "class_balance": None if known is None else CLASS_BALANCE in known,
         "unseen_signatures": None if known is None else UNSEEN_SIGNATURES in known,
+        "labels_exported": any(record.get("outside", {}).get("labels_exported") for record in group.tested),
         "features": group.asked.get("features"),
         "signatures": group.asked.get("signatures"),
         "seed": group.asked.get("seed"),
@@ -71,6 +74,7 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
             words.append(NOT_TUNED)
         elif row["trials"] is not None and row["trials"] < most:
             words.append(f"{row['trials']} trials, not {most}")
+        words += [LABELS_EXPORTED] if row["labels_exported"] else []
         words += [row["code"]] if row["code"] else []
         found.append("; ".join(words))
     return found

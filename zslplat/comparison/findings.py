@@ -11,6 +11,7 @@ from zslplat.records.database import Records
 
 # Owners of evaluations that no validation has chosen.
 _CHOSEN_BY_NOBODY = ("run:", "sweep:")
+_LABELS_EXPORTED = "ZSP215"
 
 
 def comparison_findings(
@@ -20,14 +21,21 @@ def comparison_findings(
 
     ``rows`` are those of :func:`~zslplat.comparison.leaderboard.leaderboard`, or of a comparison of which they are a
     part: the keys ``method``, ``baseline``, ``verdict``, ``knows``, ``from_memory`` and ``code``, and where they are
-    there ``short``, ``trials``, ``test_seconds``, ``data`` and ``test_rows``. Show findings with
+    there ``short``, ``trials``, ``test_seconds``, ``data``, ``test_rows`` and ``labels_exported``. Show findings with
     :func:`~zslplat.checks.base.unsilenced` and ``settings.silenced``.
     """
     fingerprints = {str(row["data"]) for row in rows if row.get("data")}
     looks = sum(unchosen_looks(records, fingerprint, task) for fingerprint in fingerprints)
     names = {row["method"]: row.get("short") or row["method"] for row in rows}
-    found = tuple(row_facts(row, names) for row in rows)
-    return run_checks("comparison", ComparisonFacts(f"task {task} on {dataset}", metric, found, looks))
+    facts = ComparisonFacts(f"task {task} on {dataset}", metric, tuple(row_facts(row, names) for row in rows), looks)
+    labels = [_labels_exported(names[row["method"]], facts.subject) for row in rows if row.get("labels_exported")]
+    return [*labels, *run_checks("comparison", facts)]
+
+
+def _labels_exported(name: str, subject: str) -> Finding:
+    """Return what is recorded of scores that came with the labels of the test rows, beside the name of the row."""
+    text = f"{name}: the labels of the test rows were exported with the split that its scores are of"
+    return Finding(_LABELS_EXPORTED, text, subject, f"zslplat explain {_LABELS_EXPORTED}")
 
 
 def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) -> RowFacts:
