@@ -111,6 +111,7 @@ def test_what_is_drawn_anew_and_its_options_are_known(tmp_path):
         ('["zsl(folds=2)"]', '["zsl(folds=2, top_k=3)", "zsl( top_k=3,folds=2)"]', "tasks has an entry twice"),
         ('[["b", "a"]]', '[["b", "a"], ["b", "a"]]', "differences has an entry twice"),
         ("tasks", "seed = 9223372036854775808\ntasks", r"seed=9223372036854775808; expected .* below 2\^63"),
+        ("tasks", f"seed = 0x{'f' * 5000}\ntasks", "seed=a value too large to be written; expected a whole number"),
     ],
 )
 def test_what_would_be_one_cell_twice_or_fits_no_record_is_refused(before, after, said):

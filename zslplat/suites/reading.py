@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, overload
 
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import UnknownNameError, UsageError, quoted
 
 _TOO_LARGE = 1 << 63  # for the databases that keep it
 
@@ -112,4 +112,4 @@ class Section:
         return self.content.get(key, default)
 
     def _error(self, key: str, value: Any, expected: str) -> UsageError:
-        return UsageError(f"{self.where}: {key}={value!r}; expected {expected}")
+        return UsageError(f"{self.where}: {key}={quoted(value)}; expected {expected}")
