@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import csv
 import json
 import os
 import re
@@ -173,3 +174,9 @@ def blank_main():
         yield
     finally:
         sys.modules["__main__"] = main
+
+
+def lines_of(path):
+    """Return the lines of a CSV file, each as a mapping of its columns."""
+    with open(path, newline="") as file:
+        return list(csv.DictReader(file))

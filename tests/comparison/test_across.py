@@ -58,6 +58,8 @@ def test_friedman_of_few_data_sets_with_many_orders_draws_them():
 
 def test_the_same_value_everywhere_has_no_interval():
     assert np.isnan(over_splits([0.1, np.mean([0.1] * 3), 0.1], [(5, 2)] * 3).low)
+    # Whatever the unit of the metric: these differ.
+    assert np.isfinite(over_splits([1e-14, 2e-14, 3e-14], [(5, 2)] * 3).low)
     found = across_sets({"p": dict(zip("abc", (0.3, 0.4, 0.5), strict=True)), "q": dict.fromkeys("abc", 0.2)})
     assert np.isfinite(found.standings[1].difference.low)
     found = across_sets(

@@ -1,6 +1,5 @@
 """A suite as a grid: continued, isolated, shared between commands, with equal budgets that are recorded."""
 
-import csv
 import json
 import sqlite3
 from collections import Counter
@@ -8,7 +7,7 @@ from contextlib import closing
 
 import numpy as np
 import pytest
-from support import install_distribution, tags_of
+from support import install_distribution, lines_of, tags_of
 
 from zslplat.cli.grid_view import score_tables
 from zslplat.comparison.paired import Scored
@@ -54,11 +53,6 @@ ABSENT = """
 name = "elsewhere"
 dataset = "AWA9(features=surf)"
 """
-
-
-def lines_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 def trials_in(store):

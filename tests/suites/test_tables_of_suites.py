@@ -1,9 +1,9 @@
 """The tables of a suite have all of its cells that are done, whichever command carried them out, and say how many."""
 
-import csv
 import json
 
 import pytest
+from support import lines_of
 
 from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
@@ -29,11 +29,6 @@ method = "plain(mix=0.3)"
 name = "weighted"
 method = "plain"
 """
-
-
-def lines_of(path):
-    with open(path, newline="") as file:
-        return list(csv.DictReader(file))
 
 
 @pytest.fixture(scope="module")

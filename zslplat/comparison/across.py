@@ -21,10 +21,11 @@ from functools import cache
 
 import numpy as np
 
-from zslplat.comparison.paired import LEVEL, ROUNDING, Interval
+from zslplat.comparison.paired import LEVEL, Interval, but_rounding
 from zslplat.comparison.roots import root
 from zslplat.comparison.tied import letters
 from zslplat.errors import UsageError
+from zslplat.metrics.replicate_intervals import alike
 
 REPLICATES = 2000
 # Below this many data sets a rank test has little power, and the distributions behind it are rough.
@@ -98,7 +99,7 @@ def across_sets(
     p = friedman_p(ranks)
     apart = np.abs(mean[order][:, None] - mean[order]) >= bound
     labels = letters(apart)
-    gaps = values - values[:, order[:1]]
+    gaps = but_rounding(values - values[:, order[:1]], values)
     standings = tuple(
         Standing(
             names[i],
@@ -226,8 +227,7 @@ def _t_interval(values: np.ndarray, share: float = 0.0) -> Interval:
     from scipy.special import stdtrit
 
     estimate, n = float(values.mean()), len(values)
-    # Values that are all alike, but for rounding of scores, have no spread to judge by.
-    if n < 2 or np.ptp(values) <= ROUNDING:
+    if n < 2 or alike(values):
         return Interval(estimate, np.nan, np.nan)
     half = float(stdtrit(n - 1, (1 + LEVEL) / 2) * values.std(ddof=1) * np.sqrt(1 / n + share))
     return Interval(estimate, estimate - half, estimate + half)

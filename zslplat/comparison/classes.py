@@ -27,6 +27,7 @@ import numpy as np
 from zslplat.comparison.paired import LEVEL, ROUNDING, Scored, but_rounding, same_rows
 from zslplat.comparison.roots import root
 from zslplat.metrics.few_classes import TOO_FEW, too_few
+from zslplat.metrics.replicate_intervals import alike
 from zslplat.metrics.shares import within
 
 EXACT_CLASSES = 20
@@ -258,8 +259,7 @@ def _drawn(estimate: float, terms: Sequence[tuple[float, float]], parts: Sequenc
 
 def _variances(values: np.ndarray) -> np.ndarray:
     """Return the variances (...) over classes of ``values`` (..., C), 0 for values that are alike but for rounding."""
-    alike = np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1)
-    return np.where(alike, 0.0, values.var(axis=-1, ddof=1))
+    return np.where(alike(values), 0.0, values.var(axis=-1, ddof=1))
 
 
 def _alike(scored: Sequence[Scored], metric: str) -> np.ndarray | None:

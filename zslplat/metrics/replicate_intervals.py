@@ -18,6 +18,11 @@ def but_rounding(differences: np.ndarray, of: np.ndarray) -> np.ndarray:
     return np.where(np.abs(differences) <= ROUNDING * (finite.max() if finite.size else 0.0), 0.0, differences)
 
 
+def alike(values: np.ndarray) -> np.ndarray:
+    """Tell where values (..., n) are all the same but for rounding: they have no spread to judge by."""
+    return np.asarray(np.ptp(values, axis=-1) <= ROUNDING * np.abs(values).max(axis=-1))
+
+
 def over_repeats(replicates: np.ndarray, side: int = 0) -> np.ndarray:
     """Return the replicates (b,) of the mean over repeats of (repeats, b), the repeats drawn anew for every replicate.
 
