@@ -2,6 +2,7 @@
 
 import io
 import time
+from dataclasses import replace
 
 from rich.console import Console
 
@@ -55,13 +56,33 @@ def test_the_time_left_follows_what_cells_took(monkeypatch):
     assert Clock({}).remaining(cells) is None
     clock = Clock({cells[0].key: 10.0, cells[1].key: 20.0})
     assert clock.remaining(cells[:2]) == 30.0
-    # Twice as slow as expected: so will the others be, and those of which nothing is known as the mean.
+    # Ten seconds more than expected: so much more will the others take, and unknown ones the mean of what ended.
     clock.told(Cell("one", "a", "zsl", status=RUNNING))
     now[0] += 20.0
-    clock.told(Cell("one", "a", "zsl", status=DONE))
+    clock.told(Cell("one", "a", "zsl", status=DONE, new=True))
     left = grid(DONE, WAITING, WAITING, WAITING)
-    assert clock.remaining(left) == 40.0 + 20.0 + 20.0
+    assert clock.remaining(left) == 30.0 + 20.0 + 20.0
     clock.told(Cell("one", "b", "zsl", status=RUNNING))
     now[0] += 15.0
-    assert clock.remaining(grid(DONE, RUNNING, WAITING, WAITING)) == 25.0 + 20.0 + 20.0
+    assert clock.remaining(grid(DONE, RUNNING, WAITING, WAITING)) == 15.0 + 20.0 + 20.0
+    # Found in the records: that it was there at once says nothing of what is left.
+    clock.told(Cell("one", "b", "zsl", status=DONE, new=False))
+    assert clock.remaining(grid(DONE, DONE, WAITING, WAITING)) == 20.0 + 20.0
+    # Half as long as expected: so will the others.
+    fast = Clock({cells[0].key: 10.0, cells[1].key: 20.0})
+    fast.told(Cell("one", "a", "zsl", status=RUNNING))
+    now[0] += 5.0
+    fast.told(Cell("one", "a", "zsl", status=DONE, new=True))
+    assert fast.remaining(grid(DONE, WAITING, DONE, DONE)) == 10.0
     assert [duration(s) for s in (5, 65, 3725)] == ["5 s", "1 min 05 s", "1 h 02 min"]
+
+
+def test_cells_that_were_underrated_by_far_do_not_make_hours_of_all_others(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(time, "monotonic", lambda: now[0])
+    waiting = [Cell("one", f"m{number}", "zsl") for number in range(41)]
+    clock = Clock({cell.key: 60.0 if number else 2.0 for number, cell in enumerate(waiting)})
+    clock.told(replace(waiting[0], status=RUNNING))
+    now[0] += 100.0  # fifty times as long, as something was prepared of which no record told
+    clock.told(replace(waiting[0], status=DONE, new=True))
+    assert clock.remaining(waiting[1:]) == 40 * (60.0 + 98.0)
