@@ -14,6 +14,7 @@ import pytest
 from zslplat.cli import completion
 from zslplat.cli.app import _root
 from zslplat.cli.help_pages import OTHERS, SECTIONS
+from zslplat.data.layouts import FILE_SUFFIXES
 
 
 def all_commands(command, path=()):
@@ -117,6 +118,15 @@ def test_bash_completes_studies_of_the_store_that_the_line_names(shell, referenc
     assert shell(begun, cwd=tmp_path) == [printed["name"]]
     assert shell("zslplat studies show pl", cwd=tmp_path) == []
     assert list(tmp_path.iterdir()) == []  # completing makes no store
+
+
+def test_data_sets_of_the_root_are_completed_by_the_names_that_are_asked_for(shell, tmp_path):
+    root = tmp_path / "root"
+    (root / "flowers-folder").mkdir(parents=True)
+    for name in (*(f"flowers-{suffix[1:]}{suffix}" for suffix in FILE_SUFFIXES), "flowers.txt", ".flowers-hidden"):
+        (root / name).touch()
+    found = shell(f"zslplat tune --data-root {root} --dataset flow", cwd=tmp_path)
+    assert found == sorted(["flowers-folder", *(f"flowers-{suffix[1:]}" for suffix in FILE_SUFFIXES)])
 
 
 def test_completion_loads_no_heavy_library():

@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from contextlib import suppress
+from pathlib import Path
 from typing import Any
 
 import typer
 
 COMPLETING = "_ZSLPLAT_COMPLETE"
 SHELLS = ("bash", "zsh", "fish")
+# Those of zslplat.data.layouts, which takes longer to load than a key may wait.
+_DATA_SUFFIXES = (".parquet", ".h5", ".hdf5", ".npz")
 Completer = Callable[[str], list[str]]
 
 
@@ -67,12 +70,20 @@ components = registered("methods", "kernels", "datasets", "tasks")
 
 
 def datasets(ctx: typer.Context, incomplete: str) -> list[str]:
-    """Return the registered data sets, and the folders and files under the data root."""
+    """Return the registered data sets, and the folders and files under the data root, these without their suffixes."""
     found = registered("datasets")(incomplete)
     with suppress(Exception):  # a settings file that cannot be read, a root that is not there
         root = _settings(ctx).data_root
-        found += _begun((path.name for path in root.iterdir() if not path.name.startswith(".")), incomplete)
+        found += _begun((name for path in root.iterdir() if (name := _name_of(path))), incomplete)
     return found
+
+
+def _name_of(path: Path) -> str:
+    if path.name.startswith("."):
+        return ""
+    if path.is_dir():
+        return path.name
+    return path.stem if path.suffix in _DATA_SUFFIXES else ""
 
 
 def studies(ctx: typer.Context, incomplete: str) -> list[str]:
