@@ -122,6 +122,12 @@ def test_a_report_finds_in_a_suite_that_is_a_file_what_its_last_command_found(ca
     (missing,) = [one for one in whole["findings"] if one["code"] == "ZSP402"]
     assert missing["text"].startswith("2 of 6 cells have no number, of bad; first bad on toy, task zsl (failed: ")
     assert told(tmp_path / "mlruns") == whole["findings"]
+    # A store that takes over this one knows as much, and what it knew of a suite stays.
+    assert call("store", "merge", tmp_path / "mlruns", "--store", tmp_path / "other").returncode == 0
+    assert told(tmp_path / "other") == whole["findings"]
+    (tmp_path / "other" / "suites" / "suite.json").write_text("{")
+    assert call("store", "merge", tmp_path / "mlruns", "--store", tmp_path / "other").returncode == 0
+    assert (tmp_path / "other" / "suites" / "suite.json").read_text() == "{"
     # Without it a report counts what is recorded.
     (tmp_path / "mlruns" / "suites" / "suite.json").write_text("{")
     assert remembered(resolve_settings({"store": tmp_path / "mlruns"}), "suite", drawn=False) == ()

@@ -12,7 +12,7 @@ from typing import Any
 
 import sqlalchemy as sa
 
-from zslplat.data.drafts import left_in
+from zslplat.data.drafts import left_in, replacing
 from zslplat.data.kept import take_over_kept
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
@@ -170,6 +170,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
         split, fingerprint = other.place_of(owner, key)
         records.add_evaluation(owner, key, split, fingerprint, content)
         done.evaluations += 1
+    _take_suites(settings, theirs)
     return done
 
 
@@ -219,6 +220,16 @@ def _take_configuration(settings: Settings, theirs: Settings, name: str, *, agai
     if (theirs.studies / place).exists() and (again or not (settings.studies / place).exists()):
         (settings.studies / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(theirs.studies / place, settings.studies / place)
+
+
+def _take_suites(settings: Settings, theirs: Settings) -> None:
+    """Take over which cells suites have where that is not known here; what is recorded of them counts by itself."""
+    for file in sorted((theirs.store / "suites").glob("*.json")):
+        place = settings.store / "suites" / file.name
+        if not place.exists():
+            place.parent.mkdir(exist_ok=True)
+            with replacing(place) as path:
+                shutil.copy(file, path)
 
 
 def _folders(root: Path) -> list[Path]:

@@ -78,7 +78,7 @@ def _recorded(suite: str, chosen: Sequence[Recorded], drawn: bool) -> dict[Place
 def _asked(suite: str, settings: Settings) -> list[CellFacts]:
     """Return the cells that a suite asks for on data that are at hand; none of a suite that no name is known of.
 
-    For stores whose suites were carried out by an earlier version, or that were merged.
+    For stores whose suites were carried out by an earlier version.
     """
     if suite not in suite_names():
         return []

@@ -1,7 +1,8 @@
 """What a store remembers of a suite: its cells as the last command left them, so that a report says what that did.
 
 ``suites/NAME.json`` in the store, and ``NAME-splits.json`` of classes that were drawn anew. It holds nothing that is
-computed: without it a report counts what is recorded of a suite, and what one asks for that is known by its name.
+computed, and ``store merge`` takes it along. Without it a report counts what is recorded of a suite, and what one asks
+for that is known by its name.
 """
 
 from __future__ import annotations
