@@ -161,6 +161,27 @@ def test_dollars_of_a_name_are_shown_as_they_are():
     assert written("w" * 500) == "w" * (NAME - 1) + "…"
 
 
+def test_letters_that_the_usual_font_lacks_are_taken_from_others_that_are_installed(tmp_path, monkeypatch):
+    names = ("\u1d15 bird", "plain")  # DejaVu Sans has no such letter, DejaVu Serif has
+    figure = MatrixFigure(np.eye(2), names, names, "class", "class", names[0])
+
+    def picture(*fonts):
+        monkeypatch.setattr("zslplat.pictures.MORE_FONTS", fonts)
+        render(figure, tmp_path / "figure.png")
+        return (tmp_path / "figure.png").read_bytes()
+
+    boxes = picture("no such font")
+    assert boxes == picture()
+    assert picture("no such font", "DejaVu Serif") != boxes
+    ascii_alone = MatrixFigure(np.eye(2), ("a", "b"), ("a", "b"), "class", "class", "plain")
+    pictures = []
+    for fonts in ((), ("DejaVu Serif",)):
+        monkeypatch.setattr("zslplat.pictures.MORE_FONTS", fonts)
+        render(ascii_alone, tmp_path / "plain.png")
+        pictures.append((tmp_path / "plain.png").read_bytes())
+    assert pictures[0] == pictures[1]
+
+
 def test_logarithmic_axes_keep_their_powers(tmp_path):
     with matplotlib.rc_context({"svg.fonttype": "none"}):
         save(drawn(Curve({"$v$": ([0.01, 0.1, 1.0], [1, 2, 3])}, "lam", "acc", logx=True)), tmp_path / "f.svg")

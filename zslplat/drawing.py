@@ -39,8 +39,11 @@ def render(figure: Figure, path: Path | str) -> None:
 
 def save(canvas: Canvas, path: Path | str) -> None:
     """Write what matplotlib holds as a PNG or SVG file, by the ending; the same figure is the same file."""
+    from zslplat.pictures import with_more_letters
+
+    with_more_letters(canvas)
     with warnings.catch_warnings():
-        # A letter that the font lacks is drawn as a box.
+        # A letter that all fonts lack is drawn as a box.
         warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
         if str(path).endswith(".svg"):
             canvas.savefig(path, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})

@@ -13,8 +13,12 @@ import numpy as np
 from zslplat.drawing import dispensable, render
 from zslplat.errors import OutcomeWarning
 from zslplat.figures import Curve, Figure, ScatterFigure
+from zslplat.keys import key_of
+from zslplat.names import MOST_BYTES
 from zslplat.tables import Table, write_table
 from zslplat.tasks.base import Outcome
+
+_CUT = 150  # bytes that are left of a longer name of a file
 
 
 def write_artifacts(
@@ -78,4 +82,7 @@ def _write_matrices(folder: Path, matrices: Mapping[str, np.ndarray], budget: in
 
 
 def _file_name(name: str) -> str:
-    return re.sub(r"[^\w.-]+", "-", name).strip("-") or "unnamed"
+    plain = re.sub(r"[^\w.-]+", "-", name).strip("-") or "unnamed"
+    # A hundred letters may be three hundred bytes, which is what file systems count.
+    encoded = plain.encode()
+    return plain if len(encoded) <= MOST_BYTES else f"{encoded[:_CUT].decode(errors='ignore')}-{key_of(name)[:8]}"
