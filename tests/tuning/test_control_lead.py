@@ -24,7 +24,7 @@ def test_the_interval_is_that_of_the_comparison(settings):
     made = MadeStore(settings)
     own = made.study("eszsl", 0.8, repeats=3)
     made.study("ridge-prototypes", 0.75, repeats=2, validation=0.2, name="worse")
-    control = made.study("ridge-prototypes(alpha=2)", 0.7, repeats=2, trials=1)
+    control = made.study("ridge-prototypes(alpha=1.23456789)", 0.7, repeats=2, trials=1)
     other = made.study("ridge-prototypes", 0.9, rows="other rows", name="elsewhere", validation=0.1)
     records, task = made.records, build_component("tasks", Spec.parse("zsl"))
 
@@ -39,7 +39,7 @@ def test_the_interval_is_that_of_the_comparison(settings):
     (chosen,) = controls_of(
         records, records.identities()[own], "zero-shot", "", lambda found: asked.append(found) or (0.1, 0.2)
     )
-    assert chosen.lead == (0.1, 0.2)
+    assert (chosen.method, chosen.lead) == ("ridge-prototypes(alpha=1.23)", (0.1, 0.2))
     (records_of,) = asked
     assert chosen.test == pytest.approx(np.mean([record["metrics"][METRIC] for record in records_of]))
     assert records_of == tested(chosen.study)

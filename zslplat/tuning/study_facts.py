@@ -20,7 +20,8 @@ from zslplat.evaluation.outcomes import read_outcomes
 from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
-from zslplat.spec import format_value
+from zslplat.spec import Spec, format_value
+from zslplat.tracking.words import chosen
 
 # The method that serves as control for each kind of task.
 CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
@@ -143,11 +144,17 @@ def controls_of(
                 sign = 1.0 if about["primary"]["maximise"] else -1.0
                 alike = about.get("preprocessing") == preprocessing
                 mean = float(np.mean([entry["metrics"][metric] for entry in tested]))
-                found.append((sign * validation, Control(study_name, str(other["method"]), mean, alike), tested))
+                found.append((sign * validation, Control(study_name, _in_short(other["method"]), mean, alike), tested))
     if not found:
         return ()
     _, best, scored = max(found, key=lambda one: (one[0], one[1].study))
     return (dataclasses.replace(best, lead=lead(scored)),)
+
+
+def _in_short(method: Any) -> str:
+    """Return a method with three digits of its numbers: findings are read, and the study beside has them in full."""
+    spec = Spec.parse(str(method))
+    return f"{spec.name}({chosen(spec.parameters)})" if spec.parameters else spec.name
 
 
 def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
