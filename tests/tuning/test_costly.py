@@ -13,6 +13,11 @@ from pathlib import Path
 import pytest
 from support import install_distribution, records_of, trials_of
 
+from zslplat.records.took import most_bytes, prepared_seconds
+from zslplat.settings import resolve_settings
+from zslplat.suites.costs import costs_of
+from zslplat.tracking.stores import existing_records
+
 DOCUMENT = Path(__file__).parents[2] / "docs" / "preparation.md"
 # The example of the documentation; counted, slow, and unable to take some values.
 COUNTED = '''
@@ -26,7 +31,9 @@ class Counted(ConSE):
         if self.C > float(os.environ.get("CONSE_FAILS_ABOVE", "inf")):
             raise MethodError("this penalty is too small")
         assert "C" not in space and "T" in space or not space
-        time.sleep(float(os.environ.get("CONSE_PAUSE", "0")))
+        until = time.process_time() + float(os.environ.get("CONSE_PAUSE", "0"))
+        while time.process_time() < until:
+            pass
         with open(os.environ["CONSE_COUNTS"], "a") as file:
             file.write(f"{self.C!r} {len(S)} {float(X.sum())!r}\\n")
         return super().prepare_fit(X, y, S, space=space)
@@ -117,3 +124,45 @@ def test_a_value_that_cannot_be_prepared_for_fails_its_trials_alone(call, counts
 def test_a_single_run_prepares_once(call, counts):
     assert call("run", "--method", "counted(C=10,T=3)", "--dataset", "marked").returncode == 0
     assert set(prepared(counts).values()) == {1}
+
+
+def test_what_was_prepared_counts_in_what_a_method_costs_once_in_each_sum(call, counts, tmp_path, monkeypatch):
+    monkeypatch.setenv("CONSE_PAUSE", "0.3")
+    assert call(*TUNE, "--trials", 12, "--workers", 2).returncode == 0
+    times = sum(prepared(counts).values())  # of validation
+    trials = records_of(tmp_path / "mlruns")
+    own = sum(record["seconds"] for record in trials)
+    (row,) = json.loads(call("compare", "--dataset", "marked", "--json").stdout)["rows"]
+    # What several trials share counts once in their sum, however many of them there are ...
+    made = {key: entry["seconds"] for record in trials for key, entry in record["prepared"].items()}
+    assert len(made) == times
+    assert min(made.values()) >= 0.3
+    assert row["trial_seconds"] - own == pytest.approx(sum(made.values()))
+    assert sum(prepared_seconds(record) for record in trials) > row["trial_seconds"] - own
+    assert all(prepared_seconds(record) >= 0.3 for record in trials)
+    # ... and in full in a final evaluation, which is what the method takes where nothing is at hand.
+    assert row["test_seconds"] >= 0.3
+    peaks = [held["peak_bytes"] for record in trials for held in (record, *record["prepared"].values())]
+    assert min(peaks) > 1 << 20
+    assert max(map(most_bytes, trials)) == max(peaks)
+    # A rehearsal tells a trial with it.
+    rehearsed = json.loads(call(*TUNE, "--trials", 30, "--dry-run").stdout)
+    assert rehearsed["trial_seconds"] >= 0.3
+    # And so does a grid that is planned by these records: shared in its trials, in full in its test.
+    records = existing_records(resolve_settings({"store": tmp_path / "mlruns"}), pytest.fail)
+    cost, _ = costs_of(records).of("counted", "marked")
+    records.close()
+    assert cost.trial >= 0.3 * times / len(trials)
+    assert cost.test >= 0.3
+
+
+def test_a_single_run_is_shown_with_what_it_prepared_and_by_seconds_alike(call, counts, monkeypatch):
+    monkeypatch.setenv("CONSE_PAUSE", "0.3")
+    for temperature in (3, 5):
+        method = f"counted(C=10,T={temperature})"
+        assert call("run", "--test", "--method", method, "--dataset", "marked").returncode == 0
+    rows = json.loads(call("compare", "--dataset", "marked", "--json").stdout)["rows"]
+    assert len(rows) == 2
+    assert all(row["test_seconds"] >= 0.3 for row in rows)
+    by_seconds = call("compare", "--dataset", "marked", "--metric", "seconds", "--json")
+    assert {row["test"] for row in json.loads(by_seconds.stdout)["rows"]} == {row["test_seconds"] for row in rows}

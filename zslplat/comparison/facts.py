@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from zslplat.comparison.folding import Folded
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
+from zslplat.records.took import most_bytes, took
 
 OTHER_DATA = "other data"
 OTHER_TEST_ROWS = "other test rows"
@@ -21,7 +22,8 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
 
     ``tested`` is the method as it was evaluated, ``trials`` those of the search that found its parameters, in a suite
     that of another task, ``trial_seconds`` what its own took, ``epochs`` what validation chose for a method of steps,
-    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``;
+    ``test_seconds`` and ``peak_memory_bytes`` what a final evaluation took, a mean over ``repeats``, its preparation
+    counted as if nothing had been at hand;
     ``labels_exported`` whether scores made elsewhere are of a split whose test labels were exported, too; ``data`` and
     ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the studies and runs of the same
     setting that the entry stands for as well, ``folded`` how many these are.
@@ -37,8 +39,8 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
         "repeats": len(group.tested),
-        "test_seconds": _mean(group.tested, "seconds"),
-        "peak_memory_bytes": _mean(group.tested, "peak_bytes"),
+        "test_seconds": _mean(map(took, group.tested)),
+        "peak_memory_bytes": _mean(map(most_bytes, group.tested)),
         "transductive": None if known is None else TRANSDUCTIVE in known,
         "class_balance": None if known is None else CLASS_BALANCE in known,
         "unseen_signatures": None if known is None else UNSEEN_SIGNATURES in known,
@@ -80,6 +82,6 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     return found
 
 
-def _mean(tested: Sequence[Any], key: str) -> float | None:
-    values = [float(record[key]) for record in tested if key in record]
+def _mean(of_each: Iterable[float | None]) -> float | None:
+    values = [float(value) for value in of_each if value is not None]
     return float(np.mean(values)) if values else None

@@ -22,13 +22,12 @@ from zslplat.evaluation.components import build_component, is_from_memory, knowl
 from zslplat.evaluation.outcomes import class_values, read_outcomes, replicates
 from zslplat.evaluation.setting import Setting
 from zslplat.records.database import Records
+from zslplat.records.took import costs
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Metric, Task
 from zslplat.tracking.alias import run_of_alias
 from zslplat.tracking.stores import existing_records
-
-_COSTS = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak_bytes": "peak_memory_bytes"}
 
 
 def read_test_evaluations(
@@ -151,8 +150,7 @@ def _entry(group: Recorded, several: Mapping[str, int], from_memory: Mapping[str
 def _values(record: Mapping[str, Any]) -> dict[str, float]:
     """Return a record's metrics, what the method reports of itself (incoherence, say), seconds and memory."""
     numbers = {k: float(v) for fold in record["folds"] for k, v in fold.get("numbers", {}).items()}
-    costs = {shown: float(record[key]) for key, shown in _COSTS.items() if key in record}
-    return {**numbers, **costs, **{k: float(v) for k, v in record["metrics"].items()}}
+    return {**numbers, **costs(record), **{k: float(v) for k, v in record["metrics"].items()}}
 
 
 def _knowledge(setting: Mapping[str, Any]) -> str | None:

@@ -35,7 +35,8 @@ class Fold:
 
     ``training`` yields what the task makes of each step (:meth:`zslplat.tasks.base.Task.run`). There is no ``method``
     where its outputs were made elsewhere. ``by_step`` holds all metrics after each step that was scored, ``kept`` the
-    outcome at the step that is kept, ``prepared`` what preparing its statistics warned of.
+    outcome at the step that is kept, ``warned_before`` what preparing its statistics warned of, ``prepared`` what that
+    took (:mod:`zslplat.records.took`).
     """
 
     def __init__(
@@ -47,7 +48,8 @@ class Fold:
         self.step = 0
         self.seconds = 0.0
         self.record: dict[str, Any] = {}
-        self.prepared: list[str] = []
+        self.warned_before: list[str] = []
+        self.prepared: dict[str, dict[str, float]] = {}
         self._trained: list[str] = []
         self._latest_scored: list[str] = []
         self._kept_scored: list[str] = []
@@ -103,7 +105,7 @@ class Fold:
     @property
     def warned(self) -> list[str]:
         """What preparing, learning and writing warned of, and the scores that are kept."""
-        return [*self.prepared, *self._trained, *self._kept_scored, *self._exported]
+        return [*self.warned_before, *self._trained, *self._kept_scored, *self._exported]
 
     def finish(self, mean_by_step: Sequence[float] = ()) -> Outcome:
         """Make the record and the artifacts of what is kept; the method and its outputs are let go.

@@ -29,8 +29,11 @@ from zslplat.evaluation.wanted import EvaluateJob as EvaluateJob
 from zslplat.evaluation.wanted import PrepareJob as PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, collected, entries_of
 from zslplat.records.processor import processor
+from zslplat.records.took import CPU_SECONDS, PEAK_BYTES, PREPARED, SECONDS
 from zslplat.spec import Spec
 from zslplat.tasks.base import Outcome, Problem, Task
+
+_KEY_LETTERS = 16  # of the key of statistics in a record: enough to tell those of one store apart
 
 
 def make_task(spec: str) -> Task:
@@ -45,15 +48,21 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     ``cache``: the folder of the entries that the job names. ``methods``: where its method runs; in this process where
     nothing is said, as for tests.
     """
-    start = time.perf_counter()
-    method = (methods or InProcess()).build(job.method, job.fixed, 0)
+    methods = methods or InProcess()
+    wall, cpu = time.perf_counter(), time.process_time()
+    reset_peak()
+    methods.begin()
+    method = methods.build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
         problem = load_problem(cache / job.problem, blocks=job.blocks)
         arrays = make_task(job.task).prepare(_told(problem, method), problem, job.space)
-    seconds = time.perf_counter() - start
-    write_arrays(cache / job.target, arrays, {"method": job.method, "seconds": seconds, "warned": warned[:MOST_TEXTS]})
-    return {"seconds": seconds, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
+    seconds = time.perf_counter() - wall
+    method_seconds, method_bytes = methods.usage()
+    cpu_seconds = time.process_time() - cpu + method_seconds
+    took = {SECONDS: seconds, CPU_SECONDS: cpu_seconds, PEAK_BYTES: peak_bytes() + method_bytes}
+    write_arrays(cache / job.target, arrays, {"method": job.method, **took, "warned": warned[:MOST_TEXTS]})
+    return {**took, "bytes": int(sum(np.asarray(a).nbytes for a in arrays.values())), "names": list(arrays)}
 
 
 def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> dict[str, Any]:
@@ -96,9 +105,10 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     method_seconds, method_bytes = methods.usage()
     record = {
         **found_by(done, outcomes, state, curve),
-        "seconds": time.perf_counter() - wall,
-        "cpu_seconds": time.process_time() - cpu + method_seconds,
-        "peak_bytes": peak_bytes() + method_bytes,
+        SECONDS: time.perf_counter() - wall,
+        CPU_SECONDS: time.process_time() - cpu + method_seconds,
+        PREPARED: {key: took for fold in done for key, took in fold.prepared.items()},
+        PEAK_BYTES: peak_bytes() + method_bytes,
         "processor": processor(),
     }
     if state == "complete" and step_parameter:
@@ -136,7 +146,10 @@ def _fold(
     method = _told(opened, methods.build(job.method, parameters, job.seed))
     suited = task.suited(opened)
     fold = Fold(suited, opened, method, suited.run(method, opened, arrays), job)
-    fold.prepared = entry.get("warned", [])
+    fold.warned_before = entry.get("warned", [])
+    if statistics is not None and SECONDS in entry:
+        took = {name: float(entry[name]) for name in (SECONDS, CPU_SECONDS, PEAK_BYTES) if name in entry}
+        fold.prepared = {statistics.name[:_KEY_LETTERS]: took}
     return fold
 
 

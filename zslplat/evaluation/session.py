@@ -31,6 +31,7 @@ from zslplat.records.database import Records
 from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
+from zslplat.records.took import SECONDS, prepared_seconds
 from zslplat.settings import Settings
 from zslplat.space import Space
 
@@ -40,8 +41,14 @@ ALL_BYTES = 2**40  # of matrices: no bound
 # What a record holds of the evaluation itself; the rest says who asked for it, and when.
 _EVALUATED = (
     *("state", "value", "metrics", "folds", "carry", "warnings", "steps"),
-    *("seconds", "cpu_seconds", "peak_bytes", "processor"),
+    *("seconds", "cpu_seconds", "prepared", "peak_bytes", "processor"),
 )
+
+
+def seconds_of_trial(record: Mapping[str, Any], problems: Problems) -> float:
+    """Return what a trial on these problems takes: with what is prepared for its values, without what is for all."""
+    by_value = any(statistics is None for _, statistics in problems)
+    return float(record[SECONDS]) + (prepared_seconds(record) if by_value else 0.0)
 
 
 @dataclass(frozen=True)

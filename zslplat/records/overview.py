@@ -18,6 +18,7 @@ from zslplat.records.database import Records
 from zslplat.records.faults import lasting_errors
 from zslplat.records.outages import patient
 from zslplat.records.studies import RETRIED, checked_trials
+from zslplat.records.took import took_together
 from zslplat.records.trials import FinishedTrial
 
 _NOTED = sa.text(
@@ -133,12 +134,12 @@ class Overview:
         return {study: record for study, text in rows if (record := _readable(text)) is not None}
 
     def seconds(self, study: str) -> float:
-        """Return how long the trials of a study took, one after the other; those without a time took none."""
+        """Return how long the trials of a study took, one after the other, with what was prepared for them."""
         noted = self.value(study, "finished") or {}
         if noted.get("trials") == self.trials(study) and "seconds" in noted:
             return float(noted["seconds"])  # else it was written before this was noted, or goes on
         found = self._read(study) | self._retried(study)
-        return float(sum(record.get("seconds") or 0.0 for record in found.values()))
+        return took_together(found.values())
 
     def _retried(self, study: str) -> dict[int, dict[str, Any]]:
         return {int(number): record for number, record in (self.value(study, RETRIED) or {}).items()}

@@ -21,6 +21,7 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.worker import Limits
 from zslplat.published import load_table
+from zslplat.records.took import took_together
 from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat.reproduction.oracle import Oracle, score_trials
@@ -223,7 +224,7 @@ class _Work:
         study = records.study(name)
         evaluated = [*(record for _, record in study.finished()), *records.evaluations(study.owner).values()]
         records.close()
-        return sum(float(record.get("seconds", 0.0)) for record in evaluated)
+        return took_together(evaluated)
 
 
 def judge(made: Made, scored: Scored) -> None:

@@ -15,6 +15,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY
+from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, most_bytes, took_together
 from zslplat.spec import Spec
 
 RECORDED, SCALED, UNKNOWN = "records", "scaled", "unknown"
@@ -22,7 +23,10 @@ RECORDED, SCALED, UNKNOWN = "records", "scaled", "unknown"
 
 @dataclass(frozen=True)
 class Cost:
-    """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them."""
+    """Seconds of a trial (all folds) and of a test evaluation, and the most memory of one of them.
+
+    What is prepared for several trials counts with its share in each.
+    """
 
     trial: float
     test: float
@@ -78,10 +82,10 @@ def costs_of(records: Records) -> Costs:
     for place in {*trials, *tests}:
         searched, tested = trials.get(place, []), tests.get(place, [])
         if searched or tested:
-            test = _mean(tested or searched)
+            test = _mean(tested) if tested else _shared(searched)
             # A trial fits once for each of three or more folds; a test evaluation alone says that much of it.
-            trial = _mean(searched) if searched else 3 * test
-            peak = max(int(record.get("peak_bytes", 0)) for record in [*searched, *tested])
+            trial = _shared(searched) if searched else 3 * test
+            peak = max(most_bytes(record) or 0 for record in [*searched, *tested])
             costs.known[place] = Cost(trial, test, peak)
     return costs
 
@@ -103,5 +107,15 @@ def _given(dataset: str) -> str:
 
 
 def _mean(records: Sequence[Any]) -> float:
+    return float(np.mean([_shared([record]) for record in records]))
+
+
+def _shared(records: Sequence[Any]) -> float:
+    """Return the mean seconds of evaluations, and of what was prepared for them, each once."""
     # Seconds of the processor, of which methods use one: how busy the machine was is another matter.
-    return float(np.mean([record.get("cpu_seconds") or record["seconds"] for record in records]))
+    own = sum(record.get(CPU_SECONDS) or record[SECONDS] for record in records)
+    return float(own + took_together(map(_prepared, records), CPU_SECONDS)) / len(records)
+
+
+def _prepared(record: Any) -> Any:
+    return {PREPARED: record.get(PREPARED, {})}

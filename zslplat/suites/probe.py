@@ -13,10 +13,11 @@ from pathlib import Path
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of, open_dataset
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import Request, Session, seconds_of_trial
 from zslplat.evaluation.setting import VALIDATION
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
+from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url
 from zslplat.suites.cells import Piece
 from zslplat.suites.costs import Cost, Costs
@@ -92,7 +93,7 @@ class Probe:
         if not answers:
             return
         result = answers[0].result
-        seconds = limit if result is None else float(result["seconds"])
-        peak = 0 if result is None else int(result["peak_bytes"])
+        seconds = limit if result is None else seconds_of_trial(result, problems)
+        peak = 0 if result is None else most_bytes(result) or 0
         # The test is one fit on somewhat more rows than a fold has.
         costs.known[piece.method.name, str(piece.dataset)] = Cost(seconds, 1.5 * seconds / folds, peak, TIMED)

@@ -21,6 +21,7 @@ from zslplat.evaluation.session import repeat_seed
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.keys import key_of
 from zslplat.records.database import SEALED, Records
+from zslplat.records.took import took_together
 from zslplat.registry import component
 from zslplat.settings import Settings
 from zslplat.suites.cells import Cell, Piece
@@ -158,7 +159,7 @@ class Recorded:
             trials=len(trials),
             failed=sum(record["state"] == "failed" for record in trials),
             steps=None if chosen is None else float(chosen),
-            seconds=_seconds([*trials, *test]),
+            seconds=took_together([*trials, *test]),
             finished=bool(finished["complete"]),
         )
 
@@ -231,7 +232,7 @@ class Recorded:
 def run_entry(records: Sequence[Mapping[str, Any]], primary: str) -> Entry:
     """Return the entry of a test run, by the records of its repeats."""
     values = tuple(float(record["metrics"][primary]) for record in records)
-    return Entry(str(records[0]["run"]), {}, values, primary, seconds=_seconds(records))
+    return Entry(str(records[0]["run"]), {}, values, primary, seconds=took_together(records))
 
 
 def _question(setting: Mapping[str, Any]) -> str:
@@ -241,7 +242,3 @@ def _question(setting: Mapping[str, Any]) -> str:
 
 def _primary(setting: Setting) -> str:
     return str(build_component("tasks", setting.task).primary.name)
-
-
-def _seconds(records: Sequence[Mapping[str, Any]]) -> float:
-    return float(sum(record.get("seconds", 0.0) for record in records))

@@ -20,6 +20,7 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import knowledge
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned_words import in_words, warnings_tag
+from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
     Ends,
     evaluation_note,
@@ -138,7 +139,7 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         facts={**_facts(identity, name), "trial": record["number"]},
         parameters={**Setting.from_json(identity).method.parameters, **record["parameters"]},
         metrics=metrics,
-        work=numbers | _costs(record),
+        work=numbers | costs(record, own=True),
         series={f"val_{primary}.by_step": list(record["steps"].values())},
         tags={
             **common_tags(identity, about, values["environment"]),
@@ -189,7 +190,7 @@ def test_view(
             **{f"test_{k}": v for k, v in record["metrics"].items()},
             **{f"val_{k}": v for k, v in trial["metrics"].items()},
         },
-        work={k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()} | _costs(record),
+        work={k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()} | costs(record),
         tags={
             **common_tags(identity, about, values["environment"]),
             **setting_tag(setting),
@@ -279,7 +280,7 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
         facts={**_facts(setting, ""), "seed": record["seed"], "chosen": chosen(parameters)},
         parameters=parameters,
         metrics=metrics,
-        work={name: value for name, value in _costs(record).items() if name != "cpu_seconds"},
+        work={name: value for name, value in costs(record).items() if name != "cpu_seconds"},
         tags={
             **common_tags(setting, about, record["environment"]),
             **setting_tag(setting),
@@ -356,8 +357,3 @@ def _curve_name(curve: str, primary: str) -> str:
 
 def _known_tag(record: Mapping[str, Any]) -> dict[str, str]:
     return {"zslplat.known_from": record["known_from"]} if "known_from" in record else {}
-
-
-def _costs(record: Mapping[str, Any]) -> dict[str, float]:
-    names = {"seconds": "seconds", "cpu_seconds": "cpu_seconds", "peak_bytes": "peak_memory_bytes"}
-    return {shown: float(record[key]) for key, shown in names.items() if key in record}

@@ -19,10 +19,11 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.problems import load_problem
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.session import Request, Session, seconds_of_trial
 from zslplat.evaluation.setting import VALIDATION, Setting, describe_range
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
+from zslplat.records.took import most_bytes
 from zslplat.settings import Settings, sqlite_url
 from zslplat.tracking.stores import existing_records
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
@@ -106,7 +107,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
     result = answers[0].result
     stopped = result is None and "deadline" in answers[0].reason
-    seconds = limit if stopped else None if result is None else float(result["seconds"])
+    seconds = limit if stopped else None if result is None else seconds_of_trial(result, problems)
     tests = options.repeats if bench.random else 1
     missing = max(0, wanted - recorded)
     folds = [load_problem(problem, blocks=True) for problem, _ in problems]
@@ -140,7 +141,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
         at_least=stopped,
         reason="" if result is not None or stopped else answers[0].reason,
         seconds=None if seconds is None else _whole(seconds, missing, tests, len(folds), options),
-        memory_bytes=0 if result is None else int(result["peak_bytes"]) * min(options.workers, max(missing, tests)),
+        memory_bytes=0 if result is None else (most_bytes(result) or 0) * min(options.workers, max(missing, tests)),
         disk_bytes=tests * _TEST_BYTES + missing * _TRIAL_BYTES + (options.artifact_bytes if missing else 0),
         cache_bytes=sum(_bytes_of(path) for path in used),
         first=first_values(searched.search),

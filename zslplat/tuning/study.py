@@ -18,6 +18,7 @@ from zslplat.evaluation.setting import VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
+from zslplat.records.took import took_together
 from zslplat.settings import Settings
 from zslplat.tracking.shown import ShownStudy
 from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records
@@ -242,7 +243,7 @@ class Study:
             "complete": complete,
             # Whoever compares many studies need not read their trials for this.
             "trials": len(log.records),
-            "seconds": float(sum(record.get("seconds") or 0.0 for record in log.records)),
+            "seconds": took_together(log.records),
             "looks": session.records.test_evaluations(session.setting.data),
             "counts": {**session.bench.counts, "known": session.known},
             "findings": [finding.to_json() for finding in findings],

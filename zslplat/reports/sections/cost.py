@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 import numpy as np
 
+from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, most_bytes, prepared_seconds, took
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Mark, mark_chart
 from zslplat.reports.charts.swatches import Swatch
@@ -20,22 +21,27 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
     """Yield seconds and memory of the final evaluation and of the search as a table, and score against seconds."""
     columns = [
         Column("method"),
-        Column("final evaluation", True, "seconds on the clock: fit and score, mean over repeats"),
+        Column("final evaluation", True, "seconds on the clock: prepare, fit and score, mean over repeats"),
+        Column("of it prepared", True, "what is made once for a problem and shared by all repeats and studies"),
         Column("CPU", True, "processor seconds of the final evaluation"),
         Column("peak memory", True),
         Column("trials", True),
-        Column("search", True, "seconds of all trials, added up"),
+        Column("search", True, "seconds of all trials, added up, and of what was prepared for them"),
     ]
     rows, marks, legend, told = [], [], [], []
     told_of = {str(row["short"]): row for row in board.rows}
     for label, entry in entries:
-        seconds, cpu, peak = (_mean(entry, name) for name in ("seconds", "cpu_seconds", "peak_bytes"))
+        tested = [evaluation.record for evaluation in entry.tested]
+        seconds, cpu = (_mean(took(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
+        prepared = _mean(prepared_seconds(record) if PREPARED in record else None for record in tested)
+        peak = _mean(map(most_bytes, tested))
         row = told_of.get(label, {})
         trials, searched = row.get("trials"), row.get("trial_seconds")
         rows.append(
             [
                 Cell(label),
                 Cell(duration(seconds), seconds),
+                Cell(duration(prepared), prepared),
                 Cell(duration(cpu), cpu),
                 Cell(size(peak), peak),
                 Cell(str(trials) if trials else NOTHING, float(trials) if trials else None),
@@ -84,6 +90,6 @@ def _numbers(entry: Recorded) -> dict[str, float]:
     return {name: float(np.mean(values)) for name, values in found.items()}
 
 
-def _mean(entry: Recorded, name: str) -> float | None:
-    values = [float(e.record[name]) for e in entry.tested if e.record.get(name) is not None]
+def _mean(of_each: Iterable[float | None]) -> float | None:
+    values = [float(value) for value in of_each if value is not None]
     return float(np.mean(values)) if values else None

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
+from zslplat.records.took import PREPARED, took
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.styles import Style
@@ -68,13 +69,16 @@ def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
 def best_so_far(entry: Recorded, *, maximise: bool) -> tuple[list[float], list[float], list[float]]:
     """Return trials 1, 2, ..., seconds spent until then, and the best validation score until then.
 
-    Seconds are those of the evaluations, added up, whatever ran side by side; a trial that failed or was pruned costs
-    what it costs, and the best is NaN before the first complete one.
+    Seconds are those of the evaluations, added up, whatever ran side by side, and of what was prepared for them, each
+    once, where it is first used; a trial that failed or was pruned costs what it costs, and the best is NaN before the
+    first complete one.
     """
     trials, seconds, values = [], [], []
-    spent, best = 0.0, math.nan
+    spent, best, prepared = 0.0, math.nan, set[str]()
     for count, record in enumerate(entry.trials, start=1):
-        spent += seconds_of(record)
+        new = {key: cost for key, cost in record.get(PREPARED, {}).items() if key not in prepared}
+        prepared.update(new)
+        spent += seconds_of({**record, PREPARED: new})
         value = record["value"] if record["state"] == "complete" else None
         if value is not None and (math.isnan(best) or (value > best) == maximise):
             best = float(value)
@@ -113,20 +117,20 @@ def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
         axes = Axes(what, f"best {metric}", logx=logx, whole=not seconds)
         svg = line_chart(lines, axes, easel.key(), title, description)
         total = _costs_in_words(studies) if seconds else ""
-        note = "Seconds of all evaluations of a study, added up, whatever ran side by side. " + total if seconds else ""
+        note = f"Seconds of all evaluations and what was prepared for them, added up. {total}" if seconds else ""
         yield Chart(svg, title, description, _legend(lines), TableBlock(title, columns, rows), note)
 
 
 def seconds_of(trial: Record) -> float:
-    """Return what a trial took; of one that was stopped, how long it was under way."""
+    """Return what a trial took with what was prepared for it; of one that was stopped, how long it was under way."""
     if trial.get("seconds"):
-        return float(trial["seconds"])
+        return took(trial) or 0.0
     return float(trial["ended"]) - float(trial["started"]) if {"started", "ended"} <= set(trial) else 0.0
 
 
 def _costs_in_words(studies: Sequence[tuple[str, Recorded]]) -> str:
     """Return in words what the trials of studies took."""
-    totals = [(label, sum(map(seconds_of, entry.trials))) for label, entry in studies]
+    totals = [(label, best_so_far(entry, maximise=True)[1][-1]) for label, entry in studies if entry.trials]
     return "; ".join(f"{label}: {duration(total)}" for label, total in totals) + "."
 
 

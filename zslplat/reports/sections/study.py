@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from zslplat.checks.base import shown
+from zslplat.records.took import took_together
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Folded, Items, Section, TableBlock, Words
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.swatches import Swatch
@@ -53,7 +54,7 @@ def _told(entry: Recorded) -> str:
         return f"A run of {entry.method}, {where}, scored on {split}, {times}."
     states = [str(record["state"]) for record in entry.trials]
     kinds = ", ".join(f"{states.count(s)} {s}" for s in ("complete", "pruned", "failed") if s in states)
-    seconds = sum(float(record.get("seconds") or 0.0) for record in entry.trials)
+    seconds = took_together(entry.trials)
     text = f"A study of {entry.method}, {where}: {counted(len(states), 'trial')} ({kinds or 'none yet'}), "
     text += f"{duration(seconds)} of computing."
     if entry.finished is None or not entry.tested:

@@ -1,0 +1,58 @@
+"""What evaluations took: their own seconds, and those of what was prepared for them.
+
+What a method prepares for a problem is made once and shared: by all trials, or by those of one value, and by later
+studies, which find it in the cache. The record of an evaluation names what it used (``prepared``, by the key of the
+statistics) with the time and memory that making it took, whoever made it. One evaluation, shown as what a method costs,
+counts all of it; of many evaluations each preparation counts once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+SECONDS, CPU_SECONDS, PEAK_BYTES, PREPARED = "seconds", "cpu_seconds", "peak_bytes", "prepared"
+
+
+def prepared_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float:
+    """Return the seconds (``name``: or those of the processor) of what an evaluation had prepared for it."""
+    return _seconds_of(record.get(PREPARED, {}), name)
+
+
+def took(record: Mapping[str, Any], name: str = SECONDS) -> float | None:
+    """Return what an evaluation would have taken with nothing prepared beforehand; None where no time is recorded."""
+    if record.get(name) is None:
+        return None
+    return float(record[name]) + prepared_seconds(record, name)
+
+
+def took_together(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
+    """Return what evaluations took one after the other: each preparation once; those without a time took none."""
+    own, prepared = 0.0, dict[str, Mapping[str, float]]()
+    for record in records:
+        own += float(record.get(name) or 0.0)
+        prepared |= record.get(PREPARED, {})
+    return own + _seconds_of(prepared, name)
+
+
+def most_bytes(record: Mapping[str, Any]) -> int | None:
+    """Return the most memory that an evaluation, or preparing for it, held; None where none is recorded."""
+    if record.get(PEAK_BYTES) is None:
+        return None
+    return max(int(held.get(PEAK_BYTES, 0)) for held in (record, *record.get(PREPARED, {}).values()))
+
+
+def costs(record: Mapping[str, Any], *, own: bool = False) -> dict[str, float]:
+    """Return seconds, processor seconds and most bytes of an evaluation under the names they are shown by.
+
+    ``own``: without what was prepared for it, as for one of the trials that share it.
+    """
+    counted = {**record, PREPARED: {}} if own else record
+    found: dict[str, float | None] = {name: took(counted, name) for name in (SECONDS, CPU_SECONDS)}
+    found["peak_memory_bytes"] = most_bytes(counted)
+    return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def _seconds_of(prepared: Mapping[str, Mapping[str, float]], name: str) -> float:
+    # Entries of the cache from before processor time was noted have the time on the clock alone.
+    return float(sum(entry.get(name, entry[SECONDS]) for entry in prepared.values()))
