@@ -58,8 +58,8 @@ def table(*rows, **facts):
 def test_draws_of_one_data_set_count_once_where_data_sets_are_counted():
     drawn = [CellFacts(f"{d} #{k}", r, "zsl", family=d) for d in "ab" for k in (1, 2, 3) for r in ("x", "y")]
     lines = [finding.line for finding in run_checks("suite", SuiteFacts("a suite", tuple(drawn)))]
-    told = "ZSP403 task zsl: 2 data sets (draws of the classes of one count once) are too few for ranks"
-    assert [line.partition(";")[0] for line in lines] == [told]
+    told = "ZSP403 task zsl: 2 data sets (draws of the classes of one, or sets of the same rows, count once) are too few"
+    assert [line.partition(" for ranks;")[0] for line in lines] == [told]
     of_one = tuple(cell for cell in drawn if cell.family == "a")
     assert run_checks("suite", SuiteFacts("a suite", of_one)) == []
 
@@ -198,6 +198,18 @@ def test_a_best_value_of_trials_that_are_all_equal_is_at_no_edge():
     speaks, _ = CASES["ZSP101"]
     assert found("ZSP101", replace(speaks, trials=trials(*[0.1] * 4, 0.2)))
     assert found("ZSP101", replace(speaks, trials=trials(*[0.1] * 5))) == []
+
+
+def test_seen_and_unseen_classes_of_the_generalised_task_are_judged_apart():
+    few = {**counts(*[100] * 30), **{f"new {n}": 100 for n in range(4)}}
+    told = study(true=few, seen=frozenset(counts(*[100] * 30)))
+    assert found("ZSP206", study(true=few)) == []
+    (line,) = found("ZSP206", told)
+    assert "the test has 4 unseen classes" in line
+    assert found("ZSP207", told) == []
+    (line,) = found("ZSP207", replace(told, true={**few, **{f"new {n}": 3 for n in range(4)}}))
+    assert "test: 12 rows in 4 unseen classes, 3 of 'new 0'" in line
+    assert "+-0.28" in line
 
 
 def test_smaller_is_better_where_the_metric_says_so():

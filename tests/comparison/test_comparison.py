@@ -94,9 +94,11 @@ def test_the_same_rows_are_not_counted_twice_in_a_mean(pair):
     single, twice = difference(*one, "acc"), mean_difference([one, one], "acc")
     assert twice.high - twice.low == pytest.approx(single.high - single.low)
     further = (scored(first, rows="other"), scored(second, "b", rows="other"))
-    # Of the mean of three, two are one draw: variance 5/9 of that of one.
     three = mean_difference([one, one, further], "acc")
-    assert three.high - three.low == pytest.approx(np.sqrt(5 / 9) * (single.high - single.low), rel=0.1)
+    # The same rows count once in the estimate, too, so that the mean is of two draws.
+    assert three.high - three.low == pytest.approx(np.sqrt(1 / 2) * (single.high - single.low), rel=0.1)
+    ahead = (scored(first + 0.1, rows="other"), scored(second, "b", rows="other"))
+    assert mean_difference([one, one, ahead], "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)
 
 
 def test_evaluations_of_other_rows_are_no_pair(pair):

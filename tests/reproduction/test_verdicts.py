@@ -41,6 +41,13 @@ def test_a_printed_number_is_judged_by_our_interval(printed, ours, expected):
     assert cell_verdict(printed, ours).verdict == expected
 
 
+def test_an_interval_of_which_one_end_is_unknown_tells_nothing():
+    nan = float("nan")
+    for low, high in ((nan, nan), (0.4, nan), (nan, 0.5)):
+        assert cell_verdict(0.482, Estimate(0.482, low, high)).verdict == CANNOT_TELL
+        assert contrast_verdict(Contrast("a", 0.1, low, high, "", 10)).verdict == CANNOT_TELL
+
+
 def test_a_number_that_is_no_share_is_judged_in_parts_of_itself():
     close, wide = Estimate(130.0, 120.0, 140.0), Estimate(130.0, 80.0, 180.0)
     assert cell_verdict(131.6, close, share=False).verdict == CONFIRMED

@@ -155,8 +155,11 @@ def test_a_suite_on_draws_tells_each_draw_and_their_mean(call, tmp_path):
         assert mean == pytest.approx((first + second) / 2)
         line = next(s for s in scores if (s["row"], s["split"]) == (row, "mean"))
         over = over_splits([first, second], [(10, 4)] * 2)
-        assert (float(line["low"]), float(line["high"])) == (pytest.approx(over.low), pytest.approx(over.high))
+        ends = max(over.low, 0.0), min(over.high, 1.0)  # no accuracy lies beyond
+        assert (float(line["low"]), float(line["high"])) == pytest.approx(ends)
     with open(tmp_path / "out" / "differences.csv", newline="") as file:
         (gap,) = csv.DictReader(file)
     assert float(gap["difference"]) == pytest.approx(by_row["b"][2] - by_row["a"][2])
+    reach = float(gap["high"]) - float(gap["difference"])
+    assert (gap["verdict"] == "too few draws to tell") == (reach > max(by_row["a"][2], by_row["b"][2]))
     assert "draw 1" in call("compare", "-d", "redrawn(of=marked, draw=1)", "--json").stdout

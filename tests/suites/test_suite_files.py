@@ -99,6 +99,7 @@ def test_settings_follow_the_rules_of_the_file():
         ('not_on = ["one"]', 'not_on = ["three"]', "unknown data set in not_on of row 'b' .* 'three'"),
         ('tasks = ["gzsl", "zsl"]', 'tasks = ["gzls"]', "unknown task 'gzls'; did you mean gzsl"),
         ("zsl = [", "coding = [", r"unknown task in \[metrics\] .* 'coding'"),
+        ('["per_class_accuracy"]', "[]", r"\[metrics\]: zsl has none; name at least one"),
         ("trials = 5", "trials = 0", r"trials=0; expected a whole number, 1 or more"),
         ("trials = 5", "trials = true", r"trials=True; expected a whole number"),
         ('only_tested = ["retrieval"]', 'only_tested = ["coding"]', "unknown task in only_tested .* 'coding'"),

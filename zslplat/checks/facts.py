@@ -103,7 +103,8 @@ class StudyFacts:
 
     ``kind`` is the kind of the task (``zero-shot``, ...). ``wanted`` is the number of trials that were asked for,
     ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the test
-    score over its rows; ``predicted`` and ``true`` count the test rows by class. ``tested`` are the metrics of each
+    score over its rows; ``predicted`` and ``true`` count the test rows by class,
+    ``seen`` are those of them that training has seen where others are unseen. ``tested`` are the metrics of each
     test repeat.
     """
 
@@ -127,6 +128,7 @@ class StudyFacts:
     steps: Steps | None = None
     predicted: Mapping[str, int] = field(default_factory=dict)
     true: Mapping[str, int] = field(default_factory=dict)
+    seen: frozenset[str] = frozenset()
     controls: tuple[Control, ...] = ()
     warned: tuple[Warned, ...] = ()
 

@@ -123,11 +123,12 @@ class FewTestClasses(Check):
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where there are too few classes."""
-        count = sum(1 for rows in facts.true.values() if rows)
+        count = sum(1 for name, rows in facts.true.items() if rows and name not in facts.seen)
         if facts.kind == ZERO_SHOT and 0 < count < LEAST_CLASSES:
+            unseen = "unseen " if facts.seen else ""
             yield (
-                f"the test has {count} classes: at the level of new classes no difference between methods can reach "
-                f"p < .05 with fewer than {LEAST_CLASSES}"
+                f"the test has {count} {unseen}classes: at the level of new classes no difference between methods can "
+                f"reach p < .05 with fewer than {LEAST_CLASSES}"
             )
 
 
@@ -136,23 +137,25 @@ class FewRowsPerClass(Check):
 
     A per-class accuracy of n rows has a standard error of at most 1 / (2 sqrt n), so the mean over C classes one of at
     most sqrt(sum 1 / 4n) / C. Where that is above .05 the 95 % interval is wider than +-.1 for the rows alone: 4 rows
-    in each of 25 classes are at the threshold, or 20 in each of 5.
+    in each of 25 classes are at the threshold, or 20 in each of 5. Seen and unseen classes have means of their own.
     """
 
     code, title, scope = "ZSP207", "test classes with few rows", "study"
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield a line where rows are few."""
-        rows = {name: count for name, count in facts.true.items() if count}
-        if facts.kind != ZERO_SHOT or not rows:
+        if facts.kind != ZERO_SHOT:
             return
-        error = math.sqrt(sum(0.25 / count for count in rows.values())) / len(rows)
-        if error > LARGEST_ERROR:
-            fewest = min(rows, key=lambda name: rows[name])
-            yield (
-                f"test: {sum(rows.values())} rows in {len(rows)} classes, {rows[fewest]} of {fewest!r}: the mean over "
-                f"classes is known to about +-{1.96 * error:.2f} for these rows alone"
-            )
+        for kind, wanted in (("unseen ", False), ("seen ", True)):
+            rows = {name: n for name, n in facts.true.items() if n and (name in facts.seen) == wanted}
+            error = math.sqrt(sum(0.25 / count for count in rows.values())) / max(1, len(rows))
+            if error > LARGEST_ERROR:
+                fewest = min(rows, key=lambda name: rows[name])
+                yield (
+                    f"test: {sum(rows.values())} rows in {len(rows)} {kind if facts.seen else ''}classes, "
+                    f"{rows[fewest]} of {fewest!r}: the mean over classes is known to about +-{1.96 * error:.2f} for "
+                    "these rows alone"
+                )
 
 
 class FewerValidationClasses(WarnedOf):

@@ -66,7 +66,7 @@ class FewDataSets(Check):
             sets, rows = {cell.family or cell.data for cell in cells}, {cell.row for cell in cells}
             if len(rows) > 1 and 1 < len(sets) < FEWEST_SETS:
                 drawn = len(sets) < len({cell.data for cell in cells})
-                draws = " (draws of the classes of one count once)" if drawn else ""
+                draws = " (draws of the classes of one, or sets of the same rows, count once)" if drawn else ""
                 yield (
                     f"task {task}: {len(sets)} data sets{draws} are too few for ranks; below {FEWEST_SETS} no order of "
                     "two rows can reach p < .05"

@@ -37,6 +37,8 @@ def export_split(
     as_json: o.Json = False,
 ) -> None:
     """Write the rows, classes, folds and signatures of a task for other software (docs/outside-methods.md)."""
+    import shlex
+
     from zslplat.checks.base import unsilenced
     from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import parse_dataset
@@ -70,7 +72,7 @@ def export_split(
         text = f"  {entry['name']}: {entry['train']} rows to train on, {entry['rows']} to score for "
         text += f"{entry['classes']} classes" + (", labels included" if entry["labels"] else "")
         console.print(text, highlight=False, soft_wrap=True)
-    line = f"then: zslplat score --name NAME --scores FILE --manifest {to}{o.places_given(settings)}"
+    line = f"then: zslplat score --name NAME --scores FILE --manifest {shlex.quote(str(to))}{o.places_given(settings)}"
     console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, [one.line for one in kept], silenced)
 

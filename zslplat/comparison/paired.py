@@ -99,21 +99,21 @@ def same_rows(scored: Scored, other: Scored) -> bool:
 def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Interval:
     """Return the mean of the differences over several data sets.
 
-    Different rows are drawn independently of each other. The same rows are drawn once, however many entries score
-    them: two signature sets of the same images do not tell twice as much as one. Entries that do not say which rows
-    they scored count as rows of their own.
+    Different rows are drawn independently of each other. The same rows are drawn once and count once, by the mean of
+    the entries that score them: two signature sets of the same images do not tell twice as much as one. Entries that do
+    not say which rows they scored count as rows of their own.
     """
-    drawn: dict[str | int, int] = {}
-    parts: list[np.ndarray] = []
-    for number, (scored, other) in enumerate(pairs):
-        gaps = _gaps(scored, other, metric)
-        if gaps is None:
-            parts = []
-            break
-        first = drawn.setdefault(number if scored.rows is None else scored.rows, number)
-        parts.append(np.random.default_rng([23, first]).permutation(gaps))
+    first: dict[str | int, int] = {}
+    of = [first.setdefault(n if s.rows is None else s.rows, n) for n, (s, _) in enumerate(pairs)]
+    each = np.array([1 / of.count(number) for number in of]) / len(first)
+    gaps = [_gaps(scored, other, metric) for scored, other in pairs]
+    known = [gap for gap in gaps if gap is not None]
     estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
-    return _centred(float(np.mean(estimates)), np.mean(parts, axis=0) if parts else None)
+    estimate = float(np.dot(each, estimates))
+    if len(known) < len(gaps):
+        return _centred(estimate, None)
+    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(of, known, strict=True)]
+    return _centred(estimate, each @ np.array(parts))
 
 
 def _gaps(scored: Scored, other: Scored, metric: str) -> np.ndarray | None:

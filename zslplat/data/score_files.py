@@ -75,7 +75,10 @@ def read_scores(path: Path) -> ScoreFile:
     names = [str(name) for name in table.column_names]
     for special in (ROW, FOLD):
         if names.count(special) > 1:
-            raise DataError(f"{path}: {names.count(special)} columns are called {special!r}; leave one")
+            raise DataError(
+                f"{path}: {names.count(special)} columns are called {special!r}; leave one; where a class is called "
+                f"so, give the scores as .npy, with --manifest or --rows and --classes"
+            )
     kept = [place for place, name in enumerate(names) if name not in (ROW, FOLD)]
     if not kept or not table.num_rows:
         raise DataError(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 # The exact sign-flip test of five classes has no p-value below 2 / 2^5 = .0625, that of six has 2 / 2^6 = .031.
 LEAST_CLASSES = 6
-TOO_FEW = "too few classes to tell"
+TOO_FEW, TOO_FEW_DRAWS = "too few classes to tell", "too few draws to tell"
 
 
 def too_few(classes: int | None) -> bool:

@@ -57,7 +57,7 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
         return Verdict(CANNOT_TELL, "the paper prints no number here")
     if ours is None:
         return Verdict(CANNOT_TELL, "not carried out")
-    if ours.low is None or ours.high is None:
+    if ours.low is None or ours.high is None or not math.isfinite(ours.low + ours.high):
         return Verdict(CANNOT_TELL, "our number has no interval")
     over = f"interval over {ours.over}" if ours.over else ""
     if ours.low > printed:
@@ -95,7 +95,7 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
     that are all the same, whose spread nobody knows.
     """
     found = f"{contrast.of} {contrast.difference:+.3f}"
-    if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
+    if contrast.low is None or contrast.high is None or math.isnan(contrast.low + contrast.high):
         return Verdict(CANNOT_TELL, f"{found} without an interval")
     found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
     if contrast.high - contrast.low < _NO_WIDTH:

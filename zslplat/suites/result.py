@@ -66,7 +66,9 @@ class GridResult:
     @property
     def facts(self) -> SuiteFacts:
         """What checks know of these cells; those whose data are not at hand do not count as missing."""
-        families = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
+        asked = {entry.name: parse_dataset(entry.dataset) for entry in self.suite.data}
+        families = {name: str(drawn_from(dataset)) for name, dataset in asked.items()}
+        drawn = {name for name, dataset in asked.items() if families[name] != str(dataset)}
         cells = tuple(
             CellFacts(
                 cell.data if cell.split is None else f"{cell.data} #{cell.split}",
@@ -75,12 +77,17 @@ class GridResult:
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 NOT_CARRIED_OUT if cell.status == WAITING else cell.reason,
-                families[cell.data],
+                # Two signature sets of the same images are one set of test rows.
+                self._rows_of(cell.key) if cell.split is None and cell.data not in drawn else families[cell.data],
             )
             for cell in self.cells
             if cell.status != SKIPPED
         )
         return SuiteFacts(self.suite.name, cells)
+
+    def _rows_of(self, key: Key) -> str:
+        """Return the hash of the test rows of a cell; an empty text where they are not known."""
+        return (self.scores[key].rows or "") if key in self.scores else ""
 
     def findings(self) -> list[Finding]:
         """Return what the checks of suites find in all cells of the suite, as a report of the store does."""

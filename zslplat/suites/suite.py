@@ -266,6 +266,9 @@ def _check(suite: Suite, where: str) -> None:
             raise UsageError(f"{where}: differences has {ahead!r} against itself")
     asked = _texts(suite.tasks, *(r.tasks for r in suite.rows), *(d.tasks for d in suite.data))
     bare = _texts([Spec.parse(task).name for task in asked])
+    for task, metrics in suite.metrics.items():
+        if not metrics:
+            raise UsageError(f"{where}, [metrics]: {task} has none; name at least one, or leave it out for its own")
     _known(suite.metrics, bare, f"task in [metrics] ({where})")
     _known(suite.only_tested, [*asked, *bare], f"task in only_tested ({where})")
 

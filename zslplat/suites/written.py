@@ -1,7 +1,8 @@
 """The tables of a grid: scores, differences, budgets, and where they come from.
 
 ``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split
-``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes
+``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes;
+                      of classes that were drawn anew low, high and verdict are over draws, and nothing else is told
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
@@ -20,6 +21,7 @@ from __future__ import annotations
 import csv
 import json
 import time
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -30,6 +32,8 @@ from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import Draw, class_difference, class_verdict, family_p_values
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.data.drafts import replacing
+from zslplat.metrics.few_classes import TOO_FEW_DRAWS
+from zslplat.metrics.shares import within
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
 from zslplat.suites.cells import Key
@@ -122,7 +126,7 @@ def _scores(result: GridResult) -> list[list[Any]]:
         values = [value for value, _ in found]
         over = over_splits(values, [classes for _, classes in found])
         spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
-        ends = [over.low, over.high, *marks[data, row]]
+        ends = [*within(metric, over.estimate, over.low, over.high), *marks[data, row]]
         budgets = {budget for (name, of, _), budget in trials.items() if (name, of) == (data, row)}
         budget = budgets.pop() if len(budgets) == 1 else ""
         lines.append([data, row, task, metric, over.estimate, spread, *ends, budget, MEAN])
@@ -138,18 +142,19 @@ def _differences(result: GridResult) -> list[list[Any]]:
         for ahead, behind in result.suite.differences:
             given: list[tuple[Scored, Scored]] = []
             for name in names:
-                draws = []
+                draws, means = [], list[list[float]]()
                 for key, pair in _pairs(result, name, kind, metric, ahead, behind):
                     gap = difference(*pair, metric)
                     if key[3] is not None:
                         draws.append((gap.estimate, result.classes[key]))
+                        means.append([float(np.mean(one.values[metric])) for one in pair])
                         continue
                     over = judged[name].get((ahead, behind, key[2]), unknown)
                     lines.append([kind, metric, ahead, behind, name, *_told(gap), *over])
                     given.append(pair)
                 if draws:
                     gap = over_splits([value for value, _ in draws], [classes for _, classes in draws])
-                    lines.append([kind, metric, ahead, behind, name, *_told(gap), *unknown])
+                    lines.append([kind, metric, ahead, behind, name, *_over_draws(gap, means), *unknown])
             if given:
                 lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric)), *unknown])
     return lines
@@ -209,6 +214,15 @@ def _pairs(
         if mine and other is not None and metric in scored.values and metric in other.values:
             found.append((key, (scored, other)))
     return found
+
+
+def _over_draws(gap: Interval, means: Sequence[Sequence[float]]) -> list[Any]:
+    """Return what is told of a difference over draws: level only where it is narrower than both scores."""
+    told = _told(gap)
+    reach = gap.high - gap.estimate
+    if gap.low < 0 < gap.high and reach > max(np.mean(means, axis=0)):
+        told[-1] = TOO_FEW_DRAWS
+    return told
 
 
 def _told(gap: Interval) -> list[Any]:

@@ -100,6 +100,7 @@ def outcome_facts(folder: Path, metric: str) -> dict[str, Any]:
         error = math.sqrt(float((shares * (1 - shares) / sizes[scored]).sum())) / int(scored.sum())
         return {
             "true": {str(name): int(count) for name, count in zip(names, sizes, strict=True)},
+            "seen": frozenset(str(name) for name, of in zip(names, outcomes.meta.get("seen", ()), strict=False) if of),
             "predicted": {str(name): int(count) for name, count in zip(names, given, strict=True)},
             "test_error": error if metric in ACCURACIES else None,
         }
