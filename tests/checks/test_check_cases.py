@@ -58,8 +58,8 @@ def table(*rows, **facts):
 def test_draws_of_one_data_set_count_once_where_data_sets_are_counted():
     drawn = [CellFacts(f"{d} #{k}", r, "zsl", family=d) for d in "ab" for k in (1, 2, 3) for r in ("x", "y")]
     lines = [finding.line for finding in run_checks("suite", SuiteFacts("a suite", tuple(drawn)))]
-    told = "ZSP403 task zsl: 2 data sets (draws of the classes of one, or sets of the same rows, count once) are too few"
-    assert [line.partition(" for ranks;")[0] for line in lines] == [told]
+    told = "2 data sets (draws of the classes of one, or sets of the same rows, count once) are too few"
+    assert [line.partition(" for ranks;")[0] for line in lines] == [f"ZSP403 task zsl: {told}"]
     of_one = tuple(cell for cell in drawn if cell.family == "a")
     assert run_checks("suite", SuiteFacts("a suite", of_one)) == []
 
