@@ -114,6 +114,11 @@ class Settings:
         return self.store / "studies"
 
     @property
+    def suites(self) -> Path:
+        """Folder of which cells suites have, and what they wait for."""
+        return self.store / "suites"
+
+    @property
     def artifacts(self) -> Path:
         """Folder of MLflow's artifacts when tracking is local."""
         return self.store / "artifacts"

@@ -64,6 +64,16 @@ def test_draws_of_one_data_set_count_once_where_data_sets_are_counted():
     assert run_checks("suite", SuiteFacts("a suite", of_one)) == []
 
 
+def test_data_sets_of_the_same_rows_count_once_whichever_row_knows_them():
+    """Rows of one data set need not all say what they scored, and may have scored other rows than most have."""
+    given = [("a", "x", "r1"), ("a", "y", ""), ("b", "x", "r1"), ("b", "y", "r2"), ("c", "x", "r3"), ("c", "y", "r3")]
+    given = [CellFacts(d, row, "zsl", family=d, rows=rows) for d, row, rows in given]
+    drawn = [CellFacts(f"c #{k}", row, "zsl", family="c", rows=f"d{k}") for k in (1, 2) for row in ("x", "y")]
+    for cells in (given, [*given, *drawn]):
+        assert "task zsl: 2 data sets (draws" in run_checks("suite", SuiteFacts("a suite", tuple(cells)))[0].line
+    assert run_checks("suite", SuiteFacts("a suite", tuple(given[:4]))) == []
+
+
 def suite(*cells):
     return SuiteFacts("a suite", tuple(CellFacts(*cell) for cell in cells))
 

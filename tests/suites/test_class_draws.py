@@ -14,6 +14,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
+from zslplat.suites.written import _over_draws
 
 
 def plain_toy(**extra):
@@ -120,6 +121,22 @@ def test_the_mean_over_draws_has_the_corrected_t_interval():
     assert found.estimate == pytest.approx(0.55)
     assert (found.low, found.high) == (pytest.approx(0.55 - half), pytest.approx(0.55 + half))
     assert np.isnan(over_splits([0.5], [(16, 4)]).low)
+
+
+@pytest.mark.parametrize(
+    ("of_draws", "verdict"),
+    [
+        # Means .30 and .25: their difference cannot be larger than the larger score, so such an interval says nothing.
+        ([(0.55, 0.05), (0.05, 0.45)], "too few draws to tell"),
+        ([(0.31, 0.30), (0.29, 0.31), (0.30, 0.30)], "level"),
+        ([(0.60, 0.30), (0.59, 0.30), (0.61, 0.30)], "ahead"),
+    ],
+)
+def test_a_difference_over_draws_is_level_only_where_its_interval_is_narrower_than_the_scores(of_draws, verdict):
+    gap = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws))
+    found = _over_draws(gap, of_draws)
+    assert found == [gap.estimate, gap.low, gap.high, verdict]
+    assert (gap.low < 0 < gap.high) == (verdict != "ahead")
 
 
 SUITE = """

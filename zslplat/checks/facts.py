@@ -103,9 +103,8 @@ class StudyFacts:
 
     ``kind`` is the kind of the task (``zero-shot``, ...). ``wanted`` is the number of trials that were asked for,
     ``combinations`` how many settings there are at all (None: no end). ``test_error`` is the standard error of the test
-    score over its rows; ``predicted`` and ``true`` count the test rows by class,
-    ``seen`` are those of them that training has seen where others are unseen. ``tested`` are the metrics of each
-    test repeat.
+    score over its rows; ``predicted`` and ``true`` count the test rows by class, ``seen`` are those of them that
+    training has seen where others are unseen. ``tested`` are the metrics of each test repeat.
     """
 
     subject: str
@@ -204,8 +203,8 @@ class ComparisonFacts:
 class CellFacts:
     """A cell of a suite: ``status`` is ``done``, or says why there is no number.
 
-    ``family``: what the data set counts as where data sets are counted, as all draws of the classes of one do; empty
-    for itself.
+    ``family`` is what the classes of the data set are drawn from, ``rows`` the hash of its test rows; data sets that
+    share one of them count as one. Empty: it shares none.
     """
 
     data: str
@@ -215,6 +214,7 @@ class CellFacts:
     trials: int | None = None
     reason: str = ""
     family: str = ""
+    rows: str = ""
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from zslplat.checks.base import Check, SuiteFacts
 from zslplat.checks.comparison import MOST_UNEQUAL
+from zslplat.data.families import families
 
 DONE = "done"
 FEWEST_SETS = 6
@@ -63,9 +64,12 @@ class FewDataSets(Check):
         """Yield a line for each task with too few data sets."""
         for task in dict.fromkeys(cell.task for cell in facts.cells):
             cells = [cell for cell in facts.cells if cell.task == task and cell.status == DONE]
-            sets, rows = {cell.family or cell.data for cell in cells}, {cell.row for cell in cells}
+            marks: dict[str, set[str]] = {}
+            for cell in cells:
+                marks.setdefault(cell.data, set()).update({cell.family or cell.data, cell.rows} - {""})
+            sets, rows = set(families(marks).values()), {cell.row for cell in cells}
             if len(rows) > 1 and 1 < len(sets) < FEWEST_SETS:
-                drawn = len(sets) < len({cell.data for cell in cells})
+                drawn = len(sets) < len(marks)
                 draws = " (draws of the classes of one, or sets of the same rows, count once)" if drawn else ""
                 yield (
                     f"task {task}: {len(sets)} data sets{draws} are too few for ranks; below {FEWEST_SETS} no order of "

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
-
-import numpy as np
 
 from zslplat.comparison.folding import Folded
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
-from zslplat.records.took import most_bytes, took
+from zslplat.records.took import mean_known, most_bytes, took
 
 OTHER_DATA = "other data"
 OTHER_TEST_ROWS = "other test rows"
@@ -39,8 +37,8 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
         "repeats": len(group.tested),
-        "test_seconds": _mean(map(took, group.tested)),
-        "peak_memory_bytes": _mean(map(most_bytes, group.tested)),
+        "test_seconds": mean_known(map(took, group.tested)),
+        "peak_memory_bytes": mean_known(map(most_bytes, group.tested)),
         "transductive": None if known is None else TRANSDUCTIVE in known,
         "class_balance": None if known is None else CLASS_BALANCE in known,
         "unseen_signatures": None if known is None else UNSEEN_SIGNATURES in known,
@@ -80,8 +78,3 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
         words += [row["code"]] if row["code"] else []
         found.append("; ".join(words))
     return found
-
-
-def _mean(of_each: Iterable[float | None]) -> float | None:
-    values = [float(value) for value in of_each if value is not None]
-    return float(np.mean(values)) if values else None

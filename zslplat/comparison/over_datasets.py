@@ -6,10 +6,10 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any
 
 from zslplat.comparison.across import Across, Standing, across_sets
+from zslplat.data.families import families
 from zslplat.data.redrawn import NAME, drawn_from
 from zslplat.errors import UsageError
 from zslplat.spec import Spec
@@ -33,7 +33,7 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
     """
     tables = []
     sets = {name: _set(name) for name in datasets}
-    families = _families({name: _marks(name, rows, sets) for name in dict.fromkeys(sets.values())})
+    images = families({name: _marks(name, rows, sets) for name in dict.fromkeys(sets.values())})
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
@@ -41,7 +41,7 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
                 own = scores.setdefault(str(row["short"]), {})
                 own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
         complete = {name: _by_set(found, sets) for name, found in scores.items() if len(found) == len(datasets)}
-        across = across_sets(complete, maximise=maximise, families=families) if len(complete) > 1 else None
+        across = across_sets(complete, maximise=maximise, families=images) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
         rest = sorted(
@@ -80,18 +80,6 @@ def _marks(name: str, rows: Sequence[Row], sets: Mapping[str, str]) -> set[str]:
     """Return what tells the images of what counts as one data set: their own name, and the rows that were scored."""
     own = [dataset for dataset, of in sets.items() if of == name]
     return {name.removeprefix(_DRAWS), *(_family(one, [row for row in rows if row["dataset"] == one]) for one in own)}
-
-
-def _families(marks: Mapping[str, set[str]]) -> dict[str, str]:
-    """Return, for each name, the first of those that it shares marks with, directly or through others."""
-    groups: list[tuple[list[str], set[str]]] = []
-    for name, own in marks.items():
-        near = [group for group in groups if group[1] & own]
-        groups = [group for group in groups if not group[1] & own]
-        groups.append(
-            ([*chain.from_iterable(names for names, _ in near), name], own.union(*(found for _, found in near)))
-        )
-    return {name: names[0] for names, _ in groups for name in names}
 
 
 def _family(dataset: str, rows: Sequence[Row]) -> str:

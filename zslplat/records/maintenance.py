@@ -224,8 +224,8 @@ def _take_configuration(settings: Settings, theirs: Settings, name: str, *, agai
 
 def _take_suites(settings: Settings, theirs: Settings) -> None:
     """Take over which cells suites have where that is not known here; what is recorded of them counts by itself."""
-    for file in sorted((theirs.store / "suites").glob("*.json")):
-        place = settings.store / "suites" / file.name
+    for file in sorted(theirs.suites.glob("*.json")):
+        place = settings.suites / file.name
         if not place.exists():
             place.parent.mkdir(exist_ok=True)
             with replacing(place) as path:

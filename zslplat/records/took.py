@@ -27,10 +27,13 @@ def took(record: Mapping[str, Any], name: str = SECONDS) -> float | None:
 
 
 def took_together(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
-    """Return what evaluations took one after the other: each preparation once; those without a time took none."""
+    """Return what evaluations took one after the other: each preparation once; those without a time took none.
+
+    Where no time of the processor is recorded, that on the clock counts.
+    """
     own, prepared = 0.0, dict[str, Mapping[str, float]]()
     for record in records:
-        own += float(record.get(name) or 0.0)
+        own += float(record.get(name) or record.get(SECONDS) or 0.0)
         prepared |= record.get(PREPARED, {})
     return own + _seconds_of(prepared, name)
 
@@ -51,6 +54,12 @@ def costs(record: Mapping[str, Any], *, own: bool = False) -> dict[str, float]:
     found: dict[str, float | None] = {name: took(counted, name) for name in (SECONDS, CPU_SECONDS)}
     found["peak_memory_bytes"] = most_bytes(counted)
     return {name: float(value) for name, value in found.items() if value is not None}
+
+
+def mean_known(values: Iterable[float | None]) -> float | None:
+    """Return the mean of what is recorded; None where nothing is."""
+    known = [float(value) for value in values if value is not None]
+    return sum(known) / len(known) if known else None
 
 
 def _seconds_of(prepared: Mapping[str, Mapping[str, float]], name: str) -> float:

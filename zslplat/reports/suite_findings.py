@@ -70,11 +70,8 @@ def _recorded(suite: str, chosen: Sequence[Recorded], drawn: bool) -> dict[Place
         done = has_test(found)
         reason = "" if done else "no test evaluation yet"
         trials = len(found.trials) if found.study else None
-        dataset = Spec.parse(found.place[0])
-        family = str(drawn_from(dataset))
-        if family == str(dataset) and not drawn:
-            family = _rows_of(found)
-        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family)
+        family = str(drawn_from(Spec.parse(found.place[0])))
+        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family, _rows_of(found))
     return cells
 
 

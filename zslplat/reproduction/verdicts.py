@@ -57,14 +57,16 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
         return Verdict(CANNOT_TELL, "the paper prints no number here")
     if ours is None:
         return Verdict(CANNOT_TELL, "not carried out")
-    if ours.low is None or ours.high is None or not math.isfinite(ours.low + ours.high):
+    ends = _ends(ours)
+    if ends is None or not math.isfinite(sum(ends)):
         return Verdict(CANNOT_TELL, "our number has no interval")
+    low, high = ends
     over = f"interval over {ours.over}" if ours.over else ""
-    if ours.low > printed:
+    if low > printed:
         return Verdict(ABOVE, over)
-    if ours.high < printed:
+    if high < printed:
         return Verdict(BELOW, over)
-    reach = max(ours.high - ours.value, ours.value - ours.low)
+    reach = max(high - ours.value, ours.value - low)
     if reach > (WIDEST if share else WIDEST_PART * abs(printed)):
         return Verdict(CANNOT_TELL, f"interval too wide: {reach:.3g} to a side")
     return Verdict(CONFIRMED, over)
@@ -95,16 +97,18 @@ def contrast_verdict(contrast: Contrast, least: float = LEAST_LEAD, *, level: bo
     that are all the same, whose spread nobody knows.
     """
     found = f"{contrast.of} {contrast.difference:+.3f}"
-    if contrast.low is None or contrast.high is None or math.isnan(contrast.low + contrast.high):
+    ends = _ends(contrast)
+    if ends is None:
         return Verdict(CANNOT_TELL, f"{found} without an interval")
-    found += f" [{contrast.low:+.3f}, {contrast.high:+.3f}]"
-    if contrast.high - contrast.low < _NO_WIDTH:
+    low, high = ends
+    found += f" [{low:+.3f}, {high:+.3f}]"
+    if high - low < _NO_WIDTH:
         return Verdict(CANNOT_TELL, f"{found}: all the same, which says nothing of others")
     if too_few(contrast.classes):
         return Verdict(CANNOT_TELL, f"{found} of {contrast.classes} classes: {TOO_FEW}")
-    if contrast.low > (-least if level else 0):
+    if low > (-least if level else 0):
         return Verdict(HOLDS, found)
-    return Verdict(HOLDS_NOT if contrast.high < (0 if level else least) else CANNOT_TELL, found)
+    return Verdict(HOLDS_NOT if high < (0 if level else least) else CANNOT_TELL, found)
 
 
 def claim_verdict(
@@ -142,6 +146,13 @@ def claim_verdict(
     return Verdict(CANNOT_TELL, counted)
 
 
+def _ends(of: Estimate | Contrast) -> tuple[float, float] | None:
+    """Return the ends of an interval, None where one of them is not known."""
+    if of.low is None or of.high is None or math.isnan(of.low + of.high):
+        return None
+    return of.low, of.high
+
+
 def _refuting_p(contrast: Contrast, bound: float) -> float:
     """Return the one-sided p-value of a difference of at least ``bound``, from the interval; 1 without one.
 
@@ -149,10 +160,11 @@ def _refuting_p(contrast: Contrast, bound: float) -> float:
     """
     from scipy.stats import norm, t
 
-    if contrast.low is None or contrast.high is None or math.isnan(contrast.low):
+    ends = _ends(contrast)
+    if ends is None:
         return 1.0
     law = t(contrast.classes - 1) if contrast.classes else norm()
-    error = (contrast.high - contrast.difference) / float(law.ppf(1 - _ONE_SIDED))
+    error = (ends[1] - contrast.difference) / float(law.ppf(1 - _ONE_SIDED))
     if error < _NO_WIDTH:
         return 1.0
     return float(law.cdf((contrast.difference - bound) / error))

@@ -44,7 +44,7 @@ class Carrier:
 
     def attempt(self, piece: Piece) -> bool:
         """Carry out a piece; False where another command does so just now."""
-        folder = self.settings.store / "suites"
+        folder = self.settings.suites
         folder.mkdir(exist_ok=True)
         alone = ExitStack()
         try:

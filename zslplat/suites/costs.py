@@ -15,7 +15,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY
-from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, most_bytes, took_together
+from zslplat.records.took import CPU_SECONDS, most_bytes, took_together
 from zslplat.spec import Spec
 
 RECORDED, SCALED, UNKNOWN = "records", "scaled", "unknown"
@@ -113,9 +113,4 @@ def _mean(records: Sequence[Any]) -> float:
 def _shared(records: Sequence[Any]) -> float:
     """Return the mean seconds of evaluations, and of what was prepared for them, each once."""
     # Seconds of the processor, of which methods use one: how busy the machine was is another matter.
-    own = sum(record.get(CPU_SECONDS) or record[SECONDS] for record in records)
-    return float(own + took_together(map(_prepared, records), CPU_SECONDS)) / len(records)
-
-
-def _prepared(record: Any) -> Any:
-    return {PREPARED: record.get(PREPARED, {})}
+    return took_together(records, CPU_SECONDS) / len(records)

@@ -19,7 +19,7 @@ from zslplat.settings import Settings
 
 def place_of(settings: Settings, suite: str, *, drawn: bool) -> Path:
     """Return the folder in a store that tables of a suite go to where nothing is said; ``drawn``: of drawn classes."""
-    return settings.store / "suites" / (f"{suite}-splits" if drawn else suite)
+    return settings.suites / (f"{suite}-splits" if drawn else suite)
 
 
 def remember(facts: SuiteFacts, settings: Settings, *, drawn: bool) -> None:

@@ -66,9 +66,7 @@ class GridResult:
     @property
     def facts(self) -> SuiteFacts:
         """What checks know of these cells; those whose data are not at hand do not count as missing."""
-        asked = {entry.name: parse_dataset(entry.dataset) for entry in self.suite.data}
-        families = {name: str(drawn_from(dataset)) for name, dataset in asked.items()}
-        drawn = {name for name, dataset in asked.items() if families[name] != str(dataset)}
+        of = {entry.name: str(drawn_from(parse_dataset(entry.dataset))) for entry in self.suite.data}
         cells = tuple(
             CellFacts(
                 cell.data if cell.split is None else f"{cell.data} #{cell.split}",
@@ -77,8 +75,8 @@ class GridResult:
                 cell.status,
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 NOT_CARRIED_OUT if cell.status == WAITING else cell.reason,
-                # Two signature sets of the same images are one set of test rows.
-                self._rows_of(cell.key) if cell.split is None and cell.data not in drawn else families[cell.data],
+                of[cell.data],
+                self._rows_of(cell.key),
             )
             for cell in self.cells
             if cell.status != SKIPPED

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, most_bytes, prepared_seconds, took
+from zslplat.records.took import CPU_SECONDS, PREPARED, SECONDS, mean_known, most_bytes, prepared_seconds, took
 from zslplat.reports.blocks import Block, Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.dots import Mark, mark_chart
 from zslplat.reports.charts.swatches import Swatch
@@ -32,9 +32,9 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
     told_of = {str(row["short"]): row for row in board.rows}
     for label, entry in entries:
         tested = [evaluation.record for evaluation in entry.tested]
-        seconds, cpu = (_mean(took(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
-        prepared = _mean(prepared_seconds(record) if PREPARED in record else None for record in tested)
-        peak = _mean(map(most_bytes, tested))
+        seconds, cpu = (mean_known(took(record, name) for record in tested) for name in (SECONDS, CPU_SECONDS))
+        prepared = mean_known(prepared_seconds(record) if PREPARED in record else None for record in tested)
+        peak = mean_known(map(most_bytes, tested))
         row = told_of.get(label, {})
         trials, searched = row.get("trials"), row.get("trial_seconds")
         rows.append(
@@ -88,8 +88,3 @@ def _numbers(entry: Recorded) -> dict[str, float]:
         for name, value in evaluation.numbers.items():
             found.setdefault(name, []).append(value)
     return {name: float(np.mean(values)) for name, values in found.items()}
-
-
-def _mean(of_each: Iterable[float | None]) -> float | None:
-    values = [float(value) for value in of_each if value is not None]
-    return float(np.mean(values)) if values else None

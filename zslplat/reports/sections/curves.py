@@ -73,19 +73,23 @@ def best_so_far(entry: Recorded, *, maximise: bool) -> tuple[list[float], list[f
     once, where it is first used; a trial that failed or was pruned costs what it costs, and the best is NaN before the
     first complete one.
     """
-    trials, seconds, values = [], [], []
-    spent, best, prepared = 0.0, math.nan, set[str]()
-    for count, record in enumerate(entry.trials, start=1):
-        new = {key: cost for key, cost in record.get(PREPARED, {}).items() if key not in prepared}
-        prepared.update(new)
-        spent += seconds_of({**record, PREPARED: new})
+    values, best = [], math.nan
+    for record in entry.trials:
         value = record["value"] if record["state"] == "complete" else None
         if value is not None and (math.isnan(best) or (value > best) == maximise):
             best = float(value)
-        trials.append(float(count))
-        seconds.append(spent)
         values.append(best)
-    return trials, seconds, values
+    return [float(count) for count in range(1, len(values) + 1)], _spent(entry.trials), values
+
+
+def _spent(trials: Sequence[Record]) -> list[float]:
+    """Return the seconds spent until the end of each trial."""
+    spent, prepared = [0.0], set[str]()
+    for record in trials:
+        new = {key: cost for key, cost in record.get(PREPARED, {}).items() if key not in prepared}
+        prepared.update(new)
+        spent.append(spent[-1] + seconds_of({**record, PREPARED: new}))
+    return spent[1:]
 
 
 def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
@@ -130,8 +134,8 @@ def seconds_of(trial: Record) -> float:
 
 def _costs_in_words(studies: Sequence[tuple[str, Recorded]]) -> str:
     """Return in words what the trials of studies took."""
-    totals = [(label, best_so_far(entry, maximise=True)[1][-1]) for label, entry in studies if entry.trials]
-    return "; ".join(f"{label}: {duration(total)}" for label, total in totals) + "."
+    totals = [f"{label}: {duration(_spent(entry.trials)[-1])}" for label, entry in studies if entry.trials]
+    return "; ".join(totals) + "."
 
 
 def sweep_chart(sweep: Sweep, easel: Easel) -> Chart:
