@@ -127,6 +127,26 @@ def test_a_row_named_as_another_setting_says_its_suite(made, settings):
         made.study("sae", 0.6, dataset=dataset)
     found = compared(settings, [], "zsl", warn=pytest.fail)
     assert {row["short"] for row in found.rows} == {"sae [mine]", "sae"}
+    only = compared(settings, [], "zsl", Filters(names=["sae [mine]"]), warn=pytest.fail)
+    assert {row["method"] for row in only.rows} == {"ale(epochs=10)", "ale(epochs=20)"}
+
+
+@pytest.mark.parametrize("row", ["=1+1", "the deep net, 10 %", "a [b"])
+def test_a_row_is_found_by_the_name_that_it_is_shown_under(made, settings, call, row):
+    for epochs, dataset in ((10, "made"), (20, "made(seed=1)")):
+        part_of = {"suite": "mine", "data": dataset, "row": row}
+        made.study(f"ale(epochs={epochs})", 0.7, dataset=dataset, part_of=part_of)
+        made.study("sae", 0.6, dataset=dataset)
+    shown = compared(settings, [], "zsl", warn=pytest.fail)
+    assert {one["short"] for one in shown.rows} == {row, "sae"}
+    own = ["ale(epochs=10)", "ale(epochs=20)"]
+    named = compared(settings, [], "zsl", Filters(names=[row]), warn=pytest.fail)
+    assert [one["method"] for one in named.rows] == own
+    against = compared(settings, [], "zsl", Filters(names=["sae"]), against=row, warn=pytest.fail)
+    assert [one["baseline"] for one in against.rows if one["method"] == "sae"] == own
+    unknown = call("compare", row + "x", "--all-datasets")
+    assert unknown.returncode == 2
+    assert row in unknown.stderr
 
 
 OTHER = "zsl(imbalance=10)"

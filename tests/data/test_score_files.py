@@ -1,5 +1,6 @@
 """Files of scores in whatever form tables and spreadsheets write them: read as they are meant, or refused in words."""
 
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
@@ -62,6 +63,24 @@ def test_text_that_is_no_row_is_named(tmp_path, rows, message):
     pq.write_table(pa.table({"row": rows, "a": [0.5, 0.25], "b": [1, 2]}), tmp_path / "s.parquet")
     with pytest.raises(DataError, match=message):
         read_scores(tmp_path / "s.parquet")
+
+
+def test_the_index_of_a_data_frame_is_no_class(tmp_path):
+    frame = pd.DataFrame({"row": [3, 7, 9], "a": [0.5, 0.25, 1.0], "b": [1.0, 2.0, 3.0]}).sort_values("a")
+    writers = {"s.csv": frame.to_csv, "s.parquet": frame.to_parquet}
+    for name, write in writers.items():
+        write(tmp_path / name)
+        found = read_scores(tmp_path / name)
+        assert (found.classes, found.rows.tolist()) == (("a", "b"), [7, 3, 9])
+        assert found.scores.tolist() == [[0.25, 2], [0.5, 1], [1, 3]]
+    # Whether the index tells rows of the data set, or places in some other table, nobody can know.
+    for name, write in {"t.csv": frame[["a", "b"]].to_csv, "t.parquet": frame[["a", "b"]].to_parquet}.items():
+        write(tmp_path / name)
+        with pytest.raises(DataError, match=r"index of a data frame, .* no column 'row'; name the index 'row'"):
+            read_scores(tmp_path / name)
+    named = frame[["a", "b"]].rename_axis("row")
+    named.to_parquet(tmp_path / "u.parquet")
+    assert read_scores(tmp_path / "u.parquet").rows.tolist() == [1, 0, 2]
 
 
 @pytest.mark.parametrize(("read", "name"), [(read_rows, "row"), (read_classes, "class")])

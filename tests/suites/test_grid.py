@@ -319,6 +319,19 @@ def test_a_dry_run_says_what_is_done_and_writes_nothing(whole, call, tmp_path):
     assert files_of(store) == before
 
 
+def test_a_dry_run_counts_a_study_of_two_rows_once(call, tmp_path):
+    twin = SUITE + '[[row]]\nname = "twin"\nmethod = "plain(mix=0.3)"\n'
+    (tmp_path / "suite.toml").write_text(twin)
+    planned = json.loads(call("bench", "suite.toml", "--dry-run", "--probe", 20, "--json").stdout)
+    cells = {(c["row"], c["task"]): c for c in planned["cells"]}
+    assert {c["source"] for (row, _), c in cells.items() if row == "twin"} == {"shared"}
+    own = [cells[row, task]["estimated_seconds"] for row in ("plain", "weighted") for task in ("zsl", "retrieval")]
+    assert planned["seconds"] == pytest.approx(sum(own))
+    assert min(own) > 0
+    shown = call("bench", "suite.toml", "--dry-run", "--probe", 0).stdout
+    assert "shared: the same study as that of a row above" in shown
+
+
 def test_a_lock_that_cannot_be_written_is_an_error_and_no_reason_to_wait(tmp_path, monkeypatch):
     """Waiting for another command, which does not exist, would never end."""
     monkeypatch.setattr(carrying, "_lock_name", lambda piece: "taken")

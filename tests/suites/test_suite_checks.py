@@ -129,7 +129,7 @@ def test_a_component_that_does_not_load_fails_its_own_cells_alone(call, tmp_path
     done = call("bench", "suite.toml", "--dry-run", "--probe", 0)
     assert done.returncode == 0, done.stderr
     assert "will fail: one / a / zsl(folds=2): method 'gone' of zslplat-gone" in done.stdout
-    assert "1 cells to be done, 2 cells that will fail" in done.stdout
+    assert "1 cell to be done, 2 cells that will fail" in done.stdout
 
 
 def test_a_task_that_does_not_say_what_it_gives_may_be_asked_for_anything(monkeypatch):

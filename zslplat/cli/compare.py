@@ -21,7 +21,7 @@ def compare(
     names: Annotated[
         list[str] | None,
         typer.Argument(
-            help='Studies, methods, specs or run ids, patterns as "mfmr*" among them; default: all.',
+            help='Studies, methods, specs, run ids or rows of suites, patterns as "mfmr*" among them; default: all.',
             metavar="[NAME]...",
         ),
     ] = None,

@@ -16,6 +16,7 @@ from zslplat.front.grid_progress import grid_progress
 from zslplat.front.grid_progress import grid_table as grid_table
 from zslplat.front.grid_progress import progress_text as progress_text
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING
+from zslplat.wording import counted
 
 
 @contextmanager
@@ -145,14 +146,14 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
         own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
         table.add_row(row, *(_planned_text(found) for found in own.values()))
     console.print(table)
-    counted = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
+    by_status = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
     names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out", FAILED: "that will fail"}
     absent = {e.cell.data: e.cell.reason for e in estimates if e.cell.status == SKIPPED}
-    beside = f", and {planned.unknown} cells of which nothing is known" if planned.unknown else ""
+    beside = f", and {counted(planned.unknown, 'cell')} of which nothing is known" if planned.unknown else ""
     lines = [
         f"suite {planned.suite.name}: "
-        + ", ".join(f"{count} cells {names[status]}" for status, count in counted.items() if count),
-        f"time: about {duration(planned.seconds)} with {planned.workers} workers{beside}",
+        + ", ".join(f"{counted(count, 'cell')} {names[status]}" for status, count in by_status.items() if count),
+        f"time: about {duration(planned.seconds)} with {counted(planned.workers, 'worker')}{beside}",
         f"memory: about {planned.peak_bytes / 2**30:.1f} GiB for the workers together",
         f"disk: about {planned.disk_bytes / 2**20:.0f} MiB, and a cache of {cache_gigabytes:g} GiB at most",
         *(f"left out: {name}: {reason}" for name, reason in absent.items()),
@@ -161,9 +162,11 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
     if planned.changed:
         count = len(planned.changed)
         lines.append(
-            f"warning: {count} studies were computed by other code (first {planned.changed[0]!r}) and will fail unless "
-            "--accept-changed-code is given, or another --store"
+            f"warning: computed by other code: {counted(count, 'study', 'studies')} (first {planned.changed[0]!r}), to "
+            "fail unless --accept-changed-code is given, or another --store"
         )
+    if any(e.source == "shared" for e in estimates):
+        lines.append("shared: the same study as that of a row above, which is carried out once")
     if any(e.source in ("scaled", "timed") for e in estimates):
         lines.append("* from other data in proportion to its size; + from one trial, timed just now: both are rough")
     for line in lines:
@@ -189,5 +192,7 @@ def _planned_text(found: Sequence[Any]) -> str:
         return "[green]done[/green]"
     if any(e.seconds is None for e in waiting):
         return "?"
+    if all(e.source == "shared" for e in waiting):
+        return "shared"
     mark = {"scaled": " *", "timed": " +"}.get(waiting[0].source, "")
     return duration(sum(e.seconds for e in waiting)) + mark

@@ -7,6 +7,7 @@ from typing import Any
 
 from zslplat.cli.invocation import echo
 from zslplat.spec import format_value
+from zslplat.wording import counted
 
 
 def print_rehearsal(found: Any, settings: Any, *, as_json: bool) -> None:
@@ -55,7 +56,8 @@ def lines_of(found: Any, store: str) -> list[str]:
     timed = "was stopped after" if found.at_least else "took"
     return [
         *lines,
-        f"time: {least}{duration(found.seconds)} for {missing} trials and the test with {found.workers} workers; a "
+        f"time: {least}{duration(found.seconds)} for {counted(missing, 'trial')} and the test with "
+        f"{counted(found.workers, 'worker')}; a "
         f"trial at the defaults {timed} {found.trial_seconds:.2g} s, preparing {found.prepare_seconds:.2g} s",
         f"memory: about {size(found.memory_bytes)} in the workers together"
         if found.memory_bytes

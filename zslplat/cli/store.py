@@ -10,6 +10,7 @@ import typer
 from zslplat.cli import options as o
 from zslplat.cli.help_pages import Commands
 from zslplat.cli.invocation import echo
+from zslplat.wording import counted
 
 app = Commands(help="The store: check it, make MLflow's part anew, merge another, clean up.")
 
@@ -47,7 +48,8 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
         print_json({"store": str(settings.store), "identity": records.identity, **counts, "problems": found})
     else:
         echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
-        echo(f"{counts['studies']} studies, {evaluations} evaluations beside trials, {len(found)} problems")
+        beside = f"{counted(evaluations, 'evaluation')} beside trials"
+        echo(f"{_studies(counts['studies'])}, {beside}, {counted(len(found), 'problem')}")
         for line in found:
             echo(f"  {line}")
     if found:
@@ -86,7 +88,8 @@ def rebuild(
     if as_json:
         print_json(vars(done))
         return
-    echo(f"shown from the records: {done.studies} studies, {done.runs} single runs and sweeps")
+    runs = counted(done.runs, "single run or sweep", "single runs and sweeps")
+    echo(f"shown from the records: {_studies(done.studies)}, {runs}")
     echo(f"evaluated again for their matrices: {done.evaluated}, with the recorded numbers")
     if done.left_out:
         echo(f"matrices that are gone and were not made again: {done.left_out}")
@@ -116,7 +119,7 @@ def merge(
     if as_json:
         print_json(vars(done))
         return
-    echo(f"taken over from {other}: {len(done.studies)} studies, {done.evaluations} evaluations")
+    echo(f"taken over from {other}: {_studies(len(done.studies))}, {counted(done.evaluations, 'evaluation')}")
     for line in done.left_out:
         echo(f"left out: {line}")
     echo("zslplat store rebuild shows them in MLflow")
@@ -150,3 +153,7 @@ def gc(
     for name, why in rows.items():
         echo(f"{name}: {why}")
     echo(f"{'would remove' if dry_run else 'removed'} {len(rows)} files and folders, {total / 2**20:.1f} MiB")
+
+
+def _studies(count: int) -> str:
+    return counted(count, "study", "studies")

@@ -27,6 +27,11 @@ class Folded:
         return frozenset(name for other in self.others for name in (other.name, *other.names))
 
     @property
+    def suite_rows(self) -> frozenset[tuple[str, str]]:
+        """The suites, and their rows, that any of them was carried out for."""
+        return frozenset(one.suite_row for one in (self.shown, *self.others) if one.suite_row is not None)
+
+    @property
     def replaced(self) -> tuple[Recorded, ...]:
         """Those that stand behind it for their older code alone: studies of more trials than it had itself."""
         own = self.shown.trials if self.shown.is_study else 0

@@ -1,8 +1,8 @@
 """What an entry of a comparison can be called.
 
 Its label, study, run ids or method spec; the bare name of its method; a spec that gives some of its parameters, which
-is what tables print, with words in brackets behind it that tell it from its like; or a pattern of these (``*``, ``?``).
-Where the first of these fits, the others are not tried.
+is what tables print, with words in brackets behind it that tell it from its like; the row of a suite that it is; or a
+pattern of these (``*``, ``?``). Where the first of these fits, the others are not tried.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ def called(name: str, entries: Sequence[Scored], kind: str = "study, method or r
     """Return the places of all entries that a name fits; raises :class:`UnknownNameError` where it fits none."""
     exact, loose = _matches(name, entries)
     if not exact and not loose:
-        raise UnknownNameError(kind, name, {n for entry in entries for n in (entry.label, entry.study, entry.bare)})
+        known = {n for e in entries for n in (e.label, e.study, e.bare, *e.suite_rows)}
+        raise UnknownNameError(kind, name, known)
     return sorted({*exact, *loose})
 
 
@@ -58,8 +59,8 @@ def _matches(name: str, entries: Sequence[Scored]) -> tuple[list[int], list[int]
     loose = [i for i, e in enumerate(entries) if e.bare == name]
     if exact or loose:
         return exact, loose
-    loose = with_these_parameters(name, entries)
-    texts = [(entry.label, entry.study, entry.method, entry.bare) for entry in entries]
+    loose = with_these_parameters(name, entries) or [i for i, e in enumerate(entries) if name in e.suite_rows]
+    texts = [(e.label, e.study, e.method, e.bare, *e.suite_rows) for e in entries]
     return exact, loose or [i for i, known in enumerate(texts) if any(fits(name, text) for text in known)]
 
 

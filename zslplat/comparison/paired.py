@@ -33,10 +33,11 @@ class Scored:
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
     :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
     (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
-    beside label, study and method, its run ids among them; ``from_memory`` says that its method was written down
-    without its source at hand; ``primary`` is the metric that tuning optimised, None in older records. ``classes``
-    maps a metric to the values, or pseudo-values, of the scored classes (repeats, C), where there are any, and
-    ``kinds`` (C,) says which sample each class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).
+    beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called that it
+    was carried out for; ``from_memory`` says that its method was written down without its source at hand; ``primary``
+    is the metric that tuning optimised, None in older records. ``classes`` maps a metric to the values, or
+    pseudo-values, of the scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each
+    class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).
     """
 
     label: str
@@ -49,6 +50,7 @@ class Scored:
     knows: str | None = None
     code: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
+    suite_rows: frozenset[str] = field(default_factory=frozenset)
     from_memory: bool = False
     primary: Metric | None = None
     classes: Mapping[str, np.ndarray] = field(default_factory=dict)

@@ -21,7 +21,7 @@ from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
-from zslplat.comparison.suite_rows import suite_row_names
+from zslplat.comparison.suite_rows import row_names, suite_row_names
 from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
@@ -241,13 +241,20 @@ def _entries(
     if against is not None and not _called_so(against, found):
         others = of([group for group in known if id(group) not in fitting])
         found += [others[i] for i in _called_so(against, others)]
-    scored = entries_of([entry.shown for entry in found])
     entries = []
-    for entry, own in zip(found, scored, strict=True):
+    for entry, own in zip(found, _scored(found), strict=True):
         # Rows of other data may have the same places and labels; that makes them no pair.
         rows = own.rows if entry.shown.data == newest else f"{entry.shown.data}:{own.rows}"
-        entries.append(_Entry(entry, replace(own, names=own.names | entry.names, rows=rows)))
+        entries.append(_Entry(entry, replace(own, rows=rows)))
     return entries
+
+
+def _scored(found: Sequence[Folded]) -> list[Scored]:
+    """Return what stands for each setting, under all names that are known of it."""
+    return [
+        replace(own, names=own.names | entry.names, suite_rows=row_names(entry.suite_rows))
+        for entry, own in zip(found, entries_of([entry.shown for entry in found]), strict=True)
+    ]
 
 
 def _replaced(entry: _Entry) -> str:
@@ -263,10 +270,8 @@ def _replaced(entry: _Entry) -> str:
 
 def _called_so(name: str, found: Sequence[Folded]) -> list[int]:
     """Return the places of those that a name means, none where it fits nothing."""
-    scored = entries_of([entry.shown for entry in found])
-    named = [replace(own, names=own.names | entry.names) for entry, own in zip(found, scored, strict=True)]
     try:
-        return meant(name, named)
+        return meant(name, _scored(found))
     except UnknownNameError:
         return []
 

@@ -7,7 +7,7 @@ would have a score on every data set and for every task.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from zslplat.comparison.folding import Folded
 
@@ -21,7 +21,7 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, entry in enumerate(entries):
-        for key in sorted({one.suite_row for one in (entry.shown, *entry.others) if one.suite_row is not None}):
+        for key in sorted(entry.suite_rows):
             places.setdefault(key, []).append(place)
     rows = {
         key: found
@@ -35,11 +35,20 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
         if names.keys() & set(found):
             continue  # rows of two suites share a setting: the first one has it
         others = {short[i] for i in range(len(short)) if i not in found} | {*names.values()}
-        called = row if row not in others else f"{row} [{suite}]"
+        called = row if row not in others else _of_suite(row, suite)
         names |= dict.fromkeys(found, called)
         settings = dict.fromkeys(f"{short[i]} on {entries[i].shown.dataset}" for i in found)
         notes[called] = f"row of suite {suite}: {', '.join(settings)}"
     return names, notes
+
+
+def row_names(keys: Iterable[tuple[str, str]]) -> frozenset[str]:
+    """Return what rows of suites, each with its suite, can be called."""
+    return frozenset(name for suite, row in keys for name in (row, _of_suite(row, suite)))
+
+
+def _of_suite(row: str, suite: str) -> str:
+    return f"{row} [{suite}]"
 
 
 def _is_method(row: str, short: Sequence[str]) -> bool:

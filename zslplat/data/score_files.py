@@ -3,12 +3,14 @@
 A ``.npy`` file is the matrix (m, c) alone; who made it says elsewhere which row and which class is which. CSV and
 Parquet files name a class in the head of each column; a column ``row`` holds the rows of the data set, a column
 ``fold`` the validation folds, and both may stand anywhere. Folds may have classes of their own: cells of classes that a
-fold does not score are empty. No file may hold Python objects.
+fold does not score are empty. The index of a data frame, which has no name, is left out where there is a column
+``row``. No file may hold Python objects.
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +23,8 @@ from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
+# What pandas calls an index without a name, in Parquet and in CSV.
+_INDEX = re.compile(r"(__index_level_\d+__)?")
 SUFFIXES = (".npy", ".csv", ".parquet")
 _EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
 
@@ -79,7 +83,13 @@ def read_scores(path: Path) -> ScoreFile:
                 f"{path}: {names.count(special)} columns are called {special!r}; leave one; where a class is called "
                 f"so, give the scores as .npy, with --manifest or --rows and --classes"
             )
-    kept = [place for place, name in enumerate(names) if name not in (ROW, FOLD)]
+    index = {name for name in names if _INDEX.fullmatch(name)}
+    if index and ROW not in names:
+        raise DataError(
+            f"{path}: holds the index of a data frame, which has no name, and no column {ROW!r}; name the index "
+            f"{ROW!r} where it tells the rows of the data set, else leave it out: frame.reset_index(drop=True)"
+        )
+    kept = [place for place, name in enumerate(names) if name not in {ROW, FOLD, *index}]
     if not kept or not table.num_rows:
         raise DataError(
             f"{path}: {table.num_rows} rows and {len(kept)} columns of scores; expected a column for each class, with "

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import UsageError
+from zslplat.wording import counted
 
 _SELF = Path("/proc/self")
 # What the leader and the nursery hold beside the workers; what scorer and method process of one worker hold before
@@ -144,7 +145,7 @@ def memory_limit(gigabytes: float | None, workers: int, cluster: str | None = No
     if share < LEAST_WORKER_BYTES:
         least = (LEADER_BYTES + workers * LEAST_WORKER_BYTES) / 2**30
         raise UsageError(
-            f"--memory {gigabytes:g} is for all processes together, and {workers} workers need {least:.2g} GiB before "
-            "they hold any data; give more, or fewer --workers"
+            f"--memory {gigabytes:g} is for all processes together, and {counted(workers, 'worker')} need {least:.2g} "
+            "GiB before they hold any data; give more, or fewer --workers"
         )
     return int(share)

@@ -6,6 +6,7 @@ from dataclasses import asdict, dataclass
 
 from zslplat.front.results import Summary
 from zslplat.tuning.rehearsal import Rehearsal, space_lines
+from zslplat.wording import counted
 
 
 @dataclass(frozen=True, repr=False)
@@ -32,6 +33,7 @@ class Rehearsed:
     def _summary(self) -> Summary:
         found = self.result
         least = "at least " if found.at_least else "about "
+        workers = counted(found.workers, "worker")
         return Summary(
             f"{found.method} on {found.dataset}, task {found.task}: study {found.study}, not begun",
             [],
@@ -40,6 +42,6 @@ class Rehearsed:
                 *(f"searched: {line}" for line in space_lines(found.searched, found.defaults)),
                 f"trials: {found.trials}, {found.recorded} recorded; test repeats: {found.tests}",
                 f"the trial that was timed failed: {found.reason}" if found.reason else "",
-                "" if found.seconds is None else f"takes {least}{found.seconds:.0f} s with {found.workers} workers",
+                "" if found.seconds is None else f"takes {least}{found.seconds:.0f} s with {workers}",
             ],
         )

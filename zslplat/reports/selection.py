@@ -113,7 +113,9 @@ def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorde
 
 
 def _is_called(found: Recorded, name: str) -> bool:
-    if any(fits(name, text) for text in (found.name, found.method, found.method.partition("(")[0])):
+    row = dict(found.about.get("part_of") or {}).get("row")
+    own = (found.name, found.method, found.method.partition("(")[0], *([] if row is None else [str(row)]))
+    if any(fits(name, text) for text in own):
         return True
     return len(name) >= SHORTEST_RUN and any(run.startswith(name) for run in found.runs)
 

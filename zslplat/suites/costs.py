@@ -18,7 +18,7 @@ from zslplat.records.studies import STUDY
 from zslplat.records.took import CPU_SECONDS, most_bytes, took_together
 from zslplat.spec import Spec
 
-RECORDED, SCALED, UNKNOWN = "records", "scaled", "unknown"
+RECORDED, SCALED, UNKNOWN, SHARED = "records", "scaled", "unknown", "shared"
 
 
 @dataclass(frozen=True)

@@ -14,11 +14,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, WAITING, Cell, Key, Piece, pieces_of
 from zslplat.suites.checking import check_suite
-from zslplat.suites.costs import UNKNOWN, Costs, costs_of
+from zslplat.suites.costs import SHARED, UNKNOWN, Costs, costs_of
 from zslplat.suites.options import GridOptions
 from zslplat.suites.recorded import Recorded
 from zslplat.suites.suite import Suite, absences
@@ -37,8 +38,9 @@ Probe = Callable[[Sequence[Piece], Costs], None]
 class Estimate:
     """A cell, and what it will take: seconds until it has ended, by ``source``, and the memory of its workers.
 
-    ``seconds`` are None where nothing is known; 0 for what is done already or left out. ``trials`` are those that are
-    missing, ``evaluations`` those of the test that are.
+    ``seconds`` are None where nothing is known; 0 for what is done already or left out, and where another cell is the
+    same study (``source`` is ``shared``). ``trials`` are those that are missing, ``evaluations`` those of the test that
+    are.
     """
 
     cell: Cell
@@ -104,11 +106,17 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
     if probe is not None:
         open_ones = [p for p, found in zip(pieces, cells, strict=True) if any(c.status == WAITING for c, _ in found)]
         probe(open_ones, costs)
-    estimates = [
-        _estimate(piece, cell, trials, costs, study_options)
-        for piece, found in zip(pieces, cells, strict=True)
-        for cell, trials in found
-    ]
+    estimates: list[Estimate] = []
+    planned: set[str] = set()
+    for piece, found in zip(pieces, cells, strict=True):
+        for cell, trials in found:
+            waiting = cell.status == WAITING
+            study = _study(piece, cell.task, study_options) if waiting else ""
+            twice = waiting and study in planned
+            planned.add(study)
+            estimates.append(
+                Estimate(cell, source=SHARED) if twice else _estimate(piece, cell, trials, costs, study_options)
+            )
     bytes_each = EVALUATION_BYTES if records is None else _bytes_per_evaluation(settings, records)
     changed = () if recorded is None else tuple(recorded.changed)
     if records is not None:
@@ -127,6 +135,12 @@ def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOption
             if seconds is not None:
                 found[cell.key] = seconds
     return found
+
+
+def _study(piece: Piece, task: str, options: StudyOptions) -> str:
+    """Return what tells the study of a cell: rows of one suite may ask for the same."""
+    asked = [piece.setting(each).to_json() for each in (piece.tasks[0], task)]
+    return key_of(asked, piece.trials(task, options))
 
 
 def _cells(piece: Piece, absent: str, recorded: Recorded | None, options: StudyOptions) -> list[tuple[Cell, int]]:

@@ -11,7 +11,8 @@ from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlo
 from zslplat.reports.charts.dots import Dot, dot_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import NOTHING, cell, counted, metric_words, number, sentence
+from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, sentence
+from zslplat.wording import counted
 
 
 def across_section(found: Comparison, anchor: str, easel: Easel) -> Section:

@@ -17,7 +17,8 @@ from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import interval_chart, leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import counted, sentence
+from zslplat.reports.sections.words import sentence
+from zslplat.wording import counted
 
 
 def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) -> Section:

@@ -13,7 +13,8 @@ from zslplat.reports.charts.styles import Style
 from zslplat.reports.facts import Board, Evaluation
 from zslplat.reports.recorded_files import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import cell, counted, number
+from zslplat.reports.sections.words import cell, number
+from zslplat.wording import counted
 
 MOST_CLASSES = 50
 MOST_PAIRS = 20

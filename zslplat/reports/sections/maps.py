@@ -18,8 +18,8 @@ from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Evaluation, Recorded
 from zslplat.reports.recorded_files import numbers, picture_of, table_of
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import counted
 from zslplat.spec import Spec
+from zslplat.wording import counted
 
 NAME = "projection"
 

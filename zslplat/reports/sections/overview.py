@@ -14,7 +14,8 @@ from zslplat.reports.sections.board import board_section
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import NOTHING, cell, counted, metric_words, sentence
+from zslplat.reports.sections.words import NOTHING, cell, metric_words, sentence
+from zslplat.wording import counted
 
 
 def page_of(facts: Facts, version: str, made: str) -> Page:

@@ -18,7 +18,8 @@ from zslplat.reports.sections.curves import lines_table
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
-from zslplat.reports.sections.words import cell, counted, duration, listed, metric_words, number, short, with_article
+from zslplat.reports.sections.words import cell, duration, listed, metric_words, number, short, with_article
+from zslplat.wording import counted
 
 MOST_SERIES = 200
 

@@ -11,7 +11,8 @@ from zslplat.reports.charts.lines import Axes, Line, line_chart
 from zslplat.reports.charts.swatches import Swatch
 from zslplat.reports.facts import Record, Recorded
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import cell, counted, duration, metric_words, number, short
+from zslplat.reports.sections.words import cell, duration, metric_words, number, short
+from zslplat.wording import counted
 
 MOST_TRIALS = 200
 MOST_DOTS = 400

@@ -79,11 +79,6 @@ def size(count: float | None) -> str:
     return f"{count:.0f} B"
 
 
-def counted(count: int, one: str, several: str = "") -> str:
-    """Return a count with its noun: ``1 trial``, ``3 trials``."""
-    return f"{count} {one if count == 1 else several or one + 's'}"
-
-
 def listed(names: Sequence[str]) -> str:
     """Return names as a sentence has them: ``a, b and c``."""
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else ""]))
