@@ -5,6 +5,7 @@ import pytest
 
 from zslplat.comparison.classes import Draw, class_verdict
 from zslplat.metrics.few_classes import TOO_FEW
+from zslplat.published.table import Cell, parse_printed
 from zslplat.reproduction.intervals import CLASSES
 from zslplat.reproduction.verdicts import (
     ABOVE,
@@ -39,6 +40,23 @@ from zslplat.reproduction.verdicts import (
 )
 def test_a_printed_number_is_judged_by_our_interval(printed, ours, expected):
     assert cell_verdict(printed, ours).verdict == expected
+
+
+@pytest.mark.parametrize(
+    ("printed", "low", "expected"),
+    [("53.4", 0.5344, CONFIRMED), ("53.4", 0.5346, ABOVE), ("53.40", 0.5344, ABOVE), ("53 ± 1.75", 0.5346, CONFIRMED)],
+)
+def test_a_printed_number_stands_for_all_that_are_rounded_to_it(printed, low, expected):
+    cell = Cell("row", "column", printed, *parse_printed(printed))
+    ours = Estimate(low + 0.01, low, low + 0.02)
+    assert cell_verdict(cell.value / 100, ours, rounding=cell.rounding / 100).verdict == expected
+    mirrored = Estimate(-low - 0.01, -low - 0.02, -low)
+    found = cell_verdict(-cell.value / 100, mirrored, rounding=cell.rounding / 100).verdict
+    assert found == (BELOW if expected == ABOVE else expected)
+
+
+def test_counts_and_missing_numbers_are_not_rounded():
+    assert [Cell("row", "column", text, *parse_printed(text)).rounding for text in ("4/5", "-", "")] == [0, 0, 0]
 
 
 def test_an_interval_of_which_one_end_is_unknown_tells_nothing():

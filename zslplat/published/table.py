@@ -99,6 +99,14 @@ class Cell:
     spread: float | None
     notes: tuple[str, ...] = ()
 
+    @property
+    def rounding(self) -> float:
+        """How far the number may lie from what was rounded to it: half a unit of its last digit, 0 without a number."""
+        if self.value is None or "/" in self.printed:
+            return 0.0
+        _, _, decimals = self.printed.partition(" ")[0].partition(".")
+        return 0.5 * 10.0 ** -len(decimals)
+
 
 @dataclass(frozen=True)
 class PublishedTable:

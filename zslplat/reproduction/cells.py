@@ -64,7 +64,10 @@ class Place:
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell in one way: what is to be carried out, and the printed number beside it (a share where it is in %)."""
+    """One cell in one way: what is to be carried out, and the printed number beside it (a share where it is in %).
+
+    ``rounding``: how far the printed number may lie from what was rounded to it, in the same units.
+    """
 
     table: str
     row: str
@@ -77,6 +80,7 @@ class Cell:
     share: bool
     unsure: str = ""
     less_is_better: bool = False
+    rounding: float = 0.0
 
     @property
     def name(self) -> str:
@@ -235,13 +239,14 @@ def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Plac
     setting = Setting(
         method, Spec.parse(place.dataset), Spec.parse(way.task or place.task), space, features, way.signatures, seed
     )
-    printed = table.cell(row, place.column).value if place.column else None
-    percent = place.column != "" and table.column(place.column).unit == PERCENT
+    published = table.cell(row, place.column) if place.column else None
+    unit = 100 if place.column and table.column(place.column).unit == PERCENT else 1
     trials, repeats = budget.trials or way.trials, budget.repeats or way.repeats
     return Cell(
         *(table.id, row, place, named_way, setting, trials if space else 1, repeats),
-        printed=printed / 100 if percent and printed is not None else printed,
+        printed=None if published is None or published.value is None else published.value / unit,
         share=place.metric not in NO_SHARES,
         unsure=way.unsure,
         less_is_better=any(column.metric == place.metric and column.better == "lower" for column in table.columns),
+        rounding=0.0 if published is None else published.rounding / unit,
     )

@@ -20,10 +20,12 @@ from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.worker import Limits
+from zslplat.metrics.shares import within
 from zslplat.published import load_table
 from zslplat.records.took import took_together
 from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
+from zslplat.reproduction.intervals import t_interval
 from zslplat.reproduction.oracle import Oracle, score_trials
 from zslplat.reproduction.recipe import WAYS, load_recipe
 from zslplat.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
@@ -242,21 +244,19 @@ def judge(made: Made, scored: Scored) -> None:
     made.validation = scored.validation.get(metric)
     made.repeats, made.trials = len(scored.values[metric]), cell.trials
     by = rows if cell.place.same_rows else classes or rows
-    made.verdict = cell_verdict(cell.printed, by, share=cell.share, differs=cell.place.differs)
+    made.verdict = cell_verdict(cell.printed, by, rounding=cell.rounding, share=cell.share, differs=cell.place.differs)
 
 
 def estimate(scored: Scored, metric: str) -> Estimate:
     """Return a metric with its interval over these test rows; over the seeds where it has no value per row."""
     own = interval(scored, metric)
     if not np.isnan(own.low):
-        return Estimate(own.estimate, own.low, own.high, ROWS)
+        return Estimate(own.estimate, *within(metric, own.estimate, own.low, own.high), ROWS)
     values = np.asarray(scored.values[metric], dtype=float)
-    if len(values) < 2:
+    ends = t_interval(own.estimate, values)
+    if ends is None:
         return Estimate(own.estimate)
-    from scipy.stats import t
-
-    half = float(t.ppf(0.975, len(values) - 1) * values.std(ddof=1) / np.sqrt(len(values)))
-    return Estimate(own.estimate, own.estimate - half, own.estimate + half, SEEDS)
+    return Estimate(own.estimate, *within(metric, own.estimate, *ends), SEEDS)
 
 
 def class_estimate(scored: Scored, metric: str) -> Estimate | None:
@@ -264,4 +264,4 @@ def class_estimate(scored: Scored, metric: str) -> Estimate | None:
     draw = over_classes(scored, metric)
     if draw is None or np.isnan(draw.ends[0]):
         return None
-    return Estimate(draw.estimate, *draw.ends, CLASSES)
+    return Estimate(draw.estimate, *within(metric, draw.estimate, *draw.ends), CLASSES)

@@ -1,8 +1,8 @@
 """Verdicts: whether a printed number is confirmed, and whether a claim holds, by intervals and nothing else.
 
 A printed number is one number of one experiment. It is *confirmed* where it lies in our interval of the same quantity
-on the same data, *above* or *below* say where our whole interval lies. A claim says that something is better than
-something else; it *holds* where the interval of the difference over new classes lies above 0.
+on the same data, *above* or *below* say where our whole interval lies, beyond what rounding hides. A claim says that
+something is better than something else; it *holds* where the interval of the difference over new classes lies above 0.
 """
 
 from __future__ import annotations
@@ -45,11 +45,14 @@ class Estimate:
     over: str = ""
 
 
-def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = True, differs: str = "") -> Verdict:
+def cell_verdict(
+    printed: float | None, ours: Estimate | None, *, rounding: float = 0.0, share: bool = True, differs: str = ""
+) -> Verdict:
     """Return the verdict on a printed number: confirmed, above, below, or cannot tell with the reason.
 
     ``share``: both numbers are shares of 1, whose intervals have a natural size. ``differs`` says in what our data are
-    not the paper's: then nothing is compared.
+    not the paper's: then nothing is compared. ``rounding``: how far the printed number may lie from what was rounded to
+    it; above and below are beyond that.
     """
     if differs:
         return Verdict(CANNOT_TELL, differs)
@@ -62,9 +65,9 @@ def cell_verdict(printed: float | None, ours: Estimate | None, *, share: bool = 
         return Verdict(CANNOT_TELL, "our number has no interval")
     low, high = ends
     over = f"interval over {ours.over}" if ours.over else ""
-    if low > printed:
+    if low > printed + rounding:
         return Verdict(ABOVE, over)
-    if high < printed:
+    if high < printed - rounding:
         return Verdict(BELOW, over)
     reach = max(high - ours.value, ours.value - low)
     if reach > (WIDEST if share else WIDEST_PART * abs(printed)):
