@@ -115,7 +115,7 @@ class Settings:
 
     @property
     def suites(self) -> Path:
-        """Folder of which cells suites have, and what they wait for."""
+        """Folder of the tables of suites, of which cells each has, and of locks on these."""
         return self.store / "suites"
 
     @property

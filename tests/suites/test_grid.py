@@ -329,7 +329,7 @@ def test_a_dry_run_counts_a_study_of_two_rows_once(call, tmp_path):
     assert planned["seconds"] == pytest.approx(sum(own))
     assert min(own) > 0
     shown = call("bench", "suite.toml", "--dry-run", "--probe", 0).stdout
-    assert "shared: the same study as that of a row above" in shown
+    assert "shared: the same study as that of another row" in shown
 
 
 def test_a_lock_that_cannot_be_written_is_an_error_and_no_reason_to_wait(tmp_path, monkeypatch):

@@ -166,7 +166,7 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
             "fail unless --accept-changed-code is given, or another --store"
         )
     if any(e.source == "shared" for e in estimates):
-        lines.append("shared: the same study as that of a row above, which is carried out once")
+        lines.append("shared: the same study as that of another row, which is carried out once")
     if any(e.source in ("scaled", "timed") for e in estimates):
         lines.append("* from other data in proportion to its size; + from one trial, timed just now: both are rough")
     for line in lines:

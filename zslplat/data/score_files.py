@@ -81,7 +81,7 @@ def read_scores(path: Path) -> ScoreFile:
         if names.count(special) > 1:
             raise DataError(
                 f"{path}: {names.count(special)} columns are called {special!r}; leave one; where a class is called "
-                f"so, give the scores as .npy, with --manifest or --rows and --classes"
+                "so, give the scores as .npy, with --manifest or --rows and --classes"
             )
     index = {name for name in names if _INDEX.fullmatch(name)}
     if index and ROW not in names:

@@ -110,13 +110,12 @@ def plan(suite: Suite, options: GridOptions, settings: Settings, probe: Probe | 
     planned: set[str] = set()
     for piece, found in zip(pieces, cells, strict=True):
         for cell, trials in found:
-            waiting = cell.status == WAITING
-            study = _study(piece, cell.task, study_options) if waiting else ""
-            twice = waiting and study in planned
-            planned.add(study)
-            estimates.append(
-                Estimate(cell, source=SHARED) if twice else _estimate(piece, cell, trials, costs, study_options)
-            )
+            study = _study(piece, cell.task, study_options) if cell.status == WAITING else ""
+            if study in planned:
+                estimates.append(Estimate(cell, source=SHARED))
+                continue
+            planned |= {study} - {""}
+            estimates.append(_estimate(piece, cell, trials, costs, study_options))
     bytes_each = EVALUATION_BYTES if records is None else _bytes_per_evaluation(settings, records)
     changed = () if recorded is None else tuple(recorded.changed)
     if records is not None:
