@@ -37,14 +37,20 @@ def render(figure: Figure, path: Path | str) -> None:
     save(drawn(figure), path)
 
 
+@contextmanager
+def any_letters() -> Iterator[None]:
+    """Let matplotlib draw letters that its fonts lack without a word: as a box, or in SVG as the reader has them."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
+        yield
+
+
 def save(canvas: Canvas, path: Path | str) -> None:
     """Write what matplotlib holds as a PNG or SVG file, by the ending; the same figure is the same file."""
     from zslplat.pictures import with_more_letters
 
     with_more_letters(canvas)
-    with warnings.catch_warnings():
-        # A letter that all fonts lack is drawn as a box.
-        warnings.filterwarnings("ignore", r"(?s)Glyph .* missing from", UserWarning)
+    with any_letters():
         if str(path).endswith(".svg"):
             canvas.savefig(path, format="svg", dpi=DOTS_PER_INCH, metadata={"Date": None})
             return

@@ -92,31 +92,32 @@ def test_standings_over_data_sets():
     assert found.p_value < 0.001
 
 
-def row(short, dataset, test, rows):
-    return {"group": "inductive", "short": short, "dataset": dataset, "test": test, "test_rows": rows}
+def row(short, dataset, test):
+    return {"group": "inductive", "short": short, "dataset": dataset, "test": test}
 
 
 def test_a_score_that_is_no_number_takes_the_rank_of_its_method_and_of_no_other():
     values = {"a": (0.9, 0.8), "b": (0.5, 0.6), "c": (0.7, float("nan"))}
-    rows = [row(m, d, v, d) for m, found in values.items() for d, v in zip(("x", "y"), found, strict=True)]
-    (table,) = over_datasets(rows, ("x", "y"), maximise=True)
+    rows = [row(m, d, v) for m, found in values.items() for d, v in zip(("x", "y"), found, strict=True)]
+    (table,) = over_datasets(rows, ("x", "y"), {}, maximise=True)
     ranks = {one["method"]: one["mean_rank"] for one in table["methods"]}
     assert ranks == {"a": 1, "b": 2, "c": None}
     assert next(one for one in table["methods"] if one["method"] == "c")["scores"] == {"x": 0.7, "y": None}
 
 
 def test_one_entry_on_other_rows_makes_no_other_data_set():
-    rows = [row(m, d, v, "images") for m, v in (("a", 0.9), ("b", 0.5)) for d in ("x", "y")]
-    rows.append(row("c", "y", 0.4, "others"))
-    assert over_datasets(rows, ("x", "y"), maximise=True)[0]["sets"] == 1
+    rows = [row(m, d, v) for m, v in (("a", 0.9), ("b", 0.5)) for d in ("x", "y")]
+    images = {"x": {"images"}, "y": {"images", "others"}}
+    assert over_datasets(rows, ("x", "y"), images, maximise=True)[0]["sets"] == 1
+    assert over_datasets(rows, ("x", "y"), {"x": {"images"}, "y": {"others"}}, maximise=True)[0]["sets"] == 2
 
 
 def test_draws_of_one_data_set_are_averaged_before_they_are_ranked():
     values = {"a": (0.9, 0.2, 0.5, 0.6), "b": (0.8, 0.4, 0.4, 0.5)}  # b is ahead in one of two draws, and in their mean
     draws = ("redrawn(draw=1, of=x)", "redrawn(draw=2, of=x)")
     places = (*draws, "y", "z")
-    rows = [row(m, d, v, f"rows of {d}") for m, found in values.items() for d, v in zip(places, found, strict=True)]
-    (table,) = over_datasets(rows, places, maximise=True)
+    rows = [row(m, d, v) for m, found in values.items() for d, v in zip(places, found, strict=True)]
+    (table,) = over_datasets(rows, places, {}, maximise=True)
     assert table["sets"] == 3
     assert {one["method"]: one["mean_rank"] for one in table["methods"]} == {
         "a": pytest.approx((2 + 1 + 1) / 3),
@@ -126,13 +127,14 @@ def test_draws_of_one_data_set_are_averaged_before_they_are_ranked():
     assert gap == pytest.approx(((0.6 - 0.55) - 0.1 - 0.1) / 3)
     assert table["methods"][0]["scores"] == dict(zip(places, values["a"], strict=True))
     assert draws_words(table) == "draws of classes count as one data set, by their mean: 2 of x"
-    assert draws_words(over_datasets(rows, ("y", "z"), maximise=True)[0]) == ""
+    assert draws_words(over_datasets(rows, ("y", "z"), {}, maximise=True)[0]) == ""
 
 
 def test_a_data_set_and_its_draws_count_once_and_so_do_draws_of_the_same_images():
     of = {"x": "images", "redrawn(draw=1, of=x)": "drawn", 'redrawn(draw=1, of="x(signatures=s)")': "drawn", "y": "y"}
-    rows = [row(m, d, v, rows) for m, v in (("a", 0.9), ("b", 0.5)) for d, rows in of.items()]
-    assert over_datasets(rows, tuple(of), maximise=True)[0]["sets"] == 2
+    rows = [row(m, d, v) for m, v in (("a", 0.9), ("b", 0.5)) for d in of]
+    images = {dataset: {mark} for dataset, mark in of.items()}
+    assert over_datasets(rows, tuple(of), images, maximise=True)[0]["sets"] == 2
 
 
 def test_the_diagram_has_a_line_as_long_as_the_critical_difference(tmp_path):

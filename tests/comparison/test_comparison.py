@@ -79,7 +79,8 @@ def test_spread_between_repeats_widens_the_interval(pair):
 
 def test_mean_over_data_sets_is_surer_than_one(pair):
     first, second = pair
-    pairs = [(scored(first, rows=rows), scored(second, "b", rows=rows)) for rows in "stuv"]
+    # Data sets of one layout have rows of the same numbers, which tells nothing of what these hold.
+    pairs = [(scored(first, rows="s", images={i}), scored(second, "b", rows="s", images={i})) for i in "stuv"]
     single, several = difference(*pairs[0], "acc"), mean_difference(pairs, "acc")
     assert several.estimate == pytest.approx(single.estimate)
     # Four independent draws: half the width.
@@ -88,9 +89,10 @@ def test_mean_over_data_sets_is_surer_than_one(pair):
     assert (unknown.low, unknown.high) == (several.low, several.high)
 
 
-def test_the_same_rows_are_not_counted_twice_in_a_mean(pair):
+def test_the_same_images_are_not_counted_twice_in_a_mean(pair):
     first, second = pair
-    one = (scored(first, rows="same"), scored(second, "b", rows="same"))
+    same = {"rows": "same", "images": frozenset({"same"})}
+    one = (scored(first, **same), scored(second, "b", **same))
     single, twice = difference(*one, "acc"), mean_difference([one, one], "acc")
     assert twice.high - twice.low == pytest.approx(single.high - single.low)
     further = (scored(first, rows="other"), scored(second, "b", rows="other"))
@@ -99,6 +101,9 @@ def test_the_same_rows_are_not_counted_twice_in_a_mean(pair):
     assert three.high - three.low == pytest.approx(np.sqrt(1 / 2) * (single.high - single.low), rel=0.1)
     ahead = (scored(first + 0.1, rows="other"), scored(second, "b", rows="other"))
     assert mean_difference([one, one, ahead], "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)
+    # Other rows of the same images are drawn by themselves, and count with them.
+    again = tuple(replace(side, rows="other") for side in one)
+    assert mean_difference([one, again, ahead], "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)
 
 
 def test_evaluations_of_other_rows_are_no_pair(pair):

@@ -245,6 +245,18 @@ def test_older_versions_of_the_data_are_left_out_and_counted(made, show):
     assert all(row["difference_low"] is None and row["difference_low_classes"] is None for row in rows)
 
 
+def test_a_study_of_older_data_is_shown_where_it_is_named(made, show):
+    older = made.study("eszsl", 0.8, data="b" * 64)
+    newer = made.study("sae", 0.7)
+    for filters in (Filters(studies=[older]), Filters([older])):
+        found = show(filters=filters)
+        assert [(row["study"], row["unequal"]) for row in found.rows] == [(older, "other data")]
+        assert found.notes == []
+    both = {row["study"]: row for row in show(filters=Filters([older, newer])).rows}
+    assert set(both) == {older, newer}
+    assert all(row["difference_low"] is None for row in both.values())
+
+
 def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):
     for place, dataset in enumerate(("made", "made(seed=1)", "made(seed=2)")):
         for method, share in (("eszsl(alpha=1)", 0.9), ("sae", 0.7), ("eszsl(alpha=3)", 0.5)):

@@ -36,3 +36,15 @@ def test_what_counts_as_one_data_set_is_said_under_the_table(settings):
     (sheet,) = sheets(compared(settings, warn=pytest.fail))
     assert "draws of classes count as one data set, by their mean: 2 of other" in sheet.notes
     assert any("2 data sets)" in note for note in sheet.notes)
+
+
+def test_a_metric_without_an_interval_over_new_classes_says_so(settings):
+    made = MadeStore(settings)
+    for method in ("eszsl", "sae"):
+        made.study(method, 0.8)
+    found = compared(settings, warn=pytest.fail)
+    told = "per_class_accuracy has no interval over new classes here: that takes two classes of each kind"
+    assert not any(told in note for note in sheets(found)[0].notes)
+    for row in found.rows:  # as AUSUC of one seen class
+        row |= dict.fromkeys(("low_classes", "high_classes", "difference_low_classes", "difference_high_classes"))
+    assert any(told in note for note in sheets(found)[0].notes)

@@ -10,6 +10,7 @@ import pytest
 from download_toys import archive_of, serving
 from support import one_line
 
+from zslplat.cli.data import _download_progress
 from zslplat.data import download
 from zslplat.data.fetching import fetch_set
 from zslplat.data.known_digests import first_digest
@@ -149,6 +150,12 @@ def test_an_archive_without_the_set_says_what_it_holds(tmp_path, root):
     with serving(archive_of(tmp_path, names=("CUB",))) as server, only:
         fetch_set("AWA2", root, url=server.url)
 
+    nothing = pytest.raises(
+        DataError, match="holds no AWA2, nor another set that is not there already; give another --url"
+    )
+    with serving(archive_of(tmp_path, names=("CUB",))) as server, nothing:
+        fetch_set("AWA2", root, url=server.url)
+
 
 def test_damaged_digests_are_not_passed_over(server, root):
     fetch_set("AWA2", root, url=server.url)
@@ -182,3 +189,14 @@ def test_what_is_no_digest_is_refused_before_anything_is_downloaded(call, server
         one_line(done, 2, message)
     assert not server.asked
     assert not root.exists()
+
+
+def test_a_bar_is_drawn_from_the_first_bytes_on_and_none_where_nothing_comes(capfd):
+    with _download_progress(quiet=False):
+        pass
+    assert capfd.readouterr().err == ""
+    with _download_progress(quiet=False) as progress:
+        progress(500, 1000)
+        progress(1000, 1000)
+    assert "downloading" in capfd.readouterr().err
+    assert _download_progress(quiet=True).__enter__() is None

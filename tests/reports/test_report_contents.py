@@ -156,6 +156,18 @@ def test_the_command_that_is_shown_continues_the_very_study(call, store, tmp_pat
     assert connection.execute("select count(*) from trials").fetchone() == before
 
 
+def test_commands_lead_to_a_store_that_is_not_the_usual_one(call, store, tmp_path):
+    elsewhere = store.rename(tmp_path / "their store")
+    assert call("report", "joint", "--store", elsewhere, "--out", "r.html").returncode == 0
+    shown = [e for e in read_html((tmp_path / "r.html").read_text()).every("code") if "zslplat " in e.text]
+    lines = [line for e in shown for line in "".join(e.content).splitlines() if line.startswith("zslplat ")]
+    assert {shlex.split(line)[1] for line in lines} == {"tune", "run", "rerun", "report"}
+    for line in lines:
+        assert shlex.split(line)[-2:] == ["--store", str(elsewhere)]
+    again = next(line for line in lines if line.startswith("zslplat rerun"))
+    assert call(*shlex.split(again)[1:]).returncode == 0
+
+
 def test_an_unknown_name_is_refused_with_those_that_are_near(call, store):
     done = call("report", "joimt")
     assert done.returncode == 2

@@ -1,6 +1,7 @@
 """The page of a report: nothing is loaded, every text is escaped, everybody can read it."""
 
 import re
+import warnings
 from itertools import pairwise
 from xml.etree import ElementTree
 
@@ -47,6 +48,13 @@ def charts(name=EVIL):
         matrix_chart(np.eye(2), [name, "b"], [name, "b"], (name, name), "e", name, name),
         map_chart(points, [name, "b"] * 3, "f", name, name),
     ]
+
+
+def test_letters_that_no_font_here_has_are_left_to_the_reader_without_a_warning():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        drawn = charts("\N{FLAMINGO}\U000f1234")
+    assert all("\N{FLAMINGO}" in svg for svg in drawn)
 
 
 def page_with(name):

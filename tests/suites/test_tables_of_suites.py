@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from support import lines_of
 
@@ -146,3 +147,38 @@ def test_a_report_tells_of_given_classes_and_of_draws_apart(call, tmp_path):
         "2 of 4 cells have no number, of plain",
     ]
     assert told(tmp_path / "mlruns") == [*given["findings"], *drawn["findings"]]
+
+
+def test_a_suite_goes_on_with_earlier_data_after_newer_ones_of_the_same_name(call, tmp_path):
+    """The file is changed, the suite is carried out on it, and the file is changed back."""
+    suite = SUITE.replace('"marked"', '"birds"').partition('[[data]]\nname = "elsewhere"')
+    rows = suite[2].partition("[[row]]")[2]
+    (tmp_path / "suite.toml").write_text(f"{suite[0]}[[row]]{rows}")
+
+    def change(seed):
+        rng = np.random.default_rng(seed)
+        y, S = np.repeat(np.arange(12), 10), rng.normal(size=(12, 5))
+        X = S[y] + rng.normal(size=(120, 5))
+        splits = {"train": np.arange(80), "test_unseen": np.arange(80, 120)}
+        np.savez(tmp_path / "birds.npz", X=X, y=y, S=S, **splits)
+
+    def bench(*more):
+        told = ["--data-root", tmp_path, "--store", tmp_path / "s", "--out", tmp_path / "tables", "--json"]
+        status, out, err = call("bench", tmp_path / "suite.toml", *told, *more)
+        assert status == 0, err
+        return {(s["row"], s["task"]): s["test"] for s in json.loads(out)["scores"]}
+
+    found = []
+    for seed in (0, 1, 0):
+        change(seed)
+        found.append(bench())
+    assert found[0] == found[2] != found[1]
+    assert all(line["low"] for line in lines_of(tmp_path / "tables" / "differences.csv"))
+    store = ("--task", "zsl", "--store", tmp_path / "s", "--json")
+    rows = json.loads(call("compare", "--dataset", "birds", *store)[1])["rows"]
+    older = {row["study"] for row in rows}
+    change(2)
+    assert bench("--only", "plain") != found[0]
+    content = json.loads(call("compare", *older, "--dataset", "birds", *store)[1])
+    assert {row["study"] for row in content["rows"]} == older
+    assert {row["unequal"].partition(";")[0] for row in content["rows"]} == {"other data"}

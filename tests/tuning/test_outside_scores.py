@@ -1,6 +1,7 @@
 """Scores that were made elsewhere count as those of a method of ours, once, and say what they are."""
 
 import json
+import warnings
 
 import numpy as np
 import pyarrow as pa
@@ -11,6 +12,7 @@ from support import one_line
 
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.kept import in_files
+from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.exported_split import Manifest
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
@@ -160,6 +162,24 @@ def test_what_is_found_in_validation_is_told_beside_the_test(settings, tmp_path)
         result = score(settings, **given)
         assert sum(line.startswith("ZSP103 the result on validation is at chance") for line in result.warnings) == 1
         assert "ZSP103" in [finding["code"] for finding in result.findings]
+
+
+def test_what_choosing_on_validation_warns_of_is_recorded_and_not_printed_raw(settings, tmp_path):
+    exported(settings, tmp_path / "split", "gzsl")
+    folds = [
+        (rows, classes, np.zeros_like(scores)) for rows, classes, scores in our_scores(settings, "gzsl", VALIDATION)
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", OutcomeWarning)
+        result = score(
+            settings,
+            "gzsl",
+            scores=[random_scores(tmp_path / "split")],
+            manifest=Manifest.read(tmp_path / "split"),
+            validation=[write_shuffled(tmp_path / "folds.csv", folds, folds=True)],
+        )
+    told = [line for line in result.warnings if "all scores are equal" in line]
+    assert len(told) == len(set(told)) > 0
 
 
 def test_validation_that_comes_later_is_added_and_other_validation_is_refused(call, settings, tmp_path):

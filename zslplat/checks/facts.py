@@ -203,8 +203,8 @@ class ComparisonFacts:
 class CellFacts:
     """A cell of a suite: ``status`` is ``done``, or says why there is no number.
 
-    ``family`` is what the classes of the data set are drawn from, ``rows`` the hash of its test rows; data sets that
-    share one of them count as one. Empty: it shares none.
+    ``family`` is what the classes of the data set are drawn from, ``images`` what tells its images from those of others
+    (:func:`zslplat.data.families.images_of`); data sets that share one of them count as one. Empty: it shares none.
     """
 
     data: str
@@ -214,7 +214,7 @@ class CellFacts:
     trials: int | None = None
     reason: str = ""
     family: str = ""
-    rows: str = ""
+    images: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -66,11 +66,11 @@ class FewDataSets(Check):
             cells = [cell for cell in facts.cells if cell.task == task and cell.status == DONE]
             marks: dict[str, set[str]] = {}
             for cell in cells:
-                marks.setdefault(cell.data, set()).update({cell.family or cell.data, cell.rows} - {""})
+                marks.setdefault(cell.data, set()).update((cell.family or cell.data, *cell.images))
             sets, rows = set(families(marks).values()), {cell.row for cell in cells}
             if len(rows) > 1 and 1 < len(sets) < FEWEST_SETS:
                 drawn = len(sets) < len(marks)
-                draws = " (draws of the classes of one, or sets of the same rows, count once)" if drawn else ""
+                draws = " (draws of the classes of one, or sets of the same images, count once)" if drawn else ""
                 yield (
                     f"task {task}: {len(sets)} data sets{draws} are too few for ranks; below {FEWEST_SETS} no order of "
                     "two rows can reach p < .05"

@@ -279,11 +279,12 @@ def _inline(value: Any) -> str:
 
 
 class _download_progress:
-    """A progress bar on standard error, or nothing."""
+    """A progress bar on standard error, from the first bytes on; or nothing."""
 
     def __init__(self, quiet: bool) -> None:
         self.quiet = quiet
         self.bar: Any = None
+        self.task: Any = None
 
     def __enter__(self) -> Any:
         if self.quiet:
@@ -294,10 +295,14 @@ class _download_progress:
 
         columns = (TextColumn("{task.description}"), BarColumn(), DownloadColumn(), TransferSpeedColumn())
         self.bar = Progress(*columns, console=Console(stderr=True))
-        task = self.bar.add_task("downloading", total=None)
-        self.bar.start()
-        return lambda done, total: self.bar.update(task, completed=done, total=total)
+        return self._received
+
+    def _received(self, done: int, total: int | None) -> None:
+        if self.task is None:
+            self.task = self.bar.add_task("downloading", total=total)
+            self.bar.start()
+        self.bar.update(self.task, completed=done, total=total)
 
     def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
+        if self.task is not None:
             self.bar.stop()

@@ -60,7 +60,8 @@ def report(
     words += ["--task", task] if task else []
     words += ["--out", str(out)] if out else []
     words += [word for code in silence or () for word in ("--silence", code)]
-    written = write_report(settings, asked, out, shlex.join(words))
+    options = o.places_given(settings)
+    written = write_report(settings, asked, out, shlex.join(words) + options, options)
     for note in written.notes:
         o.say(note)
     if as_json:

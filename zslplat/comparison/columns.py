@@ -11,6 +11,10 @@ from typing import Any
 from zslplat.comparison.leaderboard import OTHER_ROWS
 
 Row = Mapping[str, Any]
+NO_CLASSES = (
+    "{} has no interval over new classes here: that takes two classes of each kind that it is made of (seen, unseen), "
+    "or two draws of classes, that are not all alike"
+)
 CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
 

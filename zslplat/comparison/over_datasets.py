@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -18,11 +18,14 @@ Row = Mapping[str, Any]
 _DRAWS = "draws of "
 
 
-def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: bool) -> list[dict[str, Any]]:
+def over_datasets(
+    rows: Sequence[Row], datasets: Sequence[str], images: Mapping[str, Iterable[str]], *, maximise: bool
+) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
     A setting has the same short name (``short``) on all data sets. Draws of the classes of one data set (``redrawn``)
-    are no several data sets: a method's mean over them is its one score there, and is ranked.
+    are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``: what tells
+    the images of a data set from those of others (:func:`zslplat.data.families.images_of`).
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from the
@@ -33,7 +36,7 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
     """
     tables = []
     sets = {name: _set(name) for name in datasets}
-    images = families({name: _marks(name, rows, sets) for name in dict.fromkeys(sets.values())})
+    shared = families({name: _marks(name, images, sets) for name in dict.fromkeys(sets.values())})
     for group in dict.fromkeys(str(row["group"]) for row in rows):
         scores: dict[str, dict[str, float]] = {}
         for row in rows:
@@ -41,7 +44,7 @@ def over_datasets(rows: Sequence[Row], datasets: Sequence[str], *, maximise: boo
                 own = scores.setdefault(str(row["short"]), {})
                 own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
         complete = {name: _by_set(found, sets) for name, found in scores.items() if len(found) == len(datasets)}
-        across = across_sets(complete, maximise=maximise, families=images) if len(complete) > 1 else None
+        across = across_sets(complete, maximise=maximise, families=shared) if len(complete) > 1 else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
         rest = sorted(
@@ -76,16 +79,10 @@ def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, f
     return {name: sum(values) / len(values) for name, values in found.items()}
 
 
-def _marks(name: str, rows: Sequence[Row], sets: Mapping[str, str]) -> set[str]:
-    """Return what tells the images of what counts as one data set: their own name, and the rows that were scored."""
+def _marks(name: str, images: Mapping[str, Iterable[str]], sets: Mapping[str, str]) -> set[str]:
+    """Return what tells the images of what counts as one data set: their own name, and what its entries tell."""
     own = [dataset for dataset, of in sets.items() if of == name]
-    return {name.removeprefix(_DRAWS), *(_family(one, [row for row in rows if row["dataset"] == one]) for one in own)}
-
-
-def _family(dataset: str, rows: Sequence[Row]) -> str:
-    """Return what tells a data set's images from others': the rows that most of its entries scored."""
-    scored = [str(row["test_rows"]) for row in rows if row["test_rows"]]
-    return max(dict.fromkeys(scored), key=scored.count, default=dataset)
+    return {name.removeprefix(_DRAWS)}.union(*(images.get(dataset, ()) for dataset in own))
 
 
 def _method(

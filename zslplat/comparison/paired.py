@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
+from zslplat.data.families import families
 from zslplat.metrics.replicate_intervals import LEVEL as LEVEL
 from zslplat.metrics.replicate_intervals import ROUNDING as ROUNDING
 from zslplat.metrics.replicate_intervals import but_rounding as but_rounding
@@ -31,11 +32,12 @@ class Scored:
 
     ``values`` maps a metric to its value in each repeat, ``replicates`` to an array (repeats, b), where there are any;
     ``validation`` maps metrics to the mean over validation folds. ``rows`` is the hash of the scored rows (see
-    :func:`zslplat.metrics.resampling.rows_digest`), ``knows`` what the method knows of the batch that it scores
-    (``Method.knows_of_batch`` in words), both None in older records; ``names`` are further names of the entry
-    beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called that it
-    was carried out for; ``from_memory`` says that its method was written down without its source at hand; ``primary``
-    is the metric that tuning optimised, None in older records. ``classes`` maps a metric to the values, or
+    :func:`zslplat.metrics.resampling.rows_digest`), ``data`` the fingerprint of their data set, ``images`` tells which
+    data sets show the same (:func:`zslplat.data.families.images_of`), ``knows`` what the method knows of the batch that
+    it scores (``Method.knows_of_batch`` in words), None or empty in older records; ``names`` are further names of the
+    entry beside label, study and method, its run ids among them, ``suite_rows`` what the rows of suites are called that
+    it was carried out for; ``from_memory`` says that its method was written down without its source at hand;
+    ``primary`` is the metric that tuning optimised, None in older records. ``classes`` maps a metric to the values, or
     pseudo-values, of the scored classes (repeats, C), where there are any, and ``kinds`` (C,) says which sample each
     class belongs to (:class:`zslplat.metrics.jackknife.ClassValues`).
     """
@@ -47,6 +49,8 @@ class Scored:
     replicates: Mapping[str, np.ndarray]
     validation: Mapping[str, float]
     rows: str | None = None
+    data: str = ""
+    images: frozenset[str] = field(default_factory=frozenset)
     knows: str | None = None
     code: str = ""
     names: frozenset[str] = field(default_factory=frozenset)
@@ -94,27 +98,31 @@ def difference(scored: Scored, other: Scored, metric: str) -> Interval:
 
 
 def same_rows(scored: Scored, other: Scored) -> bool:
-    """Tell whether two scored the same rows; records that do not say which are taken to agree among themselves."""
-    return scored.rows == other.rows
+    """Tell whether two scored the same rows of the same data.
+
+    Records that do not say which rows are taken to agree among themselves.
+    """
+    return (scored.data, scored.rows) == (other.data, other.rows)
 
 
 def mean_difference(pairs: Sequence[tuple[Scored, Scored]], metric: str) -> Interval:
     """Return the mean of the differences over several data sets.
 
-    Different rows are drawn independently of each other. The same rows are drawn once and count once, by the mean of
-    the entries that score them: two signature sets of the same images do not tell twice as much as one. Entries that do
-    not say which rows they scored count as rows of their own.
+    Data sets of the same images count once, by the mean of their entries: two signature sets of the same images do not
+    tell twice as much as one. Of those the same rows are drawn once, and others independently of each other. Entries
+    that do not say what they scored count by themselves.
     """
-    first: dict[str | int, int] = {}
-    of = [first.setdefault(n if s.rows is None else s.rows, n) for n, (s, _) in enumerate(pairs)]
-    each = np.array([1 / of.count(number) for number in of]) / len(first)
+    of = list(families({str(n): s.images or {str(n)} for n, (s, _) in enumerate(pairs)}).values())
+    each = np.array([1 / of.count(family) for family in of]) / len(set(of))
+    first: dict[tuple[str, str | None], int] = {}
+    drawn = [first.setdefault((family, s.rows), n) for n, (family, (s, _)) in enumerate(zip(of, pairs, strict=True))]
     gaps = [_gaps(scored, other, metric) for scored, other in pairs]
     known = [gap for gap in gaps if gap is not None]
     estimates = [np.mean(s.values[metric]) - np.mean(o.values[metric]) for s, o in pairs]
     estimate = float(np.dot(each, estimates))
     if len(known) < len(gaps):
         return _centred(estimate, None)
-    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(of, known, strict=True)]
+    parts = [np.random.default_rng([23, n]).permutation(gap) for n, gap in zip(drawn, known, strict=True)]
     return _centred(estimate, each @ np.array(parts))
 
 

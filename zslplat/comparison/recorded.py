@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
+from zslplat.data.families import images_of
 from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.keys import key_of, run_identifier
@@ -69,6 +70,11 @@ class Recorded:
         """The hash of the scored rows, None in older records."""
         found = [fold["rows"] for record in self.tested for fold in record["folds"] if "rows" in fold]
         return str(found[0]) if found else None
+
+    @property
+    def images(self) -> frozenset[str]:
+        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.families`)."""
+        return images_of(self.dataset, self.rows, self.about.get("data", {}).get("features_digest"))
 
     @property
     def validation(self) -> Mapping[str, float]:

@@ -122,10 +122,10 @@ def compared(
     """Return what is recorded in a store of one task on these data sets, side by side.
 
     ``datasets`` and ``task`` are specs as they were given to ``tune``; without data sets all that are recorded are
-    meant. There is a row per setting, of the newest version of a data set; with ``every`` a row per study and single
-    run, of all versions. ``against`` names what differences are taken from, ``metric`` what is compared, by default the
-    task's own. ``warn`` is told of records that cannot be read. ``reader``: what several comparisons of one store
-    share, so that records are read, and rows are made, once.
+    meant. There is a row per setting, of the newest version of a data set, and of an older one for a study or run that
+    is named; with ``every`` a row per study and single run, of all versions. ``against`` names what differences are
+    taken from, ``metric`` what is compared, by default the task's own. ``warn`` is told of records that cannot be read.
+    ``reader``: what several comparisons of one store share, so that records are read, and rows are made, once.
 
     Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
     :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.facts.facts`, and
@@ -203,7 +203,10 @@ def compared(
         records.close()
     maximise = primary.maximise if name == primary.name else name not in COSTS
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
-    across = over_datasets(rows, shown, maximise=maximise) if len(shown) > 1 else []
+    images = {
+        dataset: {mark for e in named if e.group.dataset == dataset for mark in e.group.images} for dataset in shown
+    }
+    across = over_datasets(rows, shown, images, maximise=maximise) if len(shown) > 1 else []
     unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
     without = tuple(dataset for dataset in asked if dataset not in shown)
     silenced = settings.silenced
@@ -230,23 +233,22 @@ def _entries(
 
     newest = newest_data(groups)
     asked = [group for group in groups if id(group) in fitting]
-    older = sum(group.data != newest for group in asked)
+    older = sum(group.data != newest and not _is_named(group, explicit) for group in asked)
     if older and not every:
         notes.append(
             f"{groups[0].dataset}: {older} left out, of other data than the newest (fingerprint {newest[:8]}); "
             "--all shows them"
         )
-    known = [group for group in groups if every or group.data == newest]
+    known = [group for group in groups if every or group.data == newest or _is_named(group, explicit)]
     found = of([group for group in known if id(group) in fitting])
     if against is not None and not _called_so(against, found):
         others = of([group for group in known if id(group) not in fitting])
         found += [others[i] for i in _called_so(against, others)]
-    entries = []
-    for entry, own in zip(found, _scored(found), strict=True):
-        # Rows of other data may have the same places and labels; that makes them no pair.
-        rows = own.rows if entry.shown.data == newest else f"{entry.shown.data}:{own.rows}"
-        entries.append(_Entry(entry, replace(own, rows=rows)))
-    return entries
+    return [_Entry(entry, own) for entry, own in zip(found, _scored(found), strict=True)]
+
+
+def _is_named(group: Recorded, explicit: Container[str]) -> bool:
+    return any(name in explicit for name in (group.name, *group.names))
 
 
 def _scored(found: Sequence[Folded]) -> list[Scored]:

@@ -15,6 +15,7 @@ from zslplat.comparison.classes import COVERS
 from zslplat.comparison.columns import (
     COLUMNS,
     CUT,
+    NO_CLASSES,
     Column,
     Row,
     cut,
@@ -123,6 +124,8 @@ def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
         lines += [CUT] if any(map(cut, rows)) else []
     elif all(row["low"] is None for row in rows):
         lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
+    else:
+        lines.append(NO_CLASSES.format(found.metric))
     if any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""

@@ -39,7 +39,9 @@ def read_test_evaluations(
     *,
     warn: Callable[[str], None],
 ) -> list[Scored]:
-    """Return the test evaluations of all studies (and single test runs) of a task on a data set, newest data only.
+    """Return the test evaluations of all studies (and single test runs) of a task on a data set.
+
+    They are of its newest data, but for studies and runs that are named.
 
     ``dataset`` and ``task`` are specs as they were given to ``tune``. ``names`` restricts the result to these studies,
     methods, method specs, labels or runs, and the one named ``against``. ``warn`` is told of outcomes that cannot be
@@ -51,10 +53,10 @@ def read_test_evaluations(
     groups = reader.read(dataset, task)
     if not groups:
         raise nothing_recorded(settings, dataset, task, reader)
-    data = newest_data(groups)
-    groups = [group for group in groups if group.data == data]
-    entries = entries_of(groups)
     names = [run_of_alias(settings, records.identity, name) or name for name in names]
+    data, wanted = newest_data(groups), set(names)
+    groups = [group for group in groups if group.data == data or wanted & {group.name, *group.names}]
+    entries = entries_of(groups)
     kept = list(range(len(entries)))
     if names:
         kept = [i for name in names for i in called(name, entries)]
@@ -140,6 +142,8 @@ def _entry(group: Recorded, several: Mapping[str, int], from_memory: Mapping[str
         validation=group.validation,
         knows=first["knows"] if "knows" in first else _knowledge(first["setting"]),
         rows=group.rows,
+        data=group.data,
+        images=group.images,
         names=frozenset({labelled, *group.names, *words}),
         code=group.code,
         from_memory=from_memory[group.method],

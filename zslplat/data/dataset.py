@@ -76,6 +76,7 @@ class Dataset:
     citation: str = ""
     source: Mapping[str, Any] = field(default_factory=dict)
     known_fingerprint: str = ""
+    known_features: str = ""
 
     def __post_init__(self) -> None:
         n, c = len(self.X), len(self.class_names)
@@ -132,15 +133,22 @@ class Dataset:
     @cached_property
     def fingerprint(self) -> str:
         """SHA-256 over arrays and splits, 64 hex digits; equal data gives equal fingerprints anywhere."""
-        if self.known_fingerprint:
-            return self.known_fingerprint
+        return self.known_fingerprint or self._digests[1]
+
+    @property
+    def features_digest(self) -> str:
+        """SHA-256 over the features alone; empty where the fingerprint is known and this is not."""
+        return self.known_features if self.known_fingerprint else self._digests[0]
+
+    @cached_property
+    def _digests(self) -> tuple[str, str]:
         digest = hashlib.sha256()
         whole = Rows.of({"": self.X}) if isinstance(self.X, np.ndarray) else self.X
         for part in whole.parts:
             begin_digest(digest, part.view.name, (len(whole), *part.view.shape), part.source.dtype)
             for block in _in_order(Rows([part], whole.index)):
                 digest.update(np.ascontiguousarray(block, dtype=part.source.dtype).data)
-        return self.fingerprinted(digest)
+        return str(digest.hexdigest()), self.fingerprinted(digest)
 
     def fingerprinted(self, digest: Any) -> str:
         """Return the fingerprint, with a digest that holds the features already (see :func:`begin_digest`)."""

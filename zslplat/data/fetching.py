@@ -57,8 +57,10 @@ def fetch_set(
         return _there(name, folder)
     new = prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
     if folder not in new:
-        found = ", ".join(path.name for path in new) or "nothing new"
-        raise DataError(f"{url or ARCHIVE_URL}: the archive holds no {name}, only {found}; give another --url")
+        only = (
+            f", only {', '.join(path.name for path in new)}" if new else ", nor another set that is not there already"
+        )
+        raise DataError(f"{url or ARCHIVE_URL}: the archive holds no {name}{only}; give another --url")
     found_here = _there(name, folder)
     also = tuple(path.name for path in new if path != folder)
     return Fetched(name, folder, True, found_here.url, found_here.sha256, also)

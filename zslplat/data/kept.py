@@ -118,6 +118,8 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         else:
             _write_rows(writer, f"X:{name}", name, source, places, digest)
         views.append(told)
+    told_before = shared or bool(dataset.known_fingerprint)
+    features = dataset.features_digest if told_before else digest.hexdigest()
     arrays: dict[str, np.ndarray] = {"y": dataset.y}
     if dataset.groups is not None:
         arrays["groups"] = dataset.groups
@@ -144,7 +146,8 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         "queries": list(dataset.queries),
         "folds": [[fold.name, fold.train, fold.validation] for fold in dataset.folds],
         "source": dict(dataset.source),
-        "fingerprint": dataset.fingerprint if shared or dataset.known_fingerprint else dataset.fingerprinted(digest),
+        "fingerprint": dataset.fingerprint if told_before else dataset.fingerprinted(digest),
+        "features_digest": features,
     }
 
 
@@ -215,6 +218,7 @@ def _rebuild(X: Rows, arrays: Mapping[str, np.ndarray], meta: Mapping[str, Any])
         queries={split: _queries(split, arrays) for split in meta.get("queries", ())},
         source=meta["source"],
         known_fingerprint=meta["fingerprint"],
+        known_features=meta.get("features_digest", ""),
         **{text: meta[text] for text in _TEXTS},
     )
 
@@ -229,4 +233,4 @@ def in_files(dataset: Dataset, cache: Path) -> Dataset:
     if all(isinstance(source, Stored) for source in dataset.features().values()):
         return dataset
     kept = kept_dataset(cache, key_of("in memory", dataset.fingerprint), lambda: dataset)
-    return replace(dataset, X=kept.X, known_fingerprint=dataset.fingerprint)
+    return replace(dataset, X=kept.X, known_fingerprint=dataset.fingerprint, known_features=dataset.features_digest)

@@ -116,6 +116,7 @@ def redrawn(dataset: Dataset, draw: int) -> Dataset:
         folds=(),
         source={**dataset.source, "draw": draw},
         known_fingerprint=digest.hexdigest(),
+        known_features=dataset.features_digest,
     )
 
 

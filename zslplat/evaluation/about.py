@@ -47,6 +47,7 @@ def about(
         "data": {
             "name": data.name,
             "fingerprint": data.fingerprint,
+            "features_digest": data.features_digest,
             "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
             "profile": profile,
         },

@@ -9,6 +9,7 @@ from typing import Any
 
 from zslplat.checks.base import Finding
 from zslplat.comparison.selection import Comparison
+from zslplat.data.families import images_of
 from zslplat.evaluation.setting import TEST
 from zslplat.tasks.base import Metric
 
@@ -63,6 +64,13 @@ class Recorded:
     def method(self) -> str:
         """The method as it was asked for."""
         return str(self.identity["method"])
+
+    @property
+    def images(self) -> frozenset[str]:
+        """What tells the images that were scored from those of other data sets (:mod:`zslplat.data.families`)."""
+        rows = [str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold]
+        features = self.about.get("data", {}).get("features_digest")
+        return images_of(self.place[0], rows[0] if rows else None, features)
 
     @property
     def primary(self) -> Metric | None:
@@ -162,7 +170,8 @@ class Facts:
     counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
     was left out; ``looks`` counts how often the test split of each data set was scored over the whole store;
     ``suites`` is what checks find in the suites that something was carried out for. ``brief``: there are too many
-    studies to show each by itself, and their trials were not read.
+    studies to show each by itself, and their trials were not read. ``command`` made the report, ``places`` are those of
+    its options that lead to the store, which whoever does something again needs, too.
     """
 
     scope: str
@@ -175,5 +184,6 @@ class Facts:
     silenced: Collection[str] = ()
     looks: Mapping[str, int] = field(default_factory=dict)
     command: str = ""
+    places: str = ""
     suites: Sequence[Finding] = ()
     brief: bool = False

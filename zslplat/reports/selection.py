@@ -46,8 +46,8 @@ class Asked:
         return dataset, None if self.task is None else str(Spec.parse(self.task))
 
 
-def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
-    """Read everything that a report shows.
+def gathered(settings: Settings, asked: Asked, command: str = "", options: str = "") -> Facts:
+    """Read everything that a report shows; ``command`` is what asks for it, ``options`` those that lead to the store.
 
     What is damaged is left out and noted. Raises :class:`StoreError` where nothing fits that could be reported,
     :class:`UnknownNameError` for a name that nothing recorded has.
@@ -93,6 +93,7 @@ def gathered(settings: Settings, asked: Asked, command: str = "") -> Facts:
         settings.silenced,
         looks,
         command,
+        options,
         suites,
         brief,
     )

@@ -71,14 +71,8 @@ def _recorded(suite: str, chosen: Sequence[Recorded], drawn: bool) -> dict[Place
         reason = "" if done else "no test evaluation yet"
         trials = len(found.trials) if found.study else None
         family = str(drawn_from(Spec.parse(found.place[0])))
-        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family, _rows_of(found))
+        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family, tuple(sorted(found.images)))
     return cells
-
-
-def _rows_of(found: Recorded) -> str:
-    """Return the hash of the test rows of what is recorded; an empty text where they are not known."""
-    rows = [fold["rows"] for one in found.tested for fold in one.record["folds"] if "rows" in fold]
-    return str(rows[0]) if rows else ""
 
 
 def _asked(suite: str, settings: Settings) -> list[CellFacts]:

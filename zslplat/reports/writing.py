@@ -32,7 +32,9 @@ class Written:
     notes: Sequence[str]
 
 
-def write_report(settings: Settings, asked: Asked, out: Path | None = None, command: str = "") -> Written:
+def write_report(
+    settings: Settings, asked: Asked, out: Path | None = None, command: str = "", options: str = ""
+) -> Written:
     """Write a report of what is asked for into ``out``, or into ``reports/`` of the store.
 
     An earlier report there is replaced. Raises :class:`UsageError` where the file is something else, and like
@@ -40,7 +42,7 @@ def write_report(settings: Settings, asked: Asked, out: Path | None = None, comm
     """
     path = default_file(settings, asked) if out is None else out
     replaced = _may_be_replaced(path)
-    facts = gathered(settings, asked, command)
+    facts = gathered(settings, asked, command, options)
     made = time.strftime("%Y-%m-%d %H:%M %z")
     html = render_page(page_of(facts, __version__, made))
     _write_whole(path, html)

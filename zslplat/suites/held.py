@@ -93,7 +93,7 @@ def study_of(piece: Piece, cell: Cell, entry: Entry) -> Study:
 
 
 def _readable(studies: Sequence[Study], settings: Settings, reporter: Reporter) -> dict[Study, Scored]:
-    """Return the scores of those studies that have any; those of older data than others of their data set have none."""
+    """Return the scores of those studies that have any."""
     try:
         return read_scores(settings, studies, reporter)
     except (UnknownNameError, StoreError):

@@ -76,16 +76,12 @@ class GridResult:
                 self.entries[cell.key].trials if cell.key in self.entries else None,
                 NOT_CARRIED_OUT if cell.status == WAITING else cell.reason,
                 of[cell.data],
-                self._rows_of(cell.key),
+                tuple(sorted(self.scores[cell.key].images)) if cell.key in self.scores else (),
             )
             for cell in self.cells
             if cell.status != SKIPPED
         )
         return SuiteFacts(self.suite.name, cells)
-
-    def _rows_of(self, key: Key) -> str:
-        """Return the hash of the test rows of a cell; an empty text where they are not known."""
-        return (self.scores[key].rows or "") if key in self.scores else ""
 
     def findings(self) -> list[Finding]:
         """Return what the checks of suites find in all cells of the suite, as a report of the store does."""

@@ -1,6 +1,7 @@
 """The tables of a grid: scores, differences, budgets, and where they come from.
 
-``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split
+``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split,
+                      low_classes, high_classes (the interval over new classes)
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes;
                       of classes that were drawn anew low, high and verdict are over draws, and nothing else is told
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
@@ -29,7 +30,14 @@ from typing import Any
 import numpy as np
 
 from zslplat.comparison.across import over_splits
-from zslplat.comparison.classes import Draw, class_difference, class_verdict, family_p_values
+from zslplat.comparison.classes import (
+    Draw,
+    class_difference,
+    class_verdict,
+    family_p_values,
+    over_classes,
+    score_ends,
+)
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.data.drafts import replacing
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
@@ -41,7 +49,7 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.suite import MEAN as MEAN
 
 SCORES = ["data", "row", "task", "metric", "test", "spread", "low", "high", "knows_of_batch", "from_memory"]
-SCORES += ["trials", "split"]
+SCORES += ["trials", "split", "low_classes", "high_classes"]
 OVER_CLASSES = ["low_classes", "high_classes", "p_holm", "verdict_classes"]
 DIFFERENCES = ["task", "metric", "ahead", "behind", "data", "difference", "low", "high", "verdict", *OVER_CLASSES]
 
@@ -119,7 +127,9 @@ def _scores(result: GridResult) -> list[list[Any]]:
                 spread = float(np.std(values, ddof=1)) if len(values) > 1 else ""
                 where = GIVEN if split is None else split
                 budget = trials.get((data, row, split), "")
-                lines.append([data, row, task, metric, own.estimate, spread, own.low, own.high, *mark, budget, where])
+                anew = score_ends(over_classes(scored, metric), metric)
+                told = [own.estimate, spread, own.low, own.high, *mark, budget, where]
+                lines.append([data, row, task, metric, *told, *anew])
                 if split is not None:
                     draws.setdefault((data, row, task, metric), []).append((own.estimate, result.classes[key]))
     for (data, row, task, metric), found in draws.items():
@@ -129,7 +139,7 @@ def _scores(result: GridResult) -> list[list[Any]]:
         ends = [*within(metric, over.estimate, over.low, over.high), *marks[data, row]]
         budgets = {budget for (name, of, _), budget in trials.items() if (name, of) == (data, row)}
         budget = budgets.pop() if len(budgets) == 1 else ""
-        lines.append([data, row, task, metric, over.estimate, spread, *ends, budget, MEAN])
+        lines.append([data, row, task, metric, over.estimate, spread, *ends, budget, MEAN, "", ""])
     return lines
 
 

@@ -89,18 +89,18 @@ def score_outside(
             validation = validation_given(asked, built, row_problems(built, data, VALIDATION, seed))
         if asked.scores:
             test = test_given(asked, built, row_problems(built, data, TEST, seed)[0])
-    settings.make_store()
-    setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
-    code = _code(built, dataset, settings)
-    told = about(setting, data, built, "made elsewhere")
-    records = open_records(settings, reporter.warn)
-    try:
-        with file_lock(working_lock(settings), shared=True):
-            entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told, warned)
-            return entry.evaluate(validation, test)
-    finally:
-        records.close()
-        ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30).evict(settings.cache / "data")
+        settings.make_store()
+        setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
+        code = _code(built, dataset, settings)
+        told = about(setting, data, built, "made elsewhere")
+        records = open_records(settings, reporter.warn)
+        try:
+            with file_lock(working_lock(settings), shared=True):
+                entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told, warned)
+                return entry.evaluate(validation, test)
+        finally:
+            records.close()
+            ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30).evict(settings.cache / "data")
 
 
 @dataclass

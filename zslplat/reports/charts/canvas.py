@@ -17,6 +17,7 @@ import matplotlib
 from markupsafe import Markup
 from matplotlib.figure import Figure as Canvas
 
+from zslplat.drawing import any_letters
 from zslplat.reports.charts.styles import COLOURS
 
 _SVG, _LINK = "http://www.w3.org/2000/svg", "http://www.w3.org/1999/xlink"
@@ -87,7 +88,7 @@ def to_svg(canvas: Canvas, key: str, title: str, description: str) -> Markup:
     """Return the canvas as an ``svg`` element; ``key`` is unique in the page, title and description are read aloud."""
     buffer = io.BytesIO()
     nothing = {name: None for name in ("Date", "Creator", "Format", "Type")}
-    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}):
+    with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": key}), any_letters():
         canvas.savefig(buffer, format="svg", transparent=True, metadata=nothing)
     root = ElementTree.fromstring(buffer.getvalue())
     names = {name: f"{key}-{number}" for number, name in enumerate(_pointed_at(root))}

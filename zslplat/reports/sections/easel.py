@@ -16,12 +16,20 @@ class Easel:
     """Gives each method its style and each chart its name, and keeps the page below some megabytes.
 
     ``silenced`` are the codes of findings that are counted, not shown; ``notes`` collects what could not be read while
-    drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows.
+    drawing. ``brief``: studies are shown side by side alone, and their charts show fewer rows. ``places`` are the
+    options that lead a command to the store, each after a blank.
     """
 
     def __init__(
-        self, methods: Iterable[str] = (), silenced: Collection[str] = (), room: int = ROOM, *, brief: bool = False
+        self,
+        methods: Iterable[str] = (),
+        silenced: Collection[str] = (),
+        room: int = ROOM,
+        *,
+        brief: bool = False,
+        places: str = "",
     ) -> None:
+        self.places = places
         self.brief = brief
         self.styles = Styles(methods)
         self.silenced = silenced

@@ -34,7 +34,7 @@ def map_blocks(recorded: Sequence[Recorded], easel: Easel) -> Iterator[Block]:
             yield from found
             shown.add(method)
         elif method not in shown and entry.config is not None and _can_be_mapped(entry, method):
-            commands.append(map_command(entry.config))
+            commands.append(map_command(entry.config) + easel.places)
     if commands:
         yield Words("No map is recorded of some methods that can make one; this evaluates them again and records it.")
         yield Commands("Make the t-SNE maps", commands)

@@ -21,7 +21,7 @@ from zslplat.wording import counted
 def page_of(facts: Facts, version: str, made: str) -> Page:
     """Return the page of a report; ``made`` is the time in words."""
     labels = [str(row["short"]) for board in facts.boards for row in board.rows]
-    easel = Easel(dict.fromkeys(labels), facts.silenced, brief=facts.brief)
+    easel = Easel(dict.fromkeys(labels), facts.silenced, brief=facts.brief, places=facts.places)
     boards = [
         board_section(board, f"board-{number}", facts.looks.get(board.dataset), easel)
         for number, board in enumerate(facts.boards, start=1)

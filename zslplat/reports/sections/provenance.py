@@ -18,8 +18,11 @@ _OPTIONS = {"features": "--features", "signatures": "--signatures"}
 _DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
 
 
-def provenance_blocks(entry: Recorded) -> Iterator[Block]:
-    """Yield the setting, the software and the code of an entry, and commands that repeat and check it."""
+def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
+    """Yield the setting, the software and the code of an entry, and commands that repeat and check it.
+
+    ``places``: the options that lead to the store, each after a blank.
+    """
     rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.place[0]), ("task", entry.place[1])]
     rows += [("seed", str(entry.identity.get("seed", "")))]
     if entry.about.get("preprocessing"):
@@ -43,7 +46,7 @@ def provenance_blocks(entry: Recorded) -> Iterator[Block]:
     rows += [(f"run, repeat {i}" if len(entry.runs) > 1 else "run", run) for i, run in enumerate(entry.runs)]
     columns = [Column("what"), Column("value")]
     yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
-    yield Commands("Do it again", commands_of(entry))
+    yield Commands("Do it again", [command + places for command in commands_of(entry)])
 
 
 def commands_of(entry: Recorded) -> list[str]:

@@ -29,7 +29,7 @@ def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind
 
     ``behind``: the names of others of the same setting, for which this one stands.
     """
-    blocks: list[Block] = [Words(_told(entry), "lead")]
+    blocks: list[Block] = [Words(_told(entry, easel.places), "lead")]
     if behind:
         blocks.append(Words(f"The same setting was also evaluated as {listed(behind)}."))
     if entry.findings:
@@ -42,11 +42,13 @@ def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind
         inside = [trial_table(entry), *easel.fitting(lambda: parameter_charts(entry, easel), "Charts of the search")]
         blocks.append(Folded(f"The search: {counted(len(entry.trials), 'trial')}", inside))
     blocks += _outcome(entry, label, easel)
-    blocks.append(Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry))))
+    blocks.append(
+        Folded("What it was made with, and the commands to do it again", list(provenance_blocks(entry, easel.places)))
+    )
     return Section(label, anchor, blocks)
 
 
-def _told(entry: Recorded) -> str:
+def _told(entry: Recorded, places: str) -> str:
     dataset, task = entry.place
     where = f"task {task} on {dataset}"
     if not entry.study:
@@ -59,7 +61,7 @@ def _told(entry: Recorded) -> str:
     text = f"A study of {entry.method}, {where}: {counted(len(states), 'trial')} ({kinds or 'none yet'}), "
     text += f"{duration(seconds)} of computing."
     if entry.finished is None or not entry.tested:
-        return f"{text} It has no test evaluation yet; this continues it: {tune_command(entry)}"
+        return f"{text} It has no test evaluation yet; this continues it: {tune_command(entry)}{places}"
     primary = entry.primary
     winner = entry.winner
     if primary is None or winner is None:
