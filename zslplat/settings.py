@@ -1,4 +1,4 @@
-"""Where things are, and which checks are silenced; each from an option, the environment or a config file.
+"""Where things are, which checks are silenced, what tags records get: from options, environment or config files.
 
 The first that is given wins: command-line option, environment variable ``ZSLPLAT_<NAME>``, ``zslplat.toml`` in the
 working directory, ``config.toml`` in the user's configuration folder, built-in default.
@@ -9,17 +9,22 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
 from zslplat.config import toml_content
-from zslplat.errors import StoreError, UsageError
+from zslplat.errors import StoreError, UsageError, quoted
 
 _NUMBERS = ("cache_gigabytes", "model_gigabytes", "outage_seconds")
-_KEYS = ("data_root", "store", "tracking_uri", "storage_url", *_NUMBERS, "silence")
+_KEYS = ("data_root", "store", "tracking_uri", "storage_url", *_NUMBERS, "silence", "tags")
+_LISTS = ("silence", "tags")
 _CODE = re.compile(r"[A-Z]+[0-9]+")
+# What MLflow takes for the name of a tag; those of these beginnings are zslplat's and MLflow's own.
+_TAG = re.compile(r"[\w./ -]{1,250}")
+_OWN_TAGS = ("zslplat.", "mlflow.")
+_LONGEST_TAG = 5000
 
 _MASK = "***"
 # What stands between the scheme and the last @ before the path: user:password, or a token alone. The second form of a
@@ -86,7 +91,8 @@ class Settings:
     (SQLAlchemy URL; default: sqlite file in the store); ``cache_gigabytes`` bound of the cache (default 20);
     ``model_gigabytes`` how large the saved model of a final evaluation may be (default 1; 0 keeps none);
     ``outage_seconds`` how long a command waits for a server that has answered and went away (default 120);
-    ``silenced`` the codes of checks whose findings are counted and not shown (``silence``, none by default).
+    ``silenced`` the codes of checks whose findings are counted and not shown (``silence``, none by default); ``tags``
+    what is kept, by name, with everything that is recorded, for its readers to find it by (none by default).
     """
 
     data_root: Path | None
@@ -97,6 +103,7 @@ class Settings:
     silenced: tuple[str, ...] = ()
     outage_seconds: float = 120.0
     model_gigabytes: float = 1.0
+    tags: Mapping[str, str] = field(default_factory=dict, hash=False)
 
     @property
     def cache(self) -> Path:
@@ -187,6 +194,7 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
         silenced=_codes(pick("silence")),
         outage_seconds=_amount("outage_seconds", pick("outage_seconds"), 120.0, "seconds"),
         model_gigabytes=_amount("model_gigabytes", pick("model_gigabytes"), 1.0, "GiB"),
+        tags=_tags(pick("tags")),
     )
 
 
@@ -217,6 +225,34 @@ def _codes(given: str | Sequence[str] | None) -> tuple[str, ...]:
     return tuple(dict.fromkeys(codes))
 
 
+def _tags(given: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, str]:
+    """Return tags by name, given as such, as texts ``KEY=VALUE``, or as one text of these with commas between.
+
+    Raises :class:`UsageError` for another text, and for a name that is none or is not the user's to give.
+    """
+    if isinstance(given, Mapping):
+        pairs = [(str(name), value) for name, value in given.items()]
+    else:
+        texts = [text for text in given.split(",") if text.strip()] if isinstance(given, str) else list(given or ())
+        wrong = next((text for text in texts if "=" not in text), None)
+        if wrong is not None:
+            raise UsageError(f"tag {quoted(wrong)}: expected KEY=VALUE, such as purpose=pilot")
+        pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
+    found: dict[str, str] = {}
+    for name, value in ((name.strip(), str(value).strip()) for name, value in pairs):
+        if not _TAG.fullmatch(name):
+            raise UsageError(f"tag {quoted(name)}: use letters, digits, blanks and . _ - / for its name")
+        if name.startswith(_OWN_TAGS):
+            raise UsageError(
+                f"tag {quoted(name)}: names that begin with {' or '.join(_OWN_TAGS)} have a meaning already"
+            )
+        if not value or len(value) > _LONGEST_TAG or not value.isprintable():
+            raise UsageError(f"tag {quoted(name)}: expected one line of text, of at most {_LONGEST_TAG} characters")
+        if found.setdefault(name, value) != value:
+            raise UsageError(f"tag {quoted(name)} is given twice, as {quoted(found[name])} and as {quoted(value)}")
+    return found
+
+
 def _read_configs() -> dict[str, Any]:
     values: dict[str, Any] = {}
     for path in (_user_config(), Path("zslplat.toml")):
@@ -230,12 +266,12 @@ def _read_configs() -> dict[str, Any]:
         if unknown:
             raise UsageError(f"config file {path}: unknown key {sorted(unknown)[0]!r}; known: {', '.join(_KEYS)}")
         for key, value in content.items():
-            if key == "silence" and isinstance(value, list) and all(isinstance(code, str) for code in value):
+            if key in _LISTS and isinstance(value, list) and all(isinstance(text, str) for text in value):
                 continue
             wanted = int | float if key in _NUMBERS else str
             if not isinstance(value, wanted) or isinstance(value, bool):
                 what = "a number" if key in _NUMBERS else "text in quotes"
-                what += ", or a list of them" if key == "silence" else ""
+                what += ", or a list of them" if key in _LISTS else ""
                 raise UsageError(f"config file {path}: {key}={value!r}; expected {what}")
         values.update(content)
     return values

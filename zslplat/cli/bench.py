@@ -85,6 +85,7 @@ def bench(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     silence: o.Silence = None,
+    tag: o.Tag = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -98,7 +99,7 @@ def bench(
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
     found = load_suite(suite, settings)
     count = workers or found.workers or o.worker_count(None, memory)
     options = GridOptions(

@@ -72,6 +72,10 @@ def compare(
     suites: Annotated[
         list[str] | None, typer.Option("--suite", help="Show what was recorded for this suite only.")
     ] = None,
+    tags: Annotated[
+        list[str] | None,
+        typer.Option("--tag", metavar="KEY[=VALUE]", help="Show what was recorded with this tag only (tune --tag)."),
+    ] = None,
     against: Annotated[
         str | None,
         typer.Option("--against", help="What the others are compared with; default: the best on validation."),
@@ -121,7 +125,7 @@ def compare(
     settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
     found = compared_as_asked(
         settings,
-        Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites))),
+        Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites, tags))),
         datasets=datasets or (),
         all_datasets=all_datasets,
         tasks=tasks or (),

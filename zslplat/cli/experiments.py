@@ -133,6 +133,7 @@ def tune(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     silence: o.Silence = None,
+    tag: o.Tag = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -146,7 +147,7 @@ def tune(
     from zslplat.tuning.study import run_study
 
     check_search(sampler, pruner)
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
     setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers, memory)
     study_options = StudyOptions(
@@ -227,6 +228,7 @@ def run(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     silence: o.Silence = None,
+    tag: o.Tag = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -240,7 +242,7 @@ def run(
     if (method is None) == (config is None):
         raise UsageError("give either --method or --config")
     content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
     setting = setting_of(
         content["method"],
         set_,

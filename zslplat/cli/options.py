@@ -106,6 +106,15 @@ Silence = Annotated[
         rich_help_panel=_OUTPUT,
     ),
 ]
+Tag = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--tag",
+        metavar="KEY=VALUE",
+        help="Tag of what is recorded, to find it by (compare --tag) and in MLflow. May be repeated [ZSLPLAT_TAGS].",
+        rich_help_panel=_OUTPUT,
+    ),
+]
 NoModel = Annotated[
     bool,
     typer.Option("--no-model", help="Keep no model of the final evaluation for predict, export and the like."),
@@ -119,11 +128,12 @@ def settings_from(
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: list[str] | None = None,
+    tag: list[str] | None = None,
 ) -> Any:
-    """Resolve the places, and the silenced checks, from the options of a command; see :func:`front.asking.places`."""
+    """Resolve places, silenced checks and tags from the options of a command; see :func:`front.asking.places`."""
     from zslplat.front.asking import places
 
-    return places(data_root, store, tracking_uri, storage_url, silence)
+    return places(data_root, store, tracking_uri, storage_url, silence, tag)
 
 
 def method_spec(method: str, assignments: list[str] | None, kernel: str | None, *, recorded: bool = False) -> Any:

@@ -146,6 +146,7 @@ def score(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     silence: o.Silence = None,
+    tag: o.Tag = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -172,7 +173,7 @@ def score(
         )
     exported = None if manifest is None else Manifest.read(manifest)
     told: Any = {} if exported is None else exported.content
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
     asked = OutsideScores(
         name,
         () if folds_only else scores,

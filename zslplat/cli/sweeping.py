@@ -48,6 +48,7 @@ def sweep(
     tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     silence: o.Silence = None,
+    tag: o.Tag = None,
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
@@ -65,7 +66,7 @@ def sweep(
     from zslplat.tuning.swept import swept_by
     from zslplat.tuning.task_sweep import run_task_sweep
 
-    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
+    settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
     chosen = [setting_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
     setting = chosen[0]
     swept = swept_by(chosen, param, range_)

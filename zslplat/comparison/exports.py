@@ -47,7 +47,19 @@ _TEXTS = frozenset(
         "tied",
         "group",
     }
-    | {"baseline", "kind", "tested", "features", "signatures", "experiment", "suite", "data", "test_rows", "runs"}
+    | {
+        "baseline",
+        "kind",
+        "tested",
+        "features",
+        "signatures",
+        "experiment",
+        "suite",
+        "tags",
+        "data",
+        "test_rows",
+        "runs",
+    }
     | {"others", "unequal"}
 )
 _MARKDOWN = re.compile(r"[\\`*_{}\[\]<>|#~$&]")

@@ -17,7 +17,8 @@ class Filters:
 
     ``names`` are of studies, methods, specs, labels or runs (:mod:`zslplat.comparison.naming`), ``methods`` of a
     method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment,
-    ``suites`` of the suite that a study belongs to. All may be patterns with ``*`` and ``?``.
+    ``suites`` of the suite that a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or ``KEY``. All
+    may be patterns with ``*`` and ``?``.
     """
 
     names: Sequence[str] = ()
@@ -25,9 +26,10 @@ class Filters:
     studies: Sequence[str] = ()
     experiments: Sequence[str] = ()
     suites: Sequence[str] = ()
+    tags: Sequence[str] = ()
 
     def recorded(self, groups: Sequence[Recorded]) -> list[int]:
-        """Return the places of what fits by study, experiment and suite, in order: before anything is folded.
+        """Return the places of what fits by study, experiment, suite and tag, in order: before anything is folded.
 
         What stands behind another of its setting is not what the other was recorded for. Raises
         :class:`UnknownNameError` for a name that fits none of them.
@@ -36,6 +38,7 @@ class Filters:
             ("study", self.studies, [{group.name, *group.names} for group in groups]),
             ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
             ("suite", self.suites, [{group.suite} if group.suite else set() for group in groups]),
+            ("tag", self.tags, [{*group.tags, *(f"{k}={v}" for k, v in group.tags.items())} for group in groups]),
         )
         kept = set(range(len(groups)))
         for kind, wanted, known in kinds:

@@ -119,6 +119,11 @@ class Recorded:
         return None if self.suite is None or row is None else (self.suite, row)
 
     @property
+    def tags(self) -> Mapping[str, str]:
+        """The tags that the user gave to find it by."""
+        return dict(self.about.get("tags", {}))
+
+    @property
     def searched(self) -> int | None:
         """The trials of the search that found the hyperparameters, None where none did.
 

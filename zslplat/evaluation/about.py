@@ -20,11 +20,13 @@ def about(
     *,
     maps: bool = False,
     own_ranges: Sequence[str] = (),
+    tags: Mapping[str, str] | None = None,
 ) -> dict[str, Any]:
     """Return the experiment, the primary metric, the preprocessing in words, and where the data are from.
 
     ``maps``: whether the method can show where it puts rows, for who reads records without the method.
     ``own_ranges``: the parameters that are searched in another range than their method's, for who writes the command.
+    ``tags``: what the user gave to find it by.
     ``part_of``: the ``suite`` that it is carried out for, with its names for ``data`` and ``row``, and the number of
     the ``split``, and where the parameters were ``searched`` for another task, that and the number of ``trials``; the
     suite is MLflow's experiment then.
@@ -40,6 +42,7 @@ def about(
     found: dict[str, Any] = {
         "experiment": f"suite: {part_of['suite']}" if part_of else f"{setting.task.name}: {setting.dataset}",
         **({"part_of": dict(part_of)} if part_of else {}),
+        **({"tags": dict(tags)} if tags else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": preprocessing,
         "maps": maps,

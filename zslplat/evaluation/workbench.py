@@ -113,7 +113,8 @@ class Workbench:
         usual = self.template.space
         searched = self.setting.space.items()
         own = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
-        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own)
+        tags = self.settings.tags
+        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own, tags=tags)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""

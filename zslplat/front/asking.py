@@ -29,6 +29,8 @@ _WHOLE = {
 }
 _REAL = {"timeout": 1, "trial_timeout": 0.1, "memory": 0.1, "trial_artifacts": 0, "probe": 0}
 
+# Tags by name, or as texts KEY=VALUE.
+Tags: TypeAlias = "Mapping[str, str] | Sequence[str]"
 # A method by its spec, as an estimator or the class of one, or as a pipeline.
 MethodLike: TypeAlias = "str | Spec | Method | type[Method] | Pipeline"
 
@@ -39,13 +41,15 @@ def places(
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
+    tag: Tags | None = None,
 ) -> Settings:
-    """Resolve the places, and the silenced checks; what is not given comes from environment and config files.
+    """Resolve the places, the silenced checks and the tags of what will be recorded.
 
+    What is not given comes from environment and config files.
     Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
     """
     given = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
-    settings = resolve_settings({**given, "silence": silence or None})
+    settings = resolve_settings({**given, "silence": silence or None, "tags": tag or None})
     if silence:
         from zslplat.registry import KINDS, names
 

@@ -14,7 +14,7 @@ from zslplat.drawing import drawn
 from zslplat.errors import UsageError, quoted
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
-from zslplat.front.asking import option_numbers, places
+from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.results import Result, Summary, warning_lines
 from zslplat.settings import Settings
@@ -114,6 +114,7 @@ def bench(
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
+    tag: Tags | None = None,
     quiet: bool = False,
 ) -> Grid:
     """Carry out a suite, methods x data sets x tasks with equal budgets, as ``zslplat bench``.
@@ -132,7 +133,7 @@ def bench(
     """
     numbers = option_numbers(trials=trials, repeats=repeats, splits=splits, workers=workers, abreast=abreast)
     numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory)
-    settings = places(data_root, store, tracking_uri, storage_url, silence)
+    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
     found = _suite(suite, settings)
     count = numbers["workers"] or found.workers or worker_count(None, numbers["memory"])
     options = GridOptions(

@@ -30,14 +30,14 @@ def compared_as_asked(
 ) -> list[Comparison]:
     """Return a comparison for each task and metric, of the default data set and task where nothing else is said.
 
-    A study, experiment or suite that is asked for says which data sets are meant. Raises :class:`UsageError` for
+    A study, experiment, suite or tag that is asked for says which data sets are meant. Raises :class:`UsageError` for
     options that contradict each other, and like :func:`zslplat.comparison.selection.compared`.
     """
     if datasets and all_datasets:
         raise UsageError("--dataset names data sets and --all-datasets means all; give one of the two")
     if tasks and all_tasks:
         raise UsageError("--task names tasks and --all-tasks means all; give one of the two")
-    everywhere = all_datasets or any((filters.studies, filters.experiments, filters.suites))
+    everywhere = all_datasets or any((filters.studies, filters.experiments, filters.suites, filters.tags))
     asked = datasets or ([] if everywhere else [DEFAULT_DATASET])
     specs = [str(parse_dataset(dataset)) for dataset in asked]
     wanted = [] if all_tasks else [str(Spec.parse(task)) for task in tasks or [DEFAULT_TASK]]

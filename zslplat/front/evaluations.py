@@ -18,6 +18,7 @@ from zslplat.front.asking import (
     DEFAULT_DATASET,
     DEFAULT_TASK,
     MethodLike,
+    Tags,
     asked,
     combined,
     option_numbers,
@@ -139,6 +140,7 @@ def evaluate(
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
+    tag: Tags | None = None,
     quiet: bool = False,
 ) -> Evaluation:
     """Evaluate one setting on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
@@ -155,7 +157,7 @@ def evaluate(
         raise UsageError("give either method or config")
     numbers = option_numbers(seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory)
     content = read_config(Path(config)) if config is not None else {}
-    settings = places(data_root, store, tracking_uri, storage_url, silence)
+    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
     given = spec_of(method if method is not None else content["method"])
     if method is not None:
         features, signatures = steps_of(method, features, signatures)

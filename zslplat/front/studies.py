@@ -17,6 +17,7 @@ from zslplat.front.asking import (
     DEFAULT_DATASET,
     DEFAULT_TASK,
     MethodLike,
+    Tags,
     asked,
     check_search,
     combined,
@@ -234,6 +235,7 @@ def tune(  # type: ignore[misc]  # the overloads say what decides the result, an
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
+    tag: Tags | None = None,
     quiet: bool = False,
 ) -> Study | Rehearsed:
     """Search hyperparameters on validation folds, then refit the best and score the test split, as ``zslplat tune``.
@@ -265,7 +267,7 @@ def tune(  # type: ignore[misc]  # the overloads say what decides the result, an
         trials=trials, patience=patience, batch_size=batch_size, repeats=repeats, timeout=timeout, workers=workers
     )
     numbers |= option_numbers(trial_timeout=trial_timeout, memory=memory, trial_artifacts=trial_artifacts, seed=seed)
-    settings = places(data_root, store, tracking_uri, storage_url, silence)
+    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
     spec = combined(spec_of(method), set or {}, kernel)
     steps, ranges = steps_of(method, features, signatures), range_texts(space)
     setting = asked(spec, dataset_spec(dataset, settings), parsed(task, "task"), *steps, numbers["seed"], ranges)

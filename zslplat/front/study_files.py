@@ -69,7 +69,7 @@ def _argument(path: Path, name: str, value: Any, usual: Any) -> Any:
         if name == "space":
             return {key: str(one) for key, one in pairs.items()}
         return {key: parse_assignment(f"{key}={one}")[1] if isinstance(one, str) else one for key, one in pairs.items()}
-    if name == "silence":
+    if name in ("silence", "tag"):
         fits = isinstance(value, list) and all(isinstance(one, str) for one in value)
     elif isinstance(usual, bool):
         fits = isinstance(value, bool)
@@ -85,6 +85,6 @@ def _argument(path: Path, name: str, value: Any, usual: Any) -> Any:
 def _expected(name: str, usual: Any) -> str:
     if name in ("set", "space"):
         return "a list of texts or a table"
-    if name == "silence":
+    if name in ("silence", "tag"):
         return "a list"
     return "true or false" if isinstance(usual, bool) else "a number" if name in _NUMBERS else "a text"

@@ -16,6 +16,7 @@ from zslplat.front.asking import (
     DEFAULT_DATASET,
     DEFAULT_TASK,
     MethodLike,
+    Tags,
     asked,
     combined,
     option_numbers,
@@ -124,6 +125,7 @@ def sweep(
     tracking_uri: str | None = None,
     storage_url: str | None = None,
     silence: Sequence[str] | None = None,
+    tag: Tags | None = None,
     quiet: bool = False,
 ) -> Sweep:
     """Vary one hyperparameter, or one option of the task, the others fixed, as ``zslplat sweep``.
@@ -140,7 +142,7 @@ def sweep(
     numbers = option_numbers(
         points=points, seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory
     )
-    settings = places(data_root, store, tracking_uri, storage_url, silence)
+    settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
     of = dataset_spec(dataset, settings)
     several: Sequence[Any] = method if isinstance(method, list | tuple) else [method]
     if not several:

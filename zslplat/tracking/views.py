@@ -53,6 +53,7 @@ def dataset_view(about: Mapping[str, Any], context: str) -> dict[str, str]:
 def common_tags(setting: Mapping[str, Any], about: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, str]:
     """Return the tags that every run carries: what was evaluated on what, and with which software."""
     return {
+        **about.get("tags", {}),
         "zslplat.method": str(setting["method"]).partition("(")[0],
         "zslplat.dataset": str(setting["dataset"]),
         "zslplat.task": str(setting["task"]),

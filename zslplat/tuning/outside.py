@@ -92,7 +92,7 @@ def score_outside(
         settings.make_store()
         setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
         code = _code(built, dataset, settings)
-        told = about(setting, data, built, "made elsewhere")
+        told = about(setting, data, built, "made elsewhere", tags=settings.tags)
         records = open_records(settings, reporter.warn)
         try:
             with file_lock(working_lock(settings), shared=True):
@@ -171,12 +171,24 @@ class _Entry:
             result.split = VALIDATION
             result.known += 0 if new else 1
             self._take(known[VALIDATION])
-        if new:
+        if new or self._tag():
             show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn)
-        else:
+        if not new:
             result.notes.append("these scores are recorded already; they were not evaluated again")
         result.test_evaluations = self.records.test_evaluations(self.setting.data)
         return result
+
+    def _tag(self) -> bool:
+        """Add tags to what is recorded already; False where it has them."""
+        tagged = False
+        for key, record in self.records.evaluations(self.owner).items():
+            had = record["about"].get("tags", {})
+            if not self.settings.tags.items() <= had.items():
+                about_it = {**record["about"], "tags": {**had, **self.settings.tags}}
+                self.records.replace_evaluation(self.owner, key, {**record, "about": about_it})
+                mark_unshown(self.folder, self.owner)
+                tagged = True
+        return tagged
 
     def _refuse_the_same_seed(self, test: Given, known: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise :class:`UsageError` where the scores of two repeats are the same: they are of one seed.

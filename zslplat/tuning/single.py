@@ -169,9 +169,20 @@ class _Single:
                 )
             found.append(dict(result))
         # Repeats belong together: those that are known stand beside the new ones.
-        new = any("known_from" not in content for content in found)
+        # What gets a tag is recorded with it.
+        new = any("known_from" not in content for content in found) or bool(self._missing_tags(found))
         for r, content in enumerate(found):
             self._record(r, content, built, chances, new=new)
+
+    def _missing_tags(self, found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
+        """Return the tags that what is known already was not recorded with."""
+        if not self.session.settings.tags:
+            return {}
+        known = {
+            record["run"]: record for _, _, record in self.session.records.evaluations_on(self.session.setting.data)
+        }
+        had = [known.get(content.get("known_from"), {}).get("about", {}).get("tags", {}) for content in found]
+        return {k: v for k, v in self.session.settings.tags.items() if any(tags.get(k) != v for tags in had)}
 
     def show(self) -> RunResult:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""

@@ -133,7 +133,10 @@ class Study:
 
     def _describe(self) -> None:
         """Note what the study needs to be shown and compared without this command."""
-        self.study.recall("about", lambda: self.session.bench.about(self.options.part_of))
+        about = self.study.recall("about", lambda: self.session.bench.about(self.options.part_of))
+        given = self.session.settings.tags
+        if not given.items() <= about.get("tags", {}).items():
+            self.study.note("about", {**about, "tags": {**about.get("tags", {}), **given}})
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 

@@ -1,0 +1,94 @@
+"""Tags that users give: kept with what is recorded, shown in MLflow, and found again by ``compare --tag``."""
+
+import json
+
+import mlflow
+import numpy as np
+import pytest
+
+import zslplat
+from zslplat.errors import UsageError
+from zslplat.settings import resolve_settings
+
+PLAIN, TOY = "plain(mix=0.3)", ("-d", "marked", "-w", 1, "-q")
+
+
+def shown(call, *tags):
+    status, out, err = call("compare", "-d", "marked", *(part for tag in tags for part in ("--tag", tag)), "--json")
+    assert status == 0, err
+    return {row["method"]: row["tags"] for row in json.loads(out)["rows"]}
+
+
+def test_what_was_recorded_with_a_tag_is_found_by_it(call, tmp_path, monkeypatch):
+    assert call("tune", "-m", "plain", "-n", 2, *TOY, "--tag", "purpose=pilot", "--tag", "by=me").returncode == 0
+    first = json.loads(call("run", "-m", PLAIN, "--test", *TOY, "--json").stdout)
+    assert shown(call, "purpose=pilot") == {"plain": "purpose=pilot, by=me"}
+    assert shown(call, "pur*", "by") == {"plain": "purpose=pilot, by=me"}
+    done = call("compare", "-d", "marked", "--tag", "purpose=final")
+    assert done.returncode == 2
+    assert "unknown tag 'purpose=final'" in done.stderr
+    # What is recorded already gets the tag, too, and nothing is computed or counted for it.
+    again = json.loads(call("run", "-m", PLAIN, "--test", *TOY, "--tag", "purpose=final", "--json").stdout)
+    assert again["test_evaluations"] == first["test_evaluations"]
+    assert call("tune", "-m", "plain", "-n", 2, *TOY, "--tag", "later=yes").returncode == 0
+    assert shown(call, "purpose") == {PLAIN: "purpose=final", "plain": "purpose=pilot, by=me, later=yes"}
+    mlflow.set_tracking_uri(f"sqlite:///{tmp_path / 'mlruns' / 'mlflow.db'}")
+    tags = [run.data.tags for run in mlflow.search_runs(search_all_experiments=True, output_format="list")]
+    assert {tag.get("purpose") for tag in tags} == {"pilot", "final", None}
+    assert [tag["later"] for tag in tags if tag["zslplat.kind"] == "study"] == ["yes"]
+    # A project gives its tags in one place.
+    (tmp_path / "zslplat.toml").write_text('tags = ["project=birds"]\n')
+    assert call("run", "-m", "plain(mix=0.4)", "--test", *TOY).returncode == 0
+    assert shown(call, "project=birds") == {"plain(mix=0.4)": "project=birds"}
+
+
+def test_suites_and_python_take_tags(call, tmp_path):
+    suite = {
+        "name": "tagged",
+        "tasks": ["zsl"],
+        "trials": 1,
+        "data": [{"name": "digits", "dataset": "digit-pairs"}],
+        "row": [{"name": "linear", "method": "eszsl"}],
+    }
+    store = tmp_path / "s"
+    zslplat.bench(suite, workers=1, quiet=True, store=store, tag={"purpose": "table"})
+    zslplat.tune("ridge-prototypes", trials=1, workers=1, quiet=True, store=store, tag=["purpose=other"])
+    found = zslplat.compare(store=store, tag="purpose=table")
+    assert found.to_frame()["method"].tolist() == ["eszsl"]
+    assert len(zslplat.compare(store=store, tag="purpose").to_frame()) == 2
+
+
+def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
+    assert call("export-split", "--to", tmp_path / "split", "-d", "digit-pairs").returncode == 0
+    classes = (tmp_path / "split" / "test" / "classes.csv").read_text().splitlines()[1:]
+    rows = (tmp_path / "split" / "test" / "rows.csv").read_text().splitlines()[1:]
+    np.save(tmp_path / "s.npy", np.random.default_rng(0).normal(size=(len(rows), len(classes))))
+    given = ("score", "--name", "net", "--scores", tmp_path / "s.npy", "--manifest", tmp_path / "split", "-q")
+    for tag in ("stage=first", "more=yes"):
+        done = call(*given, "--tag", tag)
+        assert done.returncode == 0, done.stderr
+    out = json.loads(call("compare", "--tag", "stage=first", "--json").stdout)
+    assert [row["tags"] for row in out["rows"]] == ["stage=first, more=yes"]
+
+
+@pytest.mark.parametrize(
+    ("given", "told"),
+    [
+        (["purpose"], "expected KEY=VALUE"),
+        (["=x"], "for its name"),
+        (["a:b=x"], "for its name"),
+        (["zslplat.study=x"], "have a meaning already"),
+        (["a="], "expected one line of text"),
+        (["a=1\n2"], "expected one line of text"),
+        (["a=1", "a=2"], "given twice"),
+    ],
+)
+def test_what_is_no_tag_is_refused_with_what_is_wrong(given, told):
+    with pytest.raises(UsageError, match=told):
+        resolve_settings({"tags": given})
+    assert resolve_settings({"tags": ["a = 1 = 2", "b=x"]}).tags == {"a": "1 = 2", "b": "x"}
+
+
+def test_tags_of_the_environment_are_one_text(monkeypatch):
+    monkeypatch.setenv("ZSLPLAT_TAGS", "a=1, b=two words")
+    assert resolve_settings().tags == {"a": "1", "b": "two words"}
