@@ -1,6 +1,7 @@
 """New draws of seen and unseen classes: no draw's test is ever used in its tuning, and the mean over draws is told."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -8,13 +9,14 @@ from scipy.stats import t
 from zero_shot_toys import SENTINEL, toy
 
 from zslplat.comparison.across import over_splits
+from zslplat.comparison.draws import draw_p_value
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.redrawn import Redrawn, redrawn
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.spec import Spec
-from zslplat.suites.written import _over_draws
+from zslplat.suites.written import over_draws_told
 
 
 def plain_toy(**extra):
@@ -133,9 +135,12 @@ def test_the_mean_over_draws_has_the_corrected_t_interval():
     ],
 )
 def test_a_difference_over_draws_is_level_only_where_its_interval_is_narrower_than_the_scores(of_draws, verdict):
-    gap = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws))
-    found = _over_draws(gap, of_draws)
-    assert found == [gap.estimate, gap.low, gap.high, verdict]
+    gap, means = over_splits([a - b for a, b in of_draws], [(16, 4)] * len(of_draws)), np.mean(of_draws, axis=0)
+    p = draw_p_value(gap, len(of_draws))
+    assert over_draws_told(gap, means, p, p) == [gap.estimate, gap.low, gap.high, verdict, "", "", p, verdict]
+    # Holm's correction takes a verdict away.
+    taken = over_draws_told(gap, means, p, 0.2)[-1]
+    assert taken == ("level" if verdict == "ahead" else verdict)
     assert (gap.low < 0 < gap.high) == (verdict != "ahead")
 
 
@@ -150,7 +155,7 @@ name = "toy"
 dataset = "marked"
 [[row]]
 name = "a"
-method = "plain(mix=0.5)"
+method = "plain(mix=0.5, ridge=100)"
 [[row]]
 name = "b"
 method = "plain"
@@ -180,3 +185,20 @@ def test_a_suite_on_draws_tells_each_draw_and_their_mean(call, tmp_path):
     reach = float(gap["high"]) - float(gap["difference"])
     assert (gap["verdict"] == "too few draws to tell") == (reach > max(by_row["a"][2], by_row["b"][2]))
     assert "draw 1" in call("compare", "-d", "redrawn(of=marked, draw=1)", "--json").stdout
+    # What compare says of the draws is what the tables of the suite say.
+    for asked in (("--suite", "suite"), ("-d", "marked"), ("-d", "marked", "--suite", "suite")):
+        content = json.loads(call("compare", *asked, "--against", "a", "--json").stdout)
+        (drawn,) = content["across"][0]["over_draws"]
+        of = {method["method"]: method for method in drawn["methods"]}
+        names = {"a": "plain(mix=0.5, ridge=100)", "b": "plain"}
+        assert (drawn["dataset"], drawn["draws"], drawn["baseline"]) == ("marked", 2, names["a"])
+        for row, name in names.items():
+            of[row] = of[name]
+            line = next(s for s in scores if (s["row"], s["split"]) == (row, "mean"))
+            assert [of[row][name] for name in ("mean", "low", "high")] == [
+                float(line[n]) for n in ("test", "low", "high")
+            ]
+        assert [of["b"][n] for n in ("difference", "difference_low", "difference_high", "p_holm")] == [
+            None if gap[n] == "nan" else float(gap[n]) for n in ("difference", "low", "high", "p_holm")
+        ]
+        assert (of["b"]["verdict"] or "") == gap["verdict_classes"]

@@ -15,6 +15,14 @@ NO_CLASSES = (
     "{} has no interval over new classes here: that takes two classes of each kind that it is made of (seen, unseen), "
     "or two draws of classes, that are not all alike"
 )
+FURTHER_DRAWS = (
+    "further draws: what the mean would be on other draws of seen and unseen classes of this data set (Student t, "
+    "95 %, corrected for draws that overlap); verdicts are by this one, after Holm's correction over the rivals"
+)
+NO_DRAWS = (
+    "no interval over draws: it takes two of them that are not all alike, and records that say how many classes each "
+    "has (those of earlier versions do not)"
+)
 CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
 

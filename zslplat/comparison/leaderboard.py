@@ -25,7 +25,7 @@ from zslplat.comparison.classes import (
     score_ends,
 )
 from zslplat.comparison.naming import the_one
-from zslplat.comparison.paired import LEVEL, Scored, difference, interval, same_rows
+from zslplat.comparison.paired import LEVEL, Scored, difference, interval, known_value, same_rows
 from zslplat.comparison.tied import letters
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.methods.knowledge import TRANSDUCTIVE
@@ -122,19 +122,19 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "validation": entry.validation.get(metric),
         "test": own.estimate,
         "spread": float(np.std(values, ddof=1)) if len(values) > 1 else None,
-        "low": _known(own.low),
-        "high": _known(own.high),
-        "low_classes": _known(low_anew),
-        "high_classes": _known(high_anew),
+        "low": known_value(own.low),
+        "high": known_value(own.high),
+        "low_classes": known_value(low_anew),
+        "high_classes": known_value(high_anew),
         "classes": anew.classes if anew else None,
         "difference": gap.estimate if gap else None,
-        "difference_low": _known(gap.low) if gap else None,
-        "difference_high": _known(gap.high) if gap else None,
-        "difference_low_classes": _known(gap_low),
-        "difference_high_classes": _known(gap_high),
+        "difference_low": known_value(gap.low) if gap else None,
+        "difference_high": known_value(gap.high) if gap else None,
+        "difference_low_classes": known_value(gap_low),
+        "difference_high_classes": known_value(gap_high),
         "p_value": None,
         "p_holm": None,
-        "smallest_difference": _known(gap_anew.smallest_difference) if gap_anew else None,
+        "smallest_difference": known_value(gap_anew.smallest_difference) if gap_anew else None,
         "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
         "verdict_rows": _turned(gap.verdict if gap else "", direction) if same_rows(entry, baseline) else OTHER_ROWS,
     }
@@ -150,7 +150,7 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
         values, adjusted = family_p_values([row["verdict"][0] for row in family])
         for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
             gap, *scores = row["verdict"]
-            row["p_value"], row["p_holm"] = _known(p), _known(p_holm)
+            row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
             found = class_verdict(gap, p_holm, (scores[0], scores[1]))
             row["verdict"] = OTHER_ROWS if row["verdict_rows"] == OTHER_ROWS else _turned(found, direction)
 
@@ -193,7 +193,3 @@ def _turned(verdict: str, direction: float) -> str:
 def _place(value: float) -> tuple[bool, float]:
     """Return what entries are sorted by, smallest first: those without a value come last."""
     return (True, 0.0) if np.isnan(value) else (False, value)
-
-
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else value

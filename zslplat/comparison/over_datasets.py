@@ -9,6 +9,7 @@ from contextlib import suppress
 from typing import Any
 
 from zslplat.comparison.across import Across, Standing, across_sets
+from zslplat.comparison.paired import known_value
 from zslplat.data.families import families
 from zslplat.data.redrawn import NAME, drawn_from
 from zslplat.errors import UsageError
@@ -89,13 +90,13 @@ def _method(
     name: str, scores: Mapping[str, float], datasets: Sequence[str], standing: Standing | None
 ) -> dict[str, Any]:
     gap = None if standing is None else standing.difference
-    low, high = (None, None) if gap is None else (_known(gap.low), _known(gap.high))
+    low, high = (None, None) if gap is None else (known_value(gap.low), known_value(gap.high))
     return {
         "method": name,
         "scores": {dataset: scores.get(dataset) for dataset in datasets},
         "mean_rank": None if standing is None else standing.mean_rank,
-        "rank_low": None if standing is None else _known(standing.rank_low),
-        "rank_high": None if standing is None else _known(standing.rank_high),
+        "rank_low": None if standing is None else known_value(standing.rank_low),
+        "rank_high": None if standing is None else known_value(standing.rank_high),
         "difference": None if gap is None else gap.estimate,
         "difference_low": low,
         "difference_high": high,
@@ -138,11 +139,7 @@ def _told(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
     return {
         "sets": None if across is None else across.sets,
         "draws": {} if across is None else dict(Counter(drawn_ones)),
-        "p_value": None if across is None else _known(across.p_value),
+        "p_value": None if across is None else known_value(across.p_value),
         "critical_difference": None if across is None else across.critical_difference,
         "reservation": "" if across is None else across.reservation,
     }
-
-
-def _known(value: float) -> float | None:
-    return None if math.isnan(value) else value

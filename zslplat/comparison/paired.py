@@ -82,6 +82,11 @@ class Interval:
         return "ahead" if self.low > 0 else "behind" if self.high < 0 else "level"
 
 
+def known_value(value: float) -> float | None:
+    """Return a number as rows have it: None where there is none."""
+    return None if np.isnan(value) else float(value)
+
+
 def interval(scored: Scored, metric: str) -> Interval:
     """Return the mean over repeats with its interval, within what the metric can be."""
     found = _centred(float(np.mean(scored.values[metric])), _drawn(scored, metric))

@@ -119,6 +119,12 @@ class Recorded:
         return None if self.suite is None or row is None else (self.suite, row)
 
     @property
+    def classes(self) -> tuple[int, int] | None:
+        """How many classes are trained on, and how many of the test are unseen; None in older records."""
+        known = self.about.get("data", {}).get("profile", {}).get("classes_of_splits", {})
+        return (known["train"], known["test_unseen"]) if {"train", "test_unseen"} <= set(known) else None
+
+    @property
     def tags(self) -> Mapping[str, str]:
         """The tags that the user gave to find it by."""
         return dict(self.about.get("tags", {}))

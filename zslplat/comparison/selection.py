@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from zslplat.checks.base import Finding, unsilenced
+from zslplat.comparison.draws import over_draws
 from zslplat.comparison.facts import facts, unequal
 from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.findings import comparison_findings
@@ -23,6 +24,7 @@ from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
 from zslplat.comparison.suite_rows import row_names, suite_row_names
 from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
+from zslplat.data.redrawn import is_draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.settings import Settings
@@ -138,7 +140,7 @@ def compared(
     reader = reader or Reader(existing_records(settings, warn), warn)
     records = reader.records
     recorded_on = reader.datasets(task)
-    asked = list(dict.fromkeys(datasets)) or recorded_on
+    asked = list(dict.fromkeys(d for given in datasets for d in _or_draws(given, recorded_on))) or recorded_on
     if not asked:
         raise StoreError(f"no test evaluation of task {task} in {settings.store}; tune it first")
     known = {dataset: reader.read(dataset, task) for dataset in asked}
@@ -207,10 +209,20 @@ def compared(
         dataset: {mark for e in named if e.group.dataset == dataset for mark in e.group.images} for dataset in shown
     }
     across = over_datasets(rows, shown, images, maximise=maximise) if len(shown) > 1 else []
+    classes = {e.group.dataset: e.group.classes for e in named}
+    for table in across:
+        own = [row for row in rows if row["group"] == table["group"]]
+        table["over_draws"] = over_draws(own, classes, name, maximise=maximise)
     unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
     without = tuple(dataset for dataset in asked if dataset not in shown)
     silenced = settings.silenced
     return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, silenced, unasked, without)
+
+
+def _or_draws(dataset: str, recorded_on: Sequence[str]) -> list[str]:
+    """Return a data set, or the draws of its classes where these alone are recorded."""
+    draws = [] if dataset in recorded_on else [name for name in recorded_on if is_draw_of(name, dataset)]
+    return draws or [dataset]
 
 
 def _entries(

@@ -15,20 +15,25 @@ from zslplat.comparison.classes import COVERS
 from zslplat.comparison.columns import (
     COLUMNS,
     CUT,
+    FURTHER_DRAWS,
     NO_CLASSES,
+    NO_DRAWS,
     Column,
     Row,
     cut,
+    ends,
     filled,
     fitting,
     knows,
     letters_of,
     number,
+    p_value,
     same_score,
 )
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
+from zslplat.data.redrawn import NAME, drawn_from
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
 
@@ -67,7 +72,7 @@ def sheets(
     not fit into ``width`` characters with ``gap`` between two columns.
     """
     if len(found.datasets) > 1:
-        return [_over_datasets(found)]
+        return [_over_datasets(found), *(_over_draws(found, table) for table in _draws(found))]
     rows = found.rows
     known = filled(rows, COLUMNS if titles is None else [column for column in COLUMNS if column.title in titles])
     shown = known if width is None else fitting(known, rows, width, gap)
@@ -196,6 +201,32 @@ def _over_datasets(found: Comparison) -> Sheet:
     return Sheet(title, titles, right, sections, list(said))
 
 
+def _draws(found: Comparison) -> list[dict[str, Any]]:
+    return [{**draws, "group": table["group"]} for table in found.across for draws in table["over_draws"]]
+
+
+def _over_draws(found: Comparison, table: Mapping[str, Any]) -> Sheet:
+    """Return the means of methods over draws of the classes of one data set, with what they say of further draws."""
+    titles = ["method", "mean", "interval over\nfurther draws", "difference", "interval over\nfurther draws"]
+    titles += ["p (Holm)", "verdict", "draws"]
+    cells = [
+        [
+            *(row["method"], number(row["mean"]), ends(row["low"], row["high"])),
+            *(number(row["difference"], sign=True), ends(row["difference_low"], row["difference_high"], sign=True)),
+            *(p_value(row["p_holm"]), row["verdict"] or "", str(row["draws"])),
+        ]
+        for row in table["methods"]
+    ]
+    title = f"{found.metric} of task {found.task} over {table['draws']} draws of the classes of {table['dataset']}; "
+    title += f"differences from {table['baseline']}"
+    lines = [FURTHER_DRAWS]
+    if any(row["low"] is None for row in table["methods"]):
+        lines.append(NO_DRAWS)
+    right = [title not in ("method", "verdict") for title in titles]
+    sections = {table["group"]: [[Cell(text) for text in line] for line in cells]}
+    return Sheet(title, titles, right, sections, lines)
+
+
 def _ranks(method: Mapping[str, Any]) -> list[Cell]:
     rank = "" if method["mean_rank"] is None else f"{method['mean_rank']:.2f}"
     low, high = method["rank_low"], method["rank_high"]
@@ -218,6 +249,11 @@ def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
 
 
 def _set_titles(datasets: Sequence[str]) -> list[str]:
-    """Return short titles of data sets: their names, and in full where two have one name."""
-    names = [Spec.parse(dataset).name for dataset in datasets]
+    """Return short titles of data sets: their names, ``birds #3`` of a draw, and in full where two have one name."""
+    names = [_set_title(dataset) for dataset in datasets]
     return [name if names.count(name) == 1 else dataset for name, dataset in zip(names, datasets, strict=True)]
+
+
+def _set_title(dataset: str) -> str:
+    spec = Spec.parse(dataset)
+    return f"{drawn_from(spec).name} #{spec.parameters.get('draw', 1)}" if spec.name == NAME else spec.name

@@ -39,6 +39,12 @@ def drawn_from(dataset: Spec) -> Spec:
     return parse_dataset(str(dataset.parameters.get("of", "digit-pairs"))) if dataset.name == NAME else dataset
 
 
+def is_draw_of(dataset: str, other: str) -> bool:
+    """Tell whether the spec of a data set draws the classes of another one anew."""
+    spec = Spec.parse(dataset)
+    return spec.name == NAME and str(drawn_from(spec)) == other
+
+
 class Redrawn(DataSource):
     """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``.
 

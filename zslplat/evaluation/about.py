@@ -6,6 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from zslplat.data.dataset import Dataset
 from zslplat.evaluation.setting import Setting
 from zslplat.tasks.base import Task
@@ -37,6 +39,7 @@ def about(
         "shape": list(data.X.shape),
         "classes": len(data.class_names),
         "splits": {name: len(index) for name, index in data.splits.items()},
+        "classes_of_splits": _classes(data),
         "fingerprint": data.fingerprint,
     }
     found: dict[str, Any] = {
@@ -56,3 +59,10 @@ def about(
         },
     }
     return dict(json.loads(json.dumps(found)))
+
+
+def _classes(data: Dataset) -> dict[str, int]:
+    """Return how many classes each split has rows of; nothing where rows have several labels."""
+    if data.y.ndim > 1:
+        return {}
+    return {name: len(np.unique(data.y[index])) for name, index in data.splits.items()}

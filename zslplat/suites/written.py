@@ -3,7 +3,7 @@
 ``scores.csv``        data, row, task, metric, test, spread, low, high, knows_of_batch, from_memory, trials, split,
                       low_classes, high_classes (the interval over new classes)
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes;
-                      of classes that were drawn anew low, high and verdict are over draws, and nothing else is told
+                      of classes that were drawn anew all is over draws, verdict_classes by Holm's p-value
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
                       unequal
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
@@ -35,12 +35,13 @@ from zslplat.comparison.classes import (
     class_difference,
     class_verdict,
     family_p_values,
+    holm,
     over_classes,
     score_ends,
 )
+from zslplat.comparison.draws import draw_p_value, draw_verdict
 from zslplat.comparison.paired import Interval, Scored, difference, interval, mean_difference
 from zslplat.data.drafts import replacing
-from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.metrics.shares import within
 from zslplat.records.environment import environment_record
 from zslplat.suites.budgets import BUDGETS, GIVEN, budget_lines, known, trials_of
@@ -149,22 +150,19 @@ def _differences(result: GridResult) -> list[list[Any]]:
     unknown: list[Any] = [""] * len(OVER_CLASSES)
     for kind, metric in kinds_of(result):
         judged = {name: _over_classes(result, name, kind, metric) for name in names}
+        drawn = _draws(result, names, kind, metric)
         for ahead, behind in result.suite.differences:
             given: list[tuple[Scored, Scored]] = []
             for name in names:
-                draws, means = [], list[list[float]]()
                 for key, pair in _pairs(result, name, kind, metric, ahead, behind):
-                    gap = difference(*pair, metric)
                     if key[3] is not None:
-                        draws.append((gap.estimate, result.classes[key]))
-                        means.append([float(np.mean(one.values[metric])) for one in pair])
                         continue
+                    gap = difference(*pair, metric)
                     over = judged[name].get((ahead, behind, key[2]), unknown)
                     lines.append([kind, metric, ahead, behind, name, *_told(gap), *over])
                     given.append(pair)
-                if draws:
-                    gap = over_splits([value for value, _ in draws], [classes for _, classes in draws])
-                    lines.append([kind, metric, ahead, behind, name, *_over_draws(gap, means), *unknown])
+                if (name, ahead, behind) in drawn:
+                    lines.append([kind, metric, ahead, behind, name, *drawn[name, ahead, behind]])
             if given:
                 lines.append([kind, metric, ahead, behind, MEAN, *_told(mean_difference(given, metric)), *unknown])
     return lines
@@ -226,13 +224,32 @@ def _pairs(
     return found
 
 
-def _over_draws(gap: Interval, means: Sequence[Sequence[float]]) -> list[Any]:
-    """Return what is told of a difference over draws: level only where it is narrower than both scores."""
-    told = _told(gap)
-    reach = gap.high - gap.estimate
-    if gap.low < 0 < gap.high and reach > max(np.mean(means, axis=0)):
-        told[-1] = TOO_FEW_DRAWS
+def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
+    """Return {(data, ahead, behind): what is told of a difference over draws of classes}.
+
+    Holm's correction is over the differences that the suite names, of this metric on this data set.
+    """
+    told: dict[tuple[str, str, str], list[Any]] = {}
+    for name in names:
+        found: dict[tuple[str, str, str], tuple[Interval, list[float], float]] = {}
+        for ahead, behind in result.suite.differences:
+            pairs = [(key, p) for key, p in _pairs(result, name, kind, metric, ahead, behind) if key[3] is not None]
+            if pairs:
+                values = np.array([[np.mean(one.values[metric]) for one in pair] for _, pair in pairs])
+                gap = over_splits((values[:, 0] - values[:, 1]).tolist(), [result.classes[key] for key, _ in pairs])
+                found[name, ahead, behind] = gap, values.mean(axis=0).tolist(), draw_p_value(gap, len(pairs))
+        corrected = holm(np.array([p for *_, p in found.values()])).tolist()
+        for (key, (gap, means, p)), p_holm in zip(found.items(), corrected, strict=True):
+            told[key] = over_draws_told(gap, means, p, p_holm)
     return told
+
+
+def over_draws_told(gap: Interval, means: Sequence[float], p: float, p_holm: float) -> list[Any]:
+    """Return difference, ends and verdict over draws, and Holm's p-value with the verdict by it.
+
+    What is told of new classes on the given ones has no ends here: draws are of new classes themselves.
+    """
+    return [*_told(gap)[:3], draw_verdict(gap, p, means), "", "", p_holm, draw_verdict(gap, p_holm, means)]
 
 
 def _told(gap: Interval) -> list[Any]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from zslplat.comparison.columns import FURTHER_DRAWS, NO_DRAWS, ends, p_value
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
@@ -23,6 +24,7 @@ def across_section(found: Comparison, anchor: str, easel: Easel) -> Section:
         ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
         if len(ranked) > 1:
             blocks.append(_chart(found, table, ranked, easel))
+        blocks += [_draws(found, table, drawn) for drawn in table["over_draws"]]
     return Section(f"{found.task} over {len(found.datasets)} data sets", anchor, blocks)
 
 
@@ -58,6 +60,26 @@ def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
         rows.append([Cell(str(method["method"])), *scores, *(standing if ranked else [])])
     caption = f"{metric_words(found.metric)} of {table['group']} methods over data sets"
     return TableBlock(caption[:1].upper() + caption[1:], columns, rows, rank_words(table))
+
+
+def _draws(found: Comparison, table: Mapping[str, Any], drawn: Mapping[str, Any]) -> TableBlock:
+    """Return the means over draws of the classes of one data set, with what they say of further draws."""
+    columns = [Column("method"), Column("mean", True), Column("95% over further draws", True)]
+    columns += [Column("difference", True, f"from {drawn['baseline']}"), Column("95% of the difference", True)]
+    columns += [Column("p (Holm)", True), Column("verdict"), Column("draws", True)]
+    rows = []
+    for row in drawn["methods"]:
+        numbers = [cell(row["mean"]), Cell(ends(row["low"], row["high"]) or NOTHING, row["low"])]
+        gap = ends(row["difference_low"], row["difference_high"], sign=True) or NOTHING
+        numbers += [cell(row["difference"], sign=True), Cell(gap, row["difference_low"])]
+        p = Cell(p_value(row["p_holm"]) or NOTHING, row["p_holm"])
+        told = [p, Cell(row["verdict"] or NOTHING), Cell(str(row["draws"]), row["draws"])]
+        rows.append([Cell(str(row["method"])), *numbers, *told])
+    caption = f"{metric_words(found.metric)} of {table['group']} methods over {drawn['draws']} draws of the classes of "
+    caption += str(drawn["dataset"])
+    lacking = any(row["low"] is None for row in drawn["methods"])
+    note = " ".join([sentence(FURTHER_DRAWS), *([sentence(NO_DRAWS)] if lacking else [])])
+    return TableBlock(caption[:1].upper() + caption[1:], columns, rows, note)
 
 
 def _chart(found: Comparison, table: Mapping[str, Any], ranked: Sequence[Mapping[str, Any]], easel: Easel) -> Block:

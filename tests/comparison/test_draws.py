@@ -1,0 +1,110 @@
+"""Methods over draws of the classes of one data set: the corrected t test, Holm's correction, and which draws count."""
+
+import numpy as np
+import pytest
+from scipy import stats
+from store_toys import MadeStore
+
+from zslplat.comparison.across import over_splits
+from zslplat.comparison.draws import draw_p_value, over_draws
+from zslplat.comparison.selection import compared
+from zslplat.comparison.sheets import sheets
+from zslplat.data.redrawn import is_draw_of
+from zslplat.metrics.few_classes import TOO_FEW_DRAWS
+from zslplat.settings import resolve_settings
+
+DRAWS = [f"redrawn(draw={number}, of=birds)" for number in range(1, 7)]
+CLASSES = dict.fromkeys(DRAWS, (40, 10))
+
+
+def rows(scores, baseline="a", validation=None):
+    return [
+        {
+            **{"short": method, "method": method, "dataset": draw, "test": value, "baseline": baseline},
+            "validation": (validation or {}).get(method),
+        }
+        for method, values in scores.items()
+        for draw, value in zip(DRAWS, values, strict=False)
+    ]
+
+
+@pytest.fixture
+def scores():
+    rng = np.random.default_rng(0)
+    base = rng.normal(0.6, 0.02, 6)
+    return {"a": base, "b": base - 0.1 + rng.normal(0, 0.01, 6), "c": base - rng.normal(0.01, 0.02, 6)}
+
+
+def test_means_differences_and_p_values_are_those_of_the_corrected_t_test(scores):
+    (found,) = over_draws(rows(scores), CLASSES, "per_class_accuracy", maximise=True)
+    assert (found["dataset"], found["draws"], found["baseline"]) == ("birds", 6, "a")
+    of = {method["method"]: method for method in found["methods"]}
+    assert [method["method"] for method in found["methods"]] == sorted(scores, key=lambda name: -scores[name].mean())
+    p = {}
+    for name, values in scores.items():
+        mean = over_splits(values.tolist(), [(40, 10)] * 6)
+        assert (of[name]["mean"], of[name]["low"], of[name]["high"]) == (mean.estimate, mean.low, mean.high)
+        if name == "a":
+            assert of[name]["difference"] is of[name]["p_holm"] is of[name]["verdict"] is None
+            continue
+        gap = values - scores["a"]
+        error = gap.std(ddof=1) * np.sqrt(1 / 6 + 10 / 40)
+        p[name] = 2 * stats.t.sf(abs(gap.mean()) / error, 5)
+        assert of[name]["p_value"] == pytest.approx(p[name])
+        half = stats.t.ppf(0.975, 5) * error
+        ends = of[name]["difference_low"], of[name]["difference_high"]
+        assert ends == pytest.approx((gap.mean() - half, gap.mean() + half))
+    # Holm: the smaller of two is doubled, and the larger is at least that.
+    small, large = sorted(p, key=p.get)
+    assert of[small]["p_holm"] == pytest.approx(2 * p[small])
+    assert of[large]["p_holm"] == pytest.approx(max(2 * p[small], p[large]))
+    assert [of[name]["verdict"] for name in "bc"] == ["behind", "level"]
+
+
+def test_a_p_value_is_below_the_level_where_the_interval_leaves_out_0():
+    rng = np.random.default_rng(1)
+    for _ in range(200):
+        values = rng.normal(0.02, 0.02, int(rng.integers(2, 12))).tolist()
+        gap = over_splits(values, [(16, 4)] * len(values))
+        assert (draw_p_value(gap, len(values)) < 0.05) == (gap.low > 0 or gap.high < 0)
+    assert np.isnan(draw_p_value(over_splits([0.1], [(16, 4)]), 1))
+
+
+def test_a_smaller_cost_is_ahead_and_too_few_draws_are_said(scores):
+    costs = {name: values for name, values in scores.items() if name != "c"}
+    (found,) = over_draws(rows(costs), CLASSES, "seconds", maximise=False)
+    assert [m["method"] for m in found["methods"]] == ["b", "a"]
+    assert found["methods"][0]["verdict"] == "ahead"
+    (few,) = over_draws(rows({"a": [0.55, 0.05], "b": [0.05, 0.45]}), CLASSES, "per_class_accuracy", maximise=True)
+    assert {m["verdict"] for m in few["methods"]} == {None, TOO_FEW_DRAWS}
+
+
+def test_the_baseline_is_the_best_on_validation_and_draws_that_one_lacks_are_left_out_of_its_difference(scores):
+    some = {"a": scores["a"], "b": scores["b"][:4]}
+    told = rows(some, baseline="", validation={"a": 0.5, "b": 0.4})
+    (found,) = over_draws(told, CLASSES, "per_class_accuracy", maximise=True)
+    assert found["baseline"] == "a"
+    other = next(m for m in found["methods"] if m["method"] == "b")
+    assert other["draws"] == 4
+    assert other["difference"] == pytest.approx(np.mean(scores["b"][:4] - scores["a"][:4]))
+
+
+def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_store):
+    settings = resolve_settings({"store": new_store()})
+    made = MadeStore(settings)
+    for draw in DRAWS[:3]:
+        made.study("eszsl", 0.8, dataset=draw, rows=draw)
+        made.study("sae", 0.7, dataset=draw, rows=draw)
+    found = compared(settings, ["birds"], warn=pytest.fail)  # the draws are what is recorded of it
+    assert list(found.datasets) == DRAWS[:3]
+    ranks, drawn = sheets(found)
+    assert list(ranks.titles[1:4]) == ["birds #1", "birds #2", "birds #3"]
+    assert drawn.title.endswith("over 3 draws of the classes of birds; differences from eszsl")
+    assert any(note.startswith("no interval over draws") for note in drawn.notes)
+    assert all(method["low"] is None for method in found.across[0]["over_draws"][0]["methods"])
+
+
+def test_a_draw_is_known_by_what_it_draws_from():
+    assert is_draw_of('redrawn(draw=1, of="x(signatures=s)")', "x(signatures=s)")
+    assert not is_draw_of("redrawn(draw=1, of=x)", "y")
+    assert not is_draw_of("x", "x")
