@@ -9,7 +9,7 @@ from zslplat.comparison.across import over_splits
 from zslplat.comparison.draws import draw_p_value, over_draws
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
-from zslplat.data.redrawn import is_draw_of
+from zslplat.data.redrawn import draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings
 
@@ -105,6 +105,14 @@ def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_sto
 
 
 def test_a_draw_is_known_by_what_it_draws_from():
-    assert is_draw_of('redrawn(draw=1, of="x(signatures=s)")', "x(signatures=s)")
-    assert not is_draw_of("redrawn(draw=1, of=x)", "y")
-    assert not is_draw_of("x", "x")
+    assert draw_of('redrawn(draw=1, of="x(signatures=s)")') == "x(signatures=s)"
+    assert draw_of("redrawn(draw=2)") == "digit-pairs"
+    assert draw_of("x") is draw_of("no (spec") is None
+
+
+def test_a_score_that_is_no_number_comes_last_and_has_no_verdict(scores):
+    lost = {"a": scores["a"], "b": [*scores["b"][:5], np.nan]}
+    (found,) = over_draws(rows(lost), CLASSES, "per_class_accuracy", maximise=True)
+    last = found["methods"][-1]
+    assert last["method"] == "b"
+    assert last["mean"] is last["low"] is last["difference"] is last["p_holm"] is last["verdict"] is None

@@ -11,11 +11,28 @@ from zslplat.evaluation.components import build_component, searched_space
 from zslplat.published import load_table, table_ids
 from zslplat.registry import component
 from zslplat.reproduction.cells import planned
-from zslplat.reproduction.recipe import WAYS, load_recipe, read_recipe, recipe_ids, recipes_of, sources
+from zslplat.reproduction.recipe import WAYS, facts_of_data, load_recipe, read_recipe, recipe_ids, recipes_of, sources
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
 
 RECIPES = recipe_ids()
+
+
+def test_what_the_papers_data_are_known_by_is_of_columns_and_says_what_the_papers_print():
+    facts = facts_of_data()
+    columns = {c.dataset for name in recipe_ids() for c in load_recipe(name).columns.values()}
+    assert set(facts) == columns
+    # Paper 001 counts images and classes of its data apart for training and test.
+    sizes = load_table("001-table-1")
+    rows = {"AWA1": ("AwA-VGG", "AwA-GoogLeNet"), "CUB": ("CUB-VGG",), "aPY": ("aPY-VGG",), "SUN": ("SUN-VGG",)}
+    for row, names in rows.items():
+        train, test, attributes, seen, unseen = (
+            int(sizes.cell(row, name).value)
+            for name in ("training-images", "test-images", "attributes", "seen-classes", "unseen-classes")
+        )
+        for name in names:
+            found = facts[name]
+            assert (found["rows"], found["classes"], found["attributes"]) == (train + test, seen + unseen, attributes)
 
 
 @pytest.mark.parametrize("name", RECIPES)

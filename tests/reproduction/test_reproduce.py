@@ -9,15 +9,17 @@ from support import evaluations_of, trials_of
 
 import zslplat.reproduction.reproduce as module
 from zslplat.errors import StoreError, UnknownNameError
+from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.setting import Setting
 from zslplat.published import load_table, read_table
 from zslplat.reproduction.cells import Budget, only_by_table, planned
 from zslplat.reproduction.oracle import _oracle
 from zslplat.reproduction.recipe import load_recipe, read_recipe
-from zslplat.reproduction.reproduce import reproduce
+from zslplat.reproduction.reproduce import other_data, reproduce
 from zslplat.reproduction.results import read_results
 from zslplat.reproduction.written import keep_cells, write_cells
 from zslplat.settings import resolve_settings
+from zslplat.spec import Spec
 from zslplat.suites.recorded import Recorded
 from zslplat.tracking.stores import open_records
 
@@ -101,6 +103,21 @@ def made(settings, **options):
 
 def by_name(found):
     return {(one.cell.row, one.cell.place.id, one.cell.way): one for one in found.made}
+
+
+def test_data_that_only_have_the_name_of_the_papers_are_not_compared(made_up, monkeypatch):
+    data = open_dataset(Spec.parse("marked"), made_up)
+    n, d = data.X.shape
+    facts = {"rows": n, "classes": len(data.class_names), "dimensions": d}
+    facts["attributes"] = data.signature_set().values.shape[1]
+    assert other_data(data, facts | {"rows": n + 1}) == f"other data than the paper's: {n} rows, not {n + 1}"
+    known = {"marked": facts}
+    monkeypatch.setattr(module, "facts_of_data", lambda: known)
+    verdicts = [made(made_up, only=["plain/here"], ways=["ours"]).made[0].verdict]
+    known["marked"] = facts | {"dimensions": 2048}
+    verdicts.append(made(made_up, only=["plain/here"], ways=["ours"]).made[0].verdict)
+    assert [one.verdict for one in verdicts] == ["below", "cannot tell"]
+    assert verdicts[1].why == f"other data than the paper's: {d} dimensions, not 2048"
 
 
 def count_of_evaluations(settings):

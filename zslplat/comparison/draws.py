@@ -21,10 +21,9 @@ import numpy as np
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import holm
 from zslplat.comparison.paired import LEVEL, Interval, known_value
-from zslplat.data.redrawn import NAME, drawn_from
+from zslplat.data.redrawn import draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.metrics.shares import within
-from zslplat.spec import Spec
 
 Row = Mapping[str, Any]
 Classes = tuple[int, int]
@@ -54,12 +53,12 @@ def draw_verdict(gap: Interval, p_holm: float, means: Sequence[float]) -> str:
 
 
 def over_draws(
-    rows: Sequence[Row], classes: Mapping[str, Classes | None], metric: str, *, maximise: bool
+    rows: Sequence[Row], classes: Mapping[str, Classes], metric: str, *, maximise: bool
 ) -> list[dict[str, Any]]:
     """Return a dictionary for each data set of which a group of rows has two draws or more, ready for JSON.
 
     ``rows`` are those of one group on any data sets, ``classes`` the numbers of seen and unseen classes of each draw
-    by its spec, None where records do not say. ``dataset``, what is drawn from; ``draws``, how many; ``baseline``;
+    by its spec, as far as records say it. ``dataset``, what is drawn from; ``draws``, how many; ``baseline``;
     ``methods``, best mean first, each with ``method``, ``draws``, its ``mean`` with ``low`` and ``high``, and its
     ``difference`` from the baseline on the draws that both have, with ``difference_low``, ``difference_high``,
     ``p_value``, ``p_holm`` and ``verdict``, None where there is none. The baseline is the one that all draws are
@@ -67,9 +66,9 @@ def over_draws(
     """
     of: dict[str, list[str]] = {}
     for dataset in dict.fromkeys(str(row["dataset"]) for row in rows):
-        spec = Spec.parse(dataset)
-        if spec.name == NAME:
-            of.setdefault(str(drawn_from(spec)), []).append(dataset)
+        drawn = draw_of(dataset)
+        if drawn is not None:
+            of.setdefault(drawn, []).append(dataset)
     return [
         _drawn(name, [row for row in rows if row["dataset"] in draws], classes, metric, maximise)
         for name, draws in of.items()
@@ -78,7 +77,7 @@ def over_draws(
 
 
 def _drawn(
-    name: str, rows: Sequence[Row], classes: Mapping[str, Classes | None], metric: str, maximise: bool
+    name: str, rows: Sequence[Row], classes: Mapping[str, Classes], metric: str, maximise: bool
 ) -> dict[str, Any]:
     scores: dict[str, dict[str, float]] = {}
     for row in rows:
@@ -93,7 +92,9 @@ def _drawn(
         verdict = "" if gap is None else draw_verdict(gap, p_holm, means)
         turned = {"ahead": "behind", "behind": "ahead"} if not maximise else {}
         found |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
-    ordered = sorted(methods, key=lambda found: sign * found["mean"])
+    ordered = sorted(methods, key=lambda found: np.inf if np.isnan(found["mean"]) else sign * found["mean"])
+    for found in ordered:
+        found["mean"] = known_value(found["mean"])
     return {
         "dataset": name,
         "draws": len({row["dataset"] for row in rows}),
@@ -120,7 +121,7 @@ def _method(
     method: str,
     scores: Mapping[str, Mapping[str, float]],
     baseline: str,
-    classes: Mapping[str, Classes | None],
+    classes: Mapping[str, Classes],
     metric: str,
 ) -> dict[str, Any]:
     own = scores[method]
@@ -134,7 +135,7 @@ def _method(
         "mean": mean.estimate,
         "low": known_value(low),
         "high": known_value(high),
-        "difference": None if gap is None else gap.estimate,
+        "difference": None if gap is None else known_value(gap.estimate),
         "difference_low": None if gap is None else known_value(gap.low),
         "difference_high": None if gap is None else known_value(gap.high),
         "p_value": None if gap is None else known_value(draw_p_value(gap, len(shared))),
@@ -142,9 +143,9 @@ def _method(
     }
 
 
-def _interval(values: Mapping[str, float], classes: Mapping[str, Classes | None]) -> Interval:
+def _interval(values: Mapping[str, float], classes: Mapping[str, Classes]) -> Interval:
     """Return the mean with its ends; without ends where it is not known how many classes a draw has."""
-    counts = [known for draw in values if (known := classes.get(draw)) is not None]
+    counts = [classes[draw] for draw in values if draw in classes]
     numbers = [values[draw] for draw in values]
     if len(counts) < len(numbers):
         return Interval(float(np.mean(numbers)), float("nan"), float("nan"))

@@ -5,15 +5,12 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import suppress
 from typing import Any
 
 from zslplat.comparison.across import Across, Standing, across_sets
 from zslplat.comparison.paired import known_value
 from zslplat.data.families import families
-from zslplat.data.redrawn import NAME, drawn_from
-from zslplat.errors import UsageError
-from zslplat.spec import Spec
+from zslplat.data.redrawn import draw_of
 
 Row = Mapping[str, Any]
 _DRAWS = "draws of "
@@ -66,10 +63,8 @@ def draws_words(table: Mapping[str, Any]) -> str:
 
 def _set(dataset: str) -> str:
     """Return what a data set counts as: itself, or all draws of the classes of one that is drawn anew."""
-    with suppress(UsageError):
-        spec = Spec.parse(dataset)
-        return f"{_DRAWS}{drawn_from(spec)}" if spec.name == NAME else dataset
-    return dataset
+    drawn = draw_of(dataset)
+    return dataset if drawn is None else f"{_DRAWS}{drawn}"
 
 
 def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, float]:

@@ -24,7 +24,7 @@ from zslplat.comparison.recorded import Reader, Recorded
 from zslplat.comparison.short_names import short_names
 from zslplat.comparison.suite_rows import row_names, suite_row_names
 from zslplat.comparison.test_evaluations import entries_of, newest_data, nothing_recorded, with_outcomes
-from zslplat.data.redrawn import is_draw_of
+from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import build_component
 from zslplat.settings import Settings
@@ -209,7 +209,7 @@ def compared(
         dataset: {mark for e in named if e.group.dataset == dataset for mark in e.group.images} for dataset in shown
     }
     across = over_datasets(rows, shown, images, maximise=maximise) if len(shown) > 1 else []
-    classes = {e.group.dataset: e.group.classes for e in named}
+    classes = {e.group.dataset: e.group.classes for e in named if e.group.classes is not None}
     for table in across:
         own = [row for row in rows if row["group"] == table["group"]]
         table["over_draws"] = over_draws(own, classes, name, maximise=maximise)
@@ -221,7 +221,7 @@ def compared(
 
 def _or_draws(dataset: str, recorded_on: Sequence[str]) -> list[str]:
     """Return a data set, or the draws of its classes where these alone are recorded."""
-    draws = [] if dataset in recorded_on else [name for name in recorded_on if is_draw_of(name, dataset)]
+    draws = [] if dataset in recorded_on else [name for name in recorded_on if draw_of(name) == dataset]
     return draws or [dataset]
 
 

@@ -33,7 +33,7 @@ from zslplat.comparison.columns import (
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
-from zslplat.data.redrawn import NAME, drawn_from
+from zslplat.data.redrawn import draw_of
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
 
@@ -256,4 +256,5 @@ def _set_titles(datasets: Sequence[str]) -> list[str]:
 
 def _set_title(dataset: str) -> str:
     spec = Spec.parse(dataset)
-    return f"{drawn_from(spec).name} #{spec.parameters.get('draw', 1)}" if spec.name == NAME else spec.name
+    drawn = draw_of(dataset)
+    return spec.name if drawn is None else f"{Spec.parse(drawn).name} #{spec.parameters.get('draw', 1)}"

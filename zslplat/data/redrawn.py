@@ -17,6 +17,7 @@ What was learned from the original seen classes stays: features of a network tha
 from __future__ import annotations
 
 import hashlib
+from contextlib import suppress
 from dataclasses import replace
 from typing import ClassVar
 
@@ -39,10 +40,12 @@ def drawn_from(dataset: Spec) -> Spec:
     return parse_dataset(str(dataset.parameters.get("of", "digit-pairs"))) if dataset.name == NAME else dataset
 
 
-def is_draw_of(dataset: str, other: str) -> bool:
-    """Tell whether the spec of a data set draws the classes of another one anew."""
-    spec = Spec.parse(dataset)
-    return spec.name == NAME and str(drawn_from(spec)) == other
+def draw_of(dataset: str) -> str | None:
+    """Return the data set whose classes this one, by its spec as a text, draws anew; None where it draws none."""
+    with suppress(UsageError):
+        spec = Spec.parse(dataset)
+        return str(drawn_from(spec)) if spec.name == NAME else None
+    return None
 
 
 class Redrawn(DataSource):

@@ -20,7 +20,8 @@ from zslplat.errors import DataError, UnknownNameError
 
 RECIPES = Path(__file__).parent / "recipes"
 PRINTED, OURS = WAYS = ("printed", "ours")
-_SOURCES = "sources.toml"
+_SOURCES, _FACTS = "sources.toml", "facts.toml"
+FACTS = ("rows", "classes", "dimensions", "attributes")
 _TOP = (
     "like",
     "only_rows",
@@ -109,7 +110,7 @@ class Recipe:
 
 def recipe_ids() -> list[str]:
     """Return the tables that have a recipe, sorted."""
-    return sorted(path.stem for path in RECIPES.glob("*.toml") if path.name != _SOURCES)
+    return sorted(path.stem for path in RECIPES.glob("*.toml") if path.name not in (_SOURCES, _FACTS))
 
 
 def recipes_of(name: str) -> list[str]:
@@ -136,6 +137,15 @@ def load_recipe(table: str) -> Recipe:
 def sources() -> Mapping[str, str]:
     """Return {name: how to get the data} of the sources that columns name."""
     return {name: " ".join(entry["how"].split()) for name, entry in _toml(RECIPES / _SOURCES).items()}
+
+
+@cache
+def facts_of_data() -> Mapping[str, Mapping[str, int]]:
+    """Return {data set: {fact: number}} of what the papers' data are known by (:data:`FACTS`, some of them)."""
+    found = _toml(RECIPES / _FACTS)
+    for name, known in found.items():
+        _only(known, FACTS, f"{_FACTS}: {name}")
+    return found
 
 
 def read_recipe(path: Path) -> Recipe:

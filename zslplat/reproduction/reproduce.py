@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -17,7 +17,9 @@ import numpy as np
 from zslplat.comparison.classes import over_classes
 from zslplat.comparison.paired import Scored, interval
 from zslplat.comparison.test_evaluations import read_test_evaluations
+from zslplat.data.dataset import Dataset
 from zslplat.errors import ZslplatError
+from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.worker import Limits
 from zslplat.metrics.shares import within
@@ -27,7 +29,7 @@ from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
 from zslplat.reproduction.intervals import t_interval
 from zslplat.reproduction.oracle import Oracle, score_trials
-from zslplat.reproduction.recipe import WAYS, load_recipe
+from zslplat.reproduction.recipe import WAYS, facts_of_data, load_recipe
 from zslplat.reproduction.verdicts import CANNOT_TELL, Estimate, Verdict, cell_verdict
 from zslplat.settings import Settings
 from zslplat.tracking.stores import open_records
@@ -43,7 +45,8 @@ class Made:
     """One cell as it came out: ours with both intervals, the printed number, the verdict, the oracle.
 
     ``status``: done, failed (``why`` says it) or planned. ``low`` and ``high`` are over these test rows (or over the
-    seeds, where a metric has no value per row), ``low_classes`` and ``high_classes`` over new classes.
+    seeds, where a metric has no value per row), ``low_classes`` and ``high_classes`` over new classes. ``differs`` says
+    in what the data that lie here are not the paper's.
     """
 
     cell: Cell
@@ -60,6 +63,7 @@ class Made:
     seconds: float = 0.0
     verdict: Verdict = field(default_factory=lambda: Verdict(CANNOT_TELL, "not carried out"))
     oracle: Oracle | None = None
+    differs: str = ""
 
     def to_json(self) -> dict[str, Any]:
         """Return the line of a table: plain values, the same names in every line."""
@@ -180,6 +184,9 @@ class _Work:
 
     def _make(self, made: Made) -> None:
         cell = made.cell
+        if cell.place.standin is None:
+            known = facts_of_data().get(cell.place.dataset, {})
+            made.differs = other_data(open_dataset(cell.setting.dataset, self.settings), known)
         study = self._study(made)
         made.study = study.name
         setting = cell.setting
@@ -244,7 +251,21 @@ def judge(made: Made, scored: Scored) -> None:
     made.validation = scored.validation.get(metric)
     made.repeats, made.trials = len(scored.values[metric]), cell.trials
     by = rows if cell.place.same_rows else classes or rows
-    made.verdict = cell_verdict(cell.printed, by, rounding=cell.rounding, share=cell.share, differs=cell.place.differs)
+    differs = cell.place.differs or made.differs
+    made.verdict = cell_verdict(cell.printed, by, rounding=cell.rounding, share=cell.share, differs=differs)
+
+
+def other_data(data: Dataset, known: Mapping[str, int]) -> str:
+    """Return in words what tells data from those of the paper, by what these are ``known`` by; empty where nothing."""
+    S = next(iter(data.signatures.values()), None)
+    found = {
+        "rows": len(data.X),
+        "classes": len(data.class_names),
+        "dimensions": data.X.shape[1],
+        "attributes": 0 if S is None else S.values.shape[1],
+    }
+    wrong = [f"{found[name]} {name}, not {number}" for name, number in known.items() if found[name] != number]
+    return f"other data than the paper's: {'; '.join(wrong)}" if wrong else ""
 
 
 def estimate(scored: Scored, metric: str) -> Estimate:
