@@ -21,9 +21,9 @@ _NUMBERS = ("cache_gigabytes", "model_gigabytes", "outage_seconds")
 _KEYS = ("data_root", "store", "tracking_uri", "storage_url", *_NUMBERS, "silence", "tags")
 _LISTS = ("silence", "tags")
 _CODE = re.compile(r"[A-Z]+[0-9]+")
-# What MLflow takes for the name of a tag; those of these beginnings are zslplat's and MLflow's own.
+# What MLflow takes for the name of a tag; some are zslplat's and MLflow's own, and so are all of these beginnings.
 _TAG = re.compile(r"[\w./ -]{1,250}")
-_OWN_TAGS = ("zslplat.", "mlflow.")
+_OWN_TAGS, _OWN_BEGINNINGS = ("stage", "chosen"), ("zslplat.", "mlflow.")
 _LONGEST_TAG = 5000
 
 _MASK = "***"
@@ -242,10 +242,9 @@ def _tags(given: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, st
     for name, value in ((name.strip(), str(value).strip()) for name, value in pairs):
         if not _TAG.fullmatch(name):
             raise UsageError(f"tag {quoted(name)}: use letters, digits, blanks and . _ - / for its name")
-        if name.startswith(_OWN_TAGS):
-            raise UsageError(
-                f"tag {quoted(name)}: names that begin with {' or '.join(_OWN_TAGS)} have a meaning already"
-            )
+        if name in _OWN_TAGS or name.startswith(_OWN_BEGINNINGS):
+            own = ", ".join([*_OWN_TAGS, *(f"{beginning}..." for beginning in _OWN_BEGINNINGS)])
+            raise UsageError(f"tag {quoted(name)} has a meaning already, as have {own}; give it another name")
         if not value or len(value) > _LONGEST_TAG or not value.isprintable():
             raise UsageError(f"tag {quoted(name)}: expected one line of text, of at most {_LONGEST_TAG} characters")
         if found.setdefault(name, value) != value:

@@ -64,11 +64,11 @@ def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
     rows = (tmp_path / "split" / "test" / "rows.csv").read_text().splitlines()[1:]
     np.save(tmp_path / "s.npy", np.random.default_rng(0).normal(size=(len(rows), len(classes))))
     given = ("score", "--name", "net", "--scores", tmp_path / "s.npy", "--manifest", tmp_path / "split", "-q")
-    for tag in ("stage=first", "more=yes"):
+    for tag in ("step=first", "more=yes"):
         done = call(*given, "--tag", tag)
         assert done.returncode == 0, done.stderr
-    out = json.loads(call("compare", "--tag", "stage=first", "--json").stdout)
-    assert [row["tags"] for row in out["rows"]] == ["stage=first, more=yes"]
+    out = json.loads(call("compare", "--tag", "step=first", "--json").stdout)
+    assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes"]
 
 
 @pytest.mark.parametrize(
@@ -77,7 +77,8 @@ def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
         (["purpose"], "expected KEY=VALUE"),
         (["=x"], "for its name"),
         (["a:b=x"], "for its name"),
-        (["zslplat.study=x"], "have a meaning already"),
+        (["zslplat.study=x"], "has a meaning already"),
+        (["stage=x"], "has a meaning already"),
         (["a="], "expected one line of text"),
         (["a=1\n2"], "expected one line of text"),
         (["a=1", "a=2"], "given twice"),
