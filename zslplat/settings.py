@@ -1,12 +1,13 @@
 """Where things are, which checks are silenced, what tags records get: from options, environment or config files.
 
-The first that is given wins: command-line option, environment variable ``ZSLPLAT_<NAME>``, ``zslplat.toml`` in the
-working directory, ``config.toml`` in the user's configuration folder, built-in default.
+The first that is given wins, of tags by their name: command-line option, environment variable ``ZSLPLAT_<NAME>``,
+``zslplat.toml`` in the working directory, ``config.toml`` in the user's configuration folder, built-in default.
 """
 
 from __future__ import annotations
 
 import os
+import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -194,7 +195,7 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
         silenced=_codes(pick("silence")),
         outage_seconds=_amount("outage_seconds", pick("outage_seconds"), 120.0, "seconds"),
         model_gigabytes=_amount("model_gigabytes", pick("model_gigabytes"), 1.0, "GiB"),
-        tags=_tags(pick("tags")),
+        tags={**_tags(files.get("tags")), **_tags(os.environ.get("ZSLPLAT_TAGS")), **_tags(given.get("tags"))},
     )
 
 
@@ -231,7 +232,7 @@ def _tags(given: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, st
     Raises :class:`UsageError` for another text, and for a name that is none or is not the user's to give.
     """
     if isinstance(given, Mapping):
-        pairs = [(str(name), value) for name, value in given.items()]
+        pairs = [(str(name), "" if value is None else value) for name, value in given.items()]
     else:
         texts = [text for text in given.split(",") if text.strip()] if isinstance(given, str) else list(given or ())
         wrong = next((text for text in texts if "=" not in text), None)
@@ -240,7 +241,7 @@ def _tags(given: str | Sequence[str] | Mapping[str, Any] | None) -> dict[str, st
         pairs = [(name, value) for name, _, value in (text.partition("=") for text in texts)]
     found: dict[str, str] = {}
     for name, value in ((name.strip(), str(value).strip()) for name, value in pairs):
-        if not _TAG.fullmatch(name):
+        if not _TAG.fullmatch(name) or posixpath.normpath(name) != name or name.startswith((".", "/")):
             raise UsageError(f"tag {quoted(name)}: use letters, digits, blanks and . _ - / for its name")
         if name in _OWN_TAGS or name.startswith(_OWN_BEGINNINGS):
             own = ", ".join([*_OWN_TAGS, *(f"{beginning}..." for beginning in _OWN_BEGINNINGS)])

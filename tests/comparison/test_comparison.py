@@ -101,6 +101,10 @@ def test_the_same_images_are_not_counted_twice_in_a_mean(pair):
     assert three.high - three.low == pytest.approx(np.sqrt(1 / 2) * (single.high - single.low), rel=0.1)
     ahead = (scored(first + 0.1, rows="other"), scored(second, "b", rows="other"))
     assert mean_difference([one, one, ahead], "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)
+    # Wherever it stands among the others.
+    apart = (scored(first + 0.1, rows="apart", images={"apart"}), scored(second, "b", rows="apart", images={"apart"}))
+    for order in ([one, one, apart], [one, apart, one], [apart, one, one]):
+        assert mean_difference(order, "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)
     # Other rows of the same images are drawn by themselves, and count with them.
     again = tuple(replace(side, rows="other") for side in one)
     assert mean_difference([one, again, ahead], "acc").estimate == pytest.approx(single.estimate + 0.1 / 2)

@@ -6,7 +6,9 @@ from scipy import stats
 from store_toys import MadeStore
 
 from zslplat.comparison.across import over_splits
+from zslplat.comparison.columns import FURTHER_DRAWS, LACKING_DRAWS, draw_notes
 from zslplat.comparison.draws import draw_p_value, over_draws
+from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
 from zslplat.data.redrawn import draw_of
@@ -14,14 +16,15 @@ from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.settings import resolve_settings
 
 DRAWS = [f"redrawn(draw={number}, of=birds)" for number in range(1, 7)]
-CLASSES = dict.fromkeys(DRAWS, (40, 10))
+CLASSES, GROUP = dict.fromkeys(DRAWS, (40, 10)), "inductive"
 
 
-def rows(scores, baseline="a", validation=None):
+def rows(scores, validation=None):
+    validation = validation or {"a": 1.0}
     return [
         {
-            **{"short": method, "method": method, "dataset": draw, "test": value, "baseline": baseline},
-            "validation": (validation or {}).get(method),
+            **{"short": method, "group": GROUP, "dataset": draw, "test": value},
+            "validation": validation.get(method),
         }
         for method, values in scores.items()
         for draw, value in zip(DRAWS, values, strict=False)
@@ -36,7 +39,7 @@ def scores():
 
 
 def test_means_differences_and_p_values_are_those_of_the_corrected_t_test(scores):
-    (found,) = over_draws(rows(scores), CLASSES, "per_class_accuracy", maximise=True)
+    (found,) = over_draws(rows(scores), CLASSES, "per_class_accuracy", GROUP, maximise=True)
     assert (found["dataset"], found["draws"], found["baseline"]) == ("birds", 6, "a")
     of = {method["method"]: method for method in found["methods"]}
     assert [method["method"] for method in found["methods"]] == sorted(scores, key=lambda name: -scores[name].mean())
@@ -72,21 +75,55 @@ def test_a_p_value_is_below_the_level_where_the_interval_leaves_out_0():
 
 def test_a_smaller_cost_is_ahead_and_too_few_draws_are_said(scores):
     costs = {name: values for name, values in scores.items() if name != "c"}
-    (found,) = over_draws(rows(costs), CLASSES, "seconds", maximise=False)
+    (found,) = over_draws(rows(costs, {"a": 0.0}), CLASSES, "seconds", GROUP, maximise=False)
     assert [m["method"] for m in found["methods"]] == ["b", "a"]
     assert found["methods"][0]["verdict"] == "ahead"
-    (few,) = over_draws(rows({"a": [0.55, 0.05], "b": [0.05, 0.45]}), CLASSES, "per_class_accuracy", maximise=True)
+    (few,) = over_draws(
+        rows({"a": [0.55, 0.05], "b": [0.05, 0.45]}), CLASSES, "per_class_accuracy", GROUP, maximise=True
+    )
     assert {m["verdict"] for m in few["methods"]} == {None, TOO_FEW_DRAWS}
 
 
-def test_the_baseline_is_the_best_on_validation_and_draws_that_one_lacks_are_left_out_of_its_difference(scores):
-    some = {"a": scores["a"], "b": scores["b"][:4]}
-    told = rows(some, baseline="", validation={"a": 0.5, "b": 0.4})
-    (found,) = over_draws(told, CLASSES, "per_class_accuracy", maximise=True)
+def test_a_method_that_lacks_a_draw_stands_last_without_a_difference(scores):
+    lacking = {"a": scores["a"], "b": scores["b"], "c": [1.0]}
+    (found,) = over_draws(rows(lacking), CLASSES, "per_class_accuracy", GROUP, maximise=True)
+    assert [(m["method"], m["draws"]) for m in found["methods"]] == [("a", 6), ("b", 6), ("c", 1)]
+    assert found["methods"][2]["difference"] is None
+    assert (found["draws"], found["baseline"]) == (6, "a")
+    assert LACKING_DRAWS in draw_notes(found)
+    # What was asked for is compared on the draws that it has.
+    lacking["c"] = scores["c"][:4]
+    (found,) = over_draws(rows(lacking), CLASSES, "per_class_accuracy", GROUP, "c", maximise=True)
+    assert (found["draws"], found["baseline"]) == (4, "c")
+    of = {m["method"]: m for m in found["methods"]}
+    assert of["b"]["mean"] == pytest.approx(np.mean(scores["b"][:4]))
+    assert of["b"]["difference"] == pytest.approx(np.mean(scores["b"][:4] - scores["c"][:4]))
+    assert draw_notes(found) == [FURTHER_DRAWS]
+    # One that has a single draw is nothing to compare with.
+    (found,) = over_draws(rows({**lacking, "c": [1.0]}), CLASSES, "per_class_accuracy", GROUP, "c", maximise=True)
     assert found["baseline"] == "a"
-    other = next(m for m in found["methods"] if m["method"] == "b")
-    assert other["draws"] == 4
-    assert other["difference"] == pytest.approx(np.mean(scores["b"][:4] - scores["a"][:4]))
+
+
+def test_the_best_on_validation_is_compared_with(scores):
+    told = rows(scores, validation={"a": 0.5, "b": 0.9, "c": 0.4})
+    (found,) = over_draws(told, CLASSES, "per_class_accuracy", GROUP, maximise=True)
+    assert found["baseline"] == "b"
+    (alone,) = over_draws(rows({"a": scores["a"]}), CLASSES, "per_class_accuracy", GROUP, maximise=True)
+    assert alone["baseline"] is None
+
+
+def test_a_draw_that_is_written_in_two_ways_is_one(scores):
+    told = rows({"a": scores["a"][:2], "b": scores["b"][:2]})
+    twice = [{**row, "dataset": "redrawn(of=birds)"} for row in told if row["dataset"] == DRAWS[0]]
+    classes = CLASSES | {"redrawn(of=birds)": (40, 10)}
+    both = over_draws([*told, *twice], classes, "per_class_accuracy", GROUP, maximise=True)
+    assert both == over_draws(told, classes, "per_class_accuracy", GROUP, maximise=True)
+    names = (*DRAWS[:2], "redrawn(of=birds)", "other")
+    others = [{**row, "dataset": "other"} for row in told if row["dataset"] == DRAWS[0]]
+    (table,) = over_datasets([*told, *twice, *others], names, {}, maximise=True)
+    (fewer,) = over_datasets([*told, *others], (*DRAWS[:2], "other"), {}, maximise=True)
+    assert [m["difference"] for m in table["methods"]] == [m["difference"] for m in fewer["methods"]]
+    assert table["draws"] == {"birds": 2}
 
 
 def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_store):
@@ -110,9 +147,9 @@ def test_a_draw_is_known_by_what_it_draws_from():
     assert draw_of("x") is draw_of("no (spec") is None
 
 
-def test_a_score_that_is_no_number_comes_last_and_has_no_verdict(scores):
+def test_a_score_that_is_no_number_is_a_draw_that_is_lacking(scores):
     lost = {"a": scores["a"], "b": [*scores["b"][:5], np.nan]}
-    (found,) = over_draws(rows(lost), CLASSES, "per_class_accuracy", maximise=True)
+    (found,) = over_draws(rows(lost), CLASSES, "per_class_accuracy", GROUP, maximise=True)
     last = found["methods"][-1]
-    assert last["method"] == "b"
-    assert last["mean"] is last["low"] is last["difference"] is last["p_holm"] is last["verdict"] is None
+    assert (last["method"], last["draws"], last["difference"]) == ("b", 5, None)
+    assert last["mean"] == pytest.approx(np.mean(scores["b"][:5]))

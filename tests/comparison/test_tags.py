@@ -36,10 +36,18 @@ def test_what_was_recorded_with_a_tag_is_found_by_it(call, tmp_path, monkeypatch
     tags = [run.data.tags for run in mlflow.search_runs(search_all_experiments=True, output_format="list")]
     assert {tag.get("purpose") for tag in tags} == {"pilot", "final", None}
     assert [tag["later"] for tag in tags if tag["zslplat.kind"] == "study"] == ["yes"]
+    # The same tag again is nothing new, whatever came between; another value is a further record of the run.
+    for value in ("final", "other", "final"):
+        assert call("run", "-m", PLAIN, "--test", *TOY, "--tag", f"purpose={value}").returncode == 0
+    every = json.loads(call("compare", "-d", "marked", "--all", "--json").stdout)["rows"]
+    tags = [row["tags"] for row in every if row["kind"] == "run"]
+    assert sorted(tags, key=str) == [None, "purpose=final", "purpose=other"]
     # A project gives its tags in one place.
     (tmp_path / "zslplat.toml").write_text('tags = ["project=birds"]\n')
     assert call("run", "-m", "plain(mix=0.4)", "--test", *TOY).returncode == 0
     assert shown(call, "project=birds") == {"plain(mix=0.4)": "project=birds"}
+    assert call("run", "-m", "plain(mix=0.6)", "--test", *TOY, "--tag", "more=1").returncode == 0
+    assert shown(call, "more=1") == {"plain(mix=0.6)": "project=birds, more=1"}
 
 
 def test_suites_and_python_take_tags(call, tmp_path):
@@ -67,8 +75,11 @@ def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
     for tag in ("step=first", "more=yes"):
         done = call(*given, "--tag", tag)
         assert done.returncode == 0, done.stderr
-    out = json.loads(call("compare", "--tag", "step=first", "--json").stdout)
-    assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes"]
+    np.save(tmp_path / "s1.npy", np.random.default_rng(1).normal(size=(len(rows), len(classes))))
+    seed = (*given[:4], tmp_path / "s1.npy", *given[5:], "--repeat", 1, "--tag", "last=x")
+    assert call(*seed).returncode == 0
+    out = json.loads(call("compare", "--tag", " step=first ", "--json").stdout)
+    assert [row["tags"] for row in out["rows"]] == ["step=first, more=yes, last=x"]
 
 
 @pytest.mark.parametrize(
@@ -79,6 +90,9 @@ def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):
         (["a:b=x"], "for its name"),
         (["zslplat.study=x"], "has a meaning already"),
         (["stage=x"], "has a meaning already"),
+        (["a//b=x"], "for its name"),
+        ([".a=x"], "for its name"),
+        ({"a": None}, "expected one line of text"),
         (["a="], "expected one line of text"),
         (["a=1\n2"], "expected one line of text"),
         (["a=1", "a=2"], "given twice"),

@@ -55,8 +55,14 @@ def test_the_digest_of_features_stays_when_they_are_stored_and_when_classes_are_
     assert described.features_digest == data.features_digest
     assert described.fingerprint != data.fingerprint
     assert toy(1).features_digest != data.features_digest
-    # Whoever knows a fingerprint alone does not know the digest, which is not that of other features.
-    assert replace(data, X=data.X + 1, known_fingerprint=data.fingerprint).features_digest == ""
+    # Copies that were kept before there was a digest have it, too.
+    assert replace(kept, known_features="").features_digest == data.features_digest
+    assert replace(data, X=data.X + 1, known_fingerprint=data.fingerprint).features_digest != data.features_digest
+
+
+def test_families_are_told_in_the_order_in_which_they_were_asked_for():
+    found = families({"0": {"a"}, "1": {"b"}, "2": {"a"}, "3": {"c", "b"}})
+    assert list(found.items()) == [("0", "0"), ("1", "1"), ("2", "0"), ("3", "1")]
 
 
 def test_two_seeds_are_two_data_sets_and_a_copy_with_other_signatures_is_none(call, tmp_path):

@@ -182,3 +182,11 @@ def test_a_suite_goes_on_with_earlier_data_after_newer_ones_of_the_same_name(cal
     content = json.loads(call("compare", *older, "--dataset", "birds", *store)[1])
     assert {row["study"] for row in content["rows"]} == older
     assert {row["unequal"].partition(";")[0] for row in content["rows"]} == {"other data"}
+    # The suite is shown on the newest of its own data, whatever else was evaluated since.
+    change(3)
+    done = call(
+        "run", "-m", "plain(mix=0.9)", "-d", "birds", "--test", "--data-root", tmp_path, "--store", tmp_path / "s"
+    )
+    assert done.returncode == 0, done.stderr
+    content = json.loads(call("compare", "--suite", "suite", "-d", "birds", *store)[1])
+    assert [row["unequal"].partition(";")[0] for row in content["rows"]] == ["other data"]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.comparison.leaderboard import NO_PAIR
 
 Row = Mapping[str, Any]
 NO_CLASSES = (
@@ -22,6 +22,10 @@ FURTHER_DRAWS = (
 NO_DRAWS = (
     "no interval over draws: it takes two of them that are not all alike, and records that say how many classes each "
     "has (those of earlier versions do not)"
+)
+LACKING_DRAWS = (
+    "methods that lack one of the draws, or have no number there, stand last, with the mean of those that they have; "
+    "it is no match for the others, and they have no difference"
 )
 CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
@@ -64,6 +68,17 @@ COLUMNS = (
 )
 
 
+def draw_notes(table: Mapping[str, Any]) -> list[str]:
+    """Return what has to be said under a table over draws (:func:`zslplat.comparison.draws.over_draws`)."""
+    complete = [row for row in table["methods"] if row["draws"] == table["draws"]]
+    lines = [FURTHER_DRAWS]
+    if any(row["low"] is None for row in complete):
+        lines.append(NO_DRAWS)
+    if len(complete) < len(table["methods"]):
+        lines.append(LACKING_DRAWS)
+    return lines
+
+
 def cut(row: Row) -> bool:
     """Tell whether the interval of a score over new classes ends where the metric does."""
     low, high = row.get("low_classes"), row.get("high_classes")
@@ -99,7 +114,7 @@ def verdict(row: Row) -> str:
     """Return the verdict over new classes; where there is none, that over the test rows, saying so."""
     if row["verdict"] or not row["verdict_rows"]:
         return str(row["verdict"])
-    return str(row["verdict_rows"]) if row["verdict_rows"] == OTHER_ROWS else f"{row['verdict_rows']} (these rows)"
+    return str(row["verdict_rows"]) if row["verdict_rows"] in NO_PAIR else f"{row['verdict_rows']} (these rows)"
 
 
 def knows(row: Row) -> str:

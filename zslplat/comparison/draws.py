@@ -21,7 +21,7 @@ import numpy as np
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.classes import holm
 from zslplat.comparison.paired import LEVEL, Interval, known_value
-from zslplat.data.redrawn import draw_of
+from zslplat.data.redrawn import draw_number, draw_of
 from zslplat.metrics.few_classes import TOO_FEW_DRAWS
 from zslplat.metrics.shares import within
 
@@ -53,61 +53,87 @@ def draw_verdict(gap: Interval, p_holm: float, means: Sequence[float]) -> str:
 
 
 def over_draws(
-    rows: Sequence[Row], classes: Mapping[str, Classes], metric: str, *, maximise: bool
+    rows: Sequence[Row],
+    classes: Mapping[str, Classes],
+    metric: str,
+    group: str,
+    against: str | None = None,
+    *,
+    maximise: bool,
 ) -> list[dict[str, Any]]:
     """Return a dictionary for each data set of which a group of rows has two draws or more, ready for JSON.
 
-    ``rows`` are those of one group on any data sets, ``classes`` the numbers of seen and unseen classes of each draw
-    by its spec, as far as records say it. ``dataset``, what is drawn from; ``draws``, how many; ``baseline``;
+    ``rows`` are those of all groups on any data sets, ``classes`` the numbers of seen and unseen classes of each draw
+    by its spec, as far as records say it. ``against`` is the short name of what differences are taken from, by default
+    the method of the group with the best mean on validation. Draws are those that it has.
+
+    ``dataset``, what is drawn from; ``draws``, how many; ``baseline``, None where nothing has a difference;
     ``methods``, best mean first, each with ``method``, ``draws``, its ``mean`` with ``low`` and ``high``, and its
-    ``difference`` from the baseline on the draws that both have, with ``difference_low``, ``difference_high``,
-    ``p_value``, ``p_holm`` and ``verdict``, None where there is none. The baseline is the one that all draws are
-    compared with, or the one with the best mean on validation.
+    ``difference`` from the baseline with ``difference_low``, ``difference_high``, ``p_value``, ``p_holm`` and
+    ``verdict``, None where there is none. Methods that lack a draw stand last, with the mean of those that they have.
     """
-    of: dict[str, list[str]] = {}
-    for dataset in dict.fromkeys(str(row["dataset"]) for row in rows):
-        drawn = draw_of(dataset)
-        if drawn is not None:
-            of.setdefault(drawn, []).append(dataset)
-    return [
-        _drawn(name, [row for row in rows if row["dataset"] in draws], classes, metric, maximise)
-        for name, draws in of.items()
-        if len(draws) > 1
-    ]
+    of: dict[str, list[Row]] = {}
+    for row in rows:
+        drawn = draw_of(str(row["dataset"]))
+        if drawn is not None and not np.isnan(row["test"]):
+            of.setdefault(drawn, []).append(row)
+    tables = []
+    for name, own in of.items():
+        members = [row for row in own if row["group"] == group]
+        if len({draw_number(str(row["dataset"])) for row in members}) > 1:
+            tables.append(
+                {"dataset": name, **_drawn(own, members, _by_number(own, classes), metric, against, maximise)}
+            )
+    return tables
+
+
+def _by_number(rows: Sequence[Row], classes: Mapping[str, Classes]) -> dict[int, Classes]:
+    names = dict.fromkeys(str(row["dataset"]) for row in rows)
+    return {draw_number(name): classes[name] for name in names if name in classes}
+
+
+def _scores(rows: Sequence[Row]) -> dict[str, dict[int, float]]:
+    """Return {method: {draw: score}}."""
+    scores: dict[str, dict[int, float]] = {}
+    for row in rows:
+        scores.setdefault(str(row["short"]), {})[draw_number(str(row["dataset"]))] = float(row["test"])
+    return scores
 
 
 def _drawn(
-    name: str, rows: Sequence[Row], classes: Mapping[str, Classes], metric: str, maximise: bool
+    rows: Sequence[Row],
+    members: Sequence[Row],
+    classes: Mapping[int, Classes],
+    metric: str,
+    against: str | None,
+    maximise: bool,
 ) -> dict[str, Any]:
-    scores: dict[str, dict[str, float]] = {}
-    for row in rows:
-        scores.setdefault(str(row["short"]), {})[str(row["dataset"])] = float(row["test"])
     sign = -1.0 if maximise else 1.0
-    baseline = _baseline(rows, sign)
-    methods = [_method(method, scores, baseline, classes, metric) for method in scores]
+    scores, every = _scores(members), _scores(rows)
+    baseline = against if against is not None and len(every.get(against, ())) > 1 else _best_validated(members, sign)
+    draws = set(every[baseline])
+    complete = {method: found for method, found in scores.items() if draws <= set(found)}
+    methods = []
+    for method, found in scores.items():
+        kept = {draw: value for draw, value in found.items() if draw in draws}
+        rival = every[baseline] if method in complete and method != baseline else None
+        methods.append(_method(method, kept or found, rival, classes, metric))
     corrected = holm(np.array([np.nan if m["p_value"] is None else m["p_value"] for m in methods]))
-    for found, p_holm in zip(methods, corrected.tolist(), strict=True):
-        gap = found.pop("gap")
-        means = [found["mean"], found["mean"] - (found["difference"] or 0.0)]
+    turned = {} if maximise else {"ahead": "behind", "behind": "ahead"}
+    for told, p_holm in zip(methods, corrected.tolist(), strict=True):
+        gap = told.pop("gap")
+        means = [told["mean"], told["mean"] - (told["difference"] or 0.0)]
         verdict = "" if gap is None else draw_verdict(gap, p_holm, means)
-        turned = {"ahead": "behind", "behind": "ahead"} if not maximise else {}
-        found |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
-    ordered = sorted(methods, key=lambda found: np.inf if np.isnan(found["mean"]) else sign * found["mean"])
-    for found in ordered:
-        found["mean"] = known_value(found["mean"])
+        told |= {"p_holm": known_value(p_holm), "verdict": turned.get(verdict, verdict) or None}
     return {
-        "dataset": name,
-        "draws": len({row["dataset"] for row in rows}),
-        "baseline": baseline,
-        "methods": ordered,
+        "draws": len(draws),
+        "baseline": baseline if any(told["difference"] is not None for told in methods) else None,
+        "methods": sorted(methods, key=lambda told: (told["method"] not in complete, sign * told["mean"])),
     }
 
 
-def _baseline(rows: Sequence[Row], sign: float) -> str:
-    """Return the short name of what the others are compared with."""
-    given = {str(row["short"]) for row in rows if row["method"] == row["baseline"]}
-    if len(given) == 1:
-        return given.pop()
+def _best_validated(rows: Sequence[Row], sign: float) -> str:
+    """Return the short name of the method with the best mean on validation, of those with the most draws."""
     values: dict[str, list[float]] = {}
     for row in rows:
         value = row["validation"]
@@ -119,31 +145,29 @@ def _baseline(rows: Sequence[Row], sign: float) -> str:
 
 def _method(
     method: str,
-    scores: Mapping[str, Mapping[str, float]],
-    baseline: str,
-    classes: Mapping[str, Classes],
+    own: Mapping[int, float],
+    baseline: Mapping[int, float] | None,
+    classes: Mapping[int, Classes],
     metric: str,
 ) -> dict[str, Any]:
-    own = scores[method]
     mean = _interval(own, classes)
     low, high = within(metric, mean.estimate, mean.low, mean.high)
-    shared = {draw: value - scores[baseline][draw] for draw, value in own.items() if draw in scores[baseline]}
-    gap = _interval(shared, classes) if shared and method != baseline else None
+    gap = None if baseline is None else _interval({d: value - baseline[d] for d, value in own.items()}, classes)
     return {
         "method": method,
         "draws": len(own),
         "mean": mean.estimate,
         "low": known_value(low),
         "high": known_value(high),
-        "difference": None if gap is None else known_value(gap.estimate),
+        "difference": None if gap is None else gap.estimate,
         "difference_low": None if gap is None else known_value(gap.low),
         "difference_high": None if gap is None else known_value(gap.high),
-        "p_value": None if gap is None else known_value(draw_p_value(gap, len(shared))),
+        "p_value": None if gap is None else known_value(draw_p_value(gap, len(own))),
         "gap": gap,
     }
 
 
-def _interval(values: Mapping[str, float], classes: Mapping[str, Classes]) -> Interval:
+def _interval(values: Mapping[int, float], classes: Mapping[int, Classes]) -> Interval:
     """Return the mean with its ends; without ends where it is not known how many classes a draw has."""
     counts = [classes[draw] for draw in values if draw in classes]
     numbers = [values[draw] for draw in values]

@@ -17,7 +17,7 @@ from typing import Any
 from zslplat.comparison.over_datasets import drawn
 from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
-from zslplat.comparison.sheets import BEST, TIED, Cell, sheets
+from zslplat.comparison.sheets import BEST, TIED, Cell, Sheet, sheets
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.records.folders import folder_name
 from zslplat.registry import one_line
@@ -113,7 +113,7 @@ def markdown(found: Comparison) -> str:
             if len(sheet.sections) > 1:
                 lines.append(_piped([f"*{_plain(group)}*", *[""] * (len(sheet.titles) - 1)]))
             lines += [_piped(_marked(c, _plain(c.text), "**{}**", "{} †") for c in cells) for cells in members]
-        said = [_BEHIND.format("†"), *sheet.notes]
+        said = [*([_BEHIND.format("†")] if _has_marks(sheet) else []), *sheet.notes]
         parts.append("\n".join([*lines, "", *(f"- {_plain(note)}" for note in said)]))
     return "\n\n".join(parts) + "\n"
 
@@ -142,11 +142,16 @@ def latex(found: Comparison) -> str:
                 texts = zip(cells, sheet.right, strict=True)
                 marked = (_marked(c, _typeset(c.text, r), r"\textbf{{{}}}", r"{}$^{{\dagger}}$") for c, r in texts)
                 lines.append(" & ".join(marked) + r" \\")
-        said = [_BEHIND.format(r"$^{\dagger}$"), *(_escaped(note) for note in sheet.notes)]
+        marks = [_BEHIND.format(r"$^{\dagger}$")] if _has_marks(sheet) else []
+        said = [*marks, *(_escaped(note) for note in sheet.notes)]
         lines += [r"\bottomrule", r"\end{tabular}", r"\par\medskip", r"\begin{minipage}{\linewidth}\raggedright"]
         lines += [*(note + r"\par" for note in said), r"\end{minipage}", r"\end{table}"]
         parts.append("\n".join(lines))
     return "\n\n".join(parts) + "\n"
+
+
+def _has_marks(sheet: Sheet) -> bool:
+    return any(cell.standing for members in sheet.sections.values() for cells in members for cell in cells)
 
 
 def _marked(cell: Cell, text: str, best: str, tied: str) -> str:

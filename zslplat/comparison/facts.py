@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any
 
 from zslplat.comparison.folding import Folded
+from zslplat.comparison.leaderboard import OTHER_DATA
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.took import mean_known, most_bytes, took
 
-OTHER_DATA = "other data"
 OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
 LABELS_EXPORTED = "labels of the test rows were at hand"

@@ -38,7 +38,11 @@ class Filters:
             ("study", self.studies, [{group.name, *group.names} for group in groups]),
             ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
             ("suite", self.suites, [{group.suite} if group.suite else set() for group in groups]),
-            ("tag", self.tags, [{*group.tags, *(f"{k}={v}" for k, v in group.tags.items())} for group in groups]),
+            (
+                "tag",
+                [tag.strip() for tag in self.tags],
+                [{*group.tags, *(f"{k}={v}" for k, v in group.tags.items())} for group in groups],
+            ),
         )
         kept = set(range(len(groups)))
         for kind, wanted, known in kinds:

@@ -33,7 +33,7 @@ from zslplat.metrics.few_classes import too_few
 from zslplat.tasks.base import Metric
 
 BASELINE = "method to compare with"
-OTHER_ROWS = "other rows"
+OTHER_ROWS, OTHER_DATA = NO_PAIR = ("other rows", "other data")
 # How an entry's rows were scored, in the order in which a leaderboard shows them.
 INDUCTIVE, JOINT, UNSAID = GROUPS = ("inductive", "transductive", "not recorded")
 # How many of a group get letters; of 40 whose differences follow no order they take a tenth of a second, of 70 seven.
@@ -51,7 +51,8 @@ def leaderboard(
     label, study or run, from which all differences are taken; by default each group has a ``baseline`` of its own, the
     one with the best validation value of the primary metric (the first of ``scored`` where none has one): to compare
     with the winner on test would favour whoever was lucky there. Values are None where there is none; an entry that
-    scored other rows than its baseline has a difference without an interval, and the verdict ``other rows``.
+    scored other rows than its baseline has a difference without an interval, and the verdict ``other rows``, or of
+    other data ``other data``.
 
     Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
@@ -136,8 +137,15 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "p_holm": None,
         "smallest_difference": known_value(gap_anew.smallest_difference) if gap_anew else None,
         "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
-        "verdict_rows": _turned(gap.verdict if gap else "", direction) if same_rows(entry, baseline) else OTHER_ROWS,
+        "verdict_rows": _unlike(entry, baseline) or _turned(gap.verdict if gap else "", direction),
     }
+
+
+def _unlike(entry: Scored, baseline: Scored) -> str:
+    """Return what makes two no pair, in words; empty where they are one."""
+    if same_rows(entry, baseline):
+        return ""
+    return OTHER_DATA if entry.data != baseline.data else OTHER_ROWS
 
 
 def _judge(rows: list[dict[str, Any]], direction: float) -> None:
@@ -152,7 +160,7 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
             gap, *scores = row["verdict"]
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
             found = class_verdict(gap, p_holm, (scores[0], scores[1]))
-            row["verdict"] = OTHER_ROWS if row["verdict_rows"] == OTHER_ROWS else _turned(found, direction)
+            row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(found, direction)
 
 
 def _tied(entries: Sequence[Scored], baseline: Scored, told: Sequence[bool], metric: str) -> list[str | None]:

@@ -10,7 +10,7 @@ from typing import Any
 from zslplat.comparison.across import Across, Standing, across_sets
 from zslplat.comparison.paired import known_value
 from zslplat.data.families import families
-from zslplat.data.redrawn import draw_of
+from zslplat.data.redrawn import draw_number, draw_of
 
 Row = Mapping[str, Any]
 _DRAWS = "draws of "
@@ -69,10 +69,15 @@ def _set(dataset: str) -> str:
 
 def _by_set(scores: Mapping[str, float], sets: Mapping[str, str]) -> dict[str, float]:
     """Return the mean of the scores of what counts as one data set."""
-    found: dict[str, list[float]] = {}
+    found: dict[str, dict[str | int, float]] = {}
     for dataset, value in scores.items():
-        found.setdefault(sets[dataset], []).append(value)
-    return {name: sum(values) / len(values) for name, values in found.items()}
+        found.setdefault(sets[dataset], {})[_draw(dataset, sets)] = value
+    return {name: sum(values.values()) / len(values) for name, values in found.items()}
+
+
+def _draw(dataset: str, sets: Mapping[str, str]) -> str | int:
+    """Return what tells a draw from the others of its data set; a data set that is no draw by its name."""
+    return draw_number(dataset) if sets[dataset].startswith(_DRAWS) else dataset
 
 
 def _marks(name: str, images: Mapping[str, Iterable[str]], sets: Mapping[str, str]) -> set[str]:
@@ -130,7 +135,8 @@ def _number(value: float | None) -> float:
 
 
 def _told(across: Across | None, sets: Mapping[str, str]) -> dict[str, Any]:
-    drawn_ones = [name.removeprefix(_DRAWS) for name in sets.values() if name.startswith(_DRAWS)]
+    draws = {(name, _draw(dataset, sets)) for dataset, name in sets.items() if name.startswith(_DRAWS)}
+    drawn_ones = sorted(name.removeprefix(_DRAWS) for name, _ in draws)
     return {
         "sets": None if across is None else across.sets,
         "draws": {} if across is None else dict(Counter(drawn_ones)),

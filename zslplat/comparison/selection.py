@@ -162,10 +162,12 @@ def compared(
     ]
     # A name that fits only what another filter leaves out is no unknown one.
     elsewhere = entries_of(recorded) if len(fitting) < len(recorded) else []
+    origin_studies = set[str]()
     chosen = [i for i in filters.kept([*(e.scored for e in entries), *elsewhere]) if i < len(entries)]
     if against is not None:
         origins = meant(against, [e.scored for e in entries], BASELINE)
         chosen = sorted({*chosen, *origins})
+        origin_studies = {entries[i].scored.study for i in origins}
     entries = [entries[i] for i in chosen]
     if not entries:
         why = "".join(f" ({note})" for note in notes)
@@ -210,9 +212,10 @@ def compared(
     }
     across = over_datasets(rows, shown, images, maximise=maximise) if len(shown) > 1 else []
     classes = {e.group.dataset: e.group.classes for e in named if e.group.classes is not None}
+    origins_called = {e.short for e in named if e.scored.study in origin_studies}
+    baseline = origins_called.pop() if len(origins_called) == 1 else None
     for table in across:
-        own = [row for row in rows if row["group"] == table["group"]]
-        table["over_draws"] = over_draws(own, classes, name, maximise=maximise)
+        table["over_draws"] = over_draws(rows, classes, name, table["group"], baseline, maximise=maximise)
     unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
     without = tuple(dataset for dataset in asked if dataset not in shown)
     silenced = settings.silenced
@@ -243,8 +246,8 @@ def _entries(
     def of(kept: Sequence[Recorded]) -> list[Folded]:
         return alone(kept) if every else taken_out(folded(kept), explicit)
 
-    newest = newest_data(groups)
     asked = [group for group in groups if id(group) in fitting]
+    newest = newest_data(asked or groups)
     older = sum(group.data != newest and not _is_named(group, explicit) for group in asked)
     if older and not every:
         notes.append(

@@ -15,12 +15,11 @@ from zslplat.comparison.classes import COVERS
 from zslplat.comparison.columns import (
     COLUMNS,
     CUT,
-    FURTHER_DRAWS,
     NO_CLASSES,
-    NO_DRAWS,
     Column,
     Row,
     cut,
+    draw_notes,
     ends,
     filled,
     fitting,
@@ -30,10 +29,10 @@ from zslplat.comparison.columns import (
     p_value,
     same_score,
 )
-from zslplat.comparison.leaderboard import MOST_TIED, OTHER_ROWS
+from zslplat.comparison.leaderboard import MOST_TIED, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
-from zslplat.data.redrawn import draw_of
+from zslplat.data.redrawn import draw_number, draw_of
 from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
 
@@ -143,6 +142,9 @@ def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
         origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
         text = f"scored on other test rows than {origins}{unsaid}; such differences have no interval"
         lines.append(f"{OTHER_ROWS}: {text}")
+    if any(OTHER_DATA in (row["verdict"], row["verdict_rows"]) for row in rows):
+        origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
+        lines.append(f"{OTHER_DATA}: another version of the data than {origins} has; such differences have no interval")
     return [*lines, *_remarks(rows)]
 
 
@@ -218,10 +220,8 @@ def _over_draws(found: Comparison, table: Mapping[str, Any]) -> Sheet:
         for row in table["methods"]
     ]
     title = f"{found.metric} of task {found.task} over {table['draws']} draws of the classes of {table['dataset']}; "
-    title += f"differences from {table['baseline']}"
-    lines = [FURTHER_DRAWS]
-    if any(row["low"] is None for row in table["methods"]):
-        lines.append(NO_DRAWS)
+    title += f"differences from {table['baseline']}" if table["baseline"] else "no differences"
+    lines = draw_notes(table)
     right = [title not in ("method", "verdict") for title in titles]
     sections = {table["group"]: [[Cell(text) for text in line] for line in cells]}
     return Sheet(title, titles, right, sections, lines)
@@ -255,6 +255,5 @@ def _set_titles(datasets: Sequence[str]) -> list[str]:
 
 
 def _set_title(dataset: str) -> str:
-    spec = Spec.parse(dataset)
     drawn = draw_of(dataset)
-    return spec.name if drawn is None else f"{Spec.parse(drawn).name} #{spec.parameters.get('draw', 1)}"
+    return Spec.parse(dataset).name if drawn is None else f"{Spec.parse(drawn).name} #{draw_number(dataset)}"

@@ -137,8 +137,8 @@ class Dataset:
 
     @property
     def features_digest(self) -> str:
-        """SHA-256 over the features alone; empty where the fingerprint is known and this is not."""
-        return self.known_features if self.known_fingerprint else self._digests[0]
+        """SHA-256 over the features alone; they are read for it where a stored copy does not say it yet."""
+        return (self.known_features if self.known_fingerprint else "") or self._digests[0]
 
     @cached_property
     def _digests(self) -> tuple[str, str]:

@@ -1,8 +1,9 @@
 """Which data sets count as one where data sets are counted: those that show the same images, or samples.
 
-Their features tell that, whatever splits and signatures come with them. Other features of the same images are told by
-the data set, where it names its features in a parameter: it is the same but for that, and the same rows are scored.
-Which rows are scored tells nothing by itself, as two data sets of one layout have rows of the same numbers.
+Equal features (rows, their order, their type) tell that, whatever splits and signatures come with them. Other features
+of the same images are told by the data set, where it names its features in a parameter: it is the same but for that,
+and the same rows are scored. Which rows are scored tells nothing by itself, as two data sets of one layout have rows of
+the same numbers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ def images_of(dataset: str, rows: str | None, features_digest: str | None) -> fr
 
 
 def families(marks: Mapping[str, Iterable[str]]) -> dict[str, str]:
-    """Return, for each data set, the first of those that it shares marks with, directly or through others.
+    """Return, for each data set in turn, the first of those that it shares marks with, directly or through others.
 
     ``marks``, by data set: what tells its images from those of others (:func:`images_of`), or the name of what its
     classes are drawn from.
@@ -46,4 +47,5 @@ def families(marks: Mapping[str, Iterable[str]]) -> dict[str, str]:
         groups.append(
             ([*chain.from_iterable(names for names, _ in near), name], own.union(*(found for _, found in near)))
         )
-    return {name: names[0] for names, _ in groups for name in names}
+    first = {name: names[0] for names, _ in groups for name in names}
+    return {name: first[name] for name in marks}

@@ -48,6 +48,11 @@ def draw_of(dataset: str) -> str | None:
     return None
 
 
+def draw_number(dataset: str) -> int:
+    """Return which draw a spec, as a text, of :func:`draw_of` a data set is: two of one number are the same."""
+    return int(str(Spec.parse(dataset).parameters.get("draw", 1)))
+
+
 class Redrawn(DataSource):
     """A data set with other seen and unseen classes: ``redrawn(of="CIFAR100(features=mnv2)", draw=3)``.
 

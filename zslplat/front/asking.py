@@ -49,7 +49,9 @@ def places(
     Raises :class:`UnknownNameError` for a code in ``silence`` that no check has.
     """
     given = {"data_root": data_root, "store": store, "tracking_uri": tracking_uri, "storage_url": storage_url}
-    settings = resolve_settings({**given, "silence": silence or None, "tags": tag or None})
+    settings = resolve_settings(
+        {**given, "silence": silence or None, "tags": [tag] if isinstance(tag, str) else tag or None}
+    )
     if silence:
         from zslplat.registry import KINDS, names
 

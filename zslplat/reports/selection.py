@@ -12,6 +12,7 @@ from zslplat.comparison.naming import fits
 from zslplat.comparison.recorded import Reader
 from zslplat.comparison.selection import Comparison, compared
 from zslplat.data.catalogue import parse_dataset
+from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
@@ -122,7 +123,8 @@ def _is_called(found: Recorded, name: str) -> bool:
 
 
 def _fits(place: tuple[str, str], asked: Asked) -> bool:
-    return all(wanted is None or wanted == own for wanted, own in zip(asked.places(), place, strict=True))
+    (dataset, task), (own, of) = asked.places(), place
+    return (dataset is None or dataset in (own, draw_of(own))) and task in (None, of)
 
 
 def _places(chosen: Sequence[Recorded], sweeps: Sequence[Sweep]) -> list[tuple[str, str]]:

@@ -79,8 +79,8 @@ class Made:
             "dataset": str(cell.setting.dataset),
             "task": str(cell.setting.task),
             "metric": cell.place.metric,
-            # A stand-in is never compared with the number of the column that it stands for.
-            "paper": None if cell.place.standin else cell.printed,
+            # Other data are never compared with the number of the column that they stand for.
+            "paper": None if cell.place.standin or self.differs else cell.printed,
             "ours": self.ours,
             "low": self.low,
             "high": self.high,
@@ -257,7 +257,7 @@ def judge(made: Made, scored: Scored) -> None:
 
 def other_data(data: Dataset, known: Mapping[str, int]) -> str:
     """Return in words what tells data from those of the paper, by what these are ``known`` by; empty where nothing."""
-    S = next(iter(data.signatures.values()), None)
+    S = data.signature_set() if data.signatures else None
     found = {
         "rows": len(data.X),
         "classes": len(data.class_names),

@@ -171,7 +171,8 @@ class _Entry:
             result.split = VALIDATION
             result.known += 0 if new else 1
             self._take(known[VALIDATION])
-        if new or self._tag():
+        tagged = self._tag()
+        if new or tagged:
             show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn)
         if not new:
             result.notes.append("these scores are recorded already; they were not evaluated again")

@@ -175,14 +175,15 @@ class _Single:
             self._record(r, content, built, chances, new=new)
 
     def _missing_tags(self, found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """Return the tags that what is known already was not recorded with."""
-        if not self.session.settings.tags:
+        """Return the tags that no single run of what is known already was recorded with."""
+        tags = self.session.settings.tags
+        if not tags:
             return {}
-        known = {
-            record["run"]: record for _, _, record in self.session.records.evaluations_on(self.session.setting.data)
-        }
-        had = [known.get(content.get("known_from"), {}).get("about", {}).get("tags", {}) for content in found]
-        return {k: v for k, v in self.session.settings.tags.items() if any(tags.get(k) != v for tags in had)}
+        asked, had = {content["question"] for content in found}, set[tuple[str, str]]()
+        for _, _, record in self.session.records.evaluations_on(self.session.setting.data):
+            if record.get("question") in asked:
+                had |= set(record.get("about", {}).get("tags", {}).items())
+        return {name: value for name, value in tags.items() if (name, value) not in had}
 
     def show(self) -> RunResult:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zslplat.comparison.columns import FURTHER_DRAWS, NO_DRAWS, ends, p_value
+from zslplat.comparison.columns import draw_notes, ends, p_value
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
 from zslplat.reports.blocks import Block, Cell, Chart, Column, Section, TableBlock
@@ -65,7 +65,10 @@ def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
 def _draws(found: Comparison, table: Mapping[str, Any], drawn: Mapping[str, Any]) -> TableBlock:
     """Return the means over draws of the classes of one data set, with what they say of further draws."""
     columns = [Column("method"), Column("mean", True), Column("95% over further draws", True)]
-    columns += [Column("difference", True, f"from {drawn['baseline']}"), Column("95% of the difference", True)]
+    columns += [
+        Column("difference", True, f"from {drawn['baseline']}" if drawn["baseline"] else ""),
+        Column("95% of the difference", True),
+    ]
     columns += [Column("p (Holm)", True), Column("verdict"), Column("draws", True)]
     rows = []
     for row in drawn["methods"]:
@@ -77,8 +80,7 @@ def _draws(found: Comparison, table: Mapping[str, Any], drawn: Mapping[str, Any]
         rows.append([Cell(str(row["method"])), *numbers, *told])
     caption = f"{metric_words(found.metric)} of {table['group']} methods over {drawn['draws']} draws of the classes of "
     caption += str(drawn["dataset"])
-    lacking = any(row["low"] is None for row in drawn["methods"])
-    note = " ".join([sentence(FURTHER_DRAWS), *([sentence(NO_DRAWS)] if lacking else [])])
+    note = " ".join(map(sentence, draw_notes(drawn)))
     return TableBlock(caption[:1].upper() + caption[1:], columns, rows, note)
 
 

@@ -64,7 +64,7 @@ def _brief_section(
     one = next((entry.name for _, entry in entries), "NAME")
     told = (
         f"The {counted(len(entries), 'study or run', 'studies and runs')} of this comparison are too many to show each "
-        f"by itself; a report of some of them does, for example: zslplat report {shlex.quote(one)}"
+        f"by itself; a report of some of them does, for example: zslplat report {shlex.quote(one)}{easel.places}"
     )
     sections = [Section(title, f"{anchor}-{name}", blocks) for title, name, blocks in parts if blocks]
     sections.append(Section("Studies and runs", f"{anchor}-studies", [Words(told)]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from zslplat.comparison.leaderboard import OTHER_ROWS
+from zslplat.comparison.leaderboard import OTHER_DATA, OTHER_ROWS
 from zslplat.metrics.few_classes import TOO_FEW
 from zslplat.reports.facts import Board
 from zslplat.reports.sections.words import listed, metric_words, number, span, with_article
@@ -17,6 +17,7 @@ _SAID = {
     "level": "level with it: no difference can be told on new classes",
     TOO_FEW: "not told apart from it: there are too few classes to tell",
     OTHER_ROWS: "scored on other test rows, so that no interval can be given",
+    OTHER_DATA: "scored on another version of the data, so that no interval can be given",
 }
 
 
