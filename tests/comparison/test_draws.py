@@ -8,6 +8,7 @@ from store_toys import MadeStore
 from zslplat.comparison.across import over_splits
 from zslplat.comparison.columns import FURTHER_DRAWS, LACKING_DRAWS, draw_notes
 from zslplat.comparison.draws import draw_p_value, over_draws
+from zslplat.comparison.exports import markdown
 from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
@@ -138,6 +139,9 @@ def test_without_numbers_of_classes_there_are_means_alone_and_it_is_said(new_sto
     assert list(ranks.titles[1:4]) == ["birds #1", "birds #2", "birds #3"]
     assert drawn.title.endswith("over 3 draws of the classes of birds; differences from eszsl")
     assert any(note.startswith("no interval over draws") for note in drawn.notes)
+    # Marks are explained where there are any.
+    tables = markdown(found).split("over 3 draws")
+    assert ["in bold" in table for table in tables] == [True, False]
     assert all(method["low"] is None for method in found.across[0]["over_draws"][0]["methods"])
 
 

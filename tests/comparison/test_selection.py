@@ -9,6 +9,7 @@ from store_toys import BOTH, CLASSES, ROWS, MadeStore
 from zslplat.comparison.exports import export
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import compared
+from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.records.summaries import summaries
 from zslplat.reports.reading import recorded_studies
@@ -255,6 +256,9 @@ def test_a_study_of_older_data_is_shown_where_it_is_named(made, show):
     both = {row["study"]: row for row in show(filters=Filters([older, newer])).rows}
     assert set(both) == {older, newer}
     assert all(row["difference_low"] is None for row in both.values())
+    assert [row["verdict"] for row in both.values() if row["difference"] is not None] == ["other data"]
+    said = [note for sheet in sheets(show(filters=Filters([older, newer]))) for note in sheet.notes]
+    assert any(note.startswith("other data: another version of the data than") for note in said)
 
 
 def test_several_data_sets_give_a_table_with_mean_ranks(made, show, tmp_path):

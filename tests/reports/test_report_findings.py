@@ -68,3 +68,19 @@ def test_codes_are_silenced_for_a_report_as_elsewhere(call, settings, tmp_path):
     assert "1 finding in suites silenced." in text
     assert "zslplat report --out report.html --silence ZSP301 --silence ZSP401" in text
     one_line(call("report", "--silence", "ZSP911"), 2, r"unknown check 'ZSP911'; did you mean ZSP901")
+
+
+def test_a_data_set_is_reported_with_the_draws_of_its_classes(settings):
+    made = MadeStore(settings)
+    for draw in (1, 2):
+        for method in ("eszsl", "sae"):
+            made.study(method, 0.8, dataset=f"redrawn(draw={draw}, of=birds)", rows=f"rows of {draw}")
+    facts = gathered(settings, Asked(dataset="birds"))
+    assert [board.dataset for board in facts.boards] == [f"redrawn(draw={draw}, of=birds)" for draw in (1, 2)]
+    assert "over 2 draws of the classes of birds" in text_of(facts)
+
+
+def test_where_studies_are_too_many_the_command_for_some_of_them_leads_to_the_store(settings):
+    facts = replace(gathered(settings, Asked()), brief=True, places=" --store 'my store'")
+    assert "for example: zslplat report" in text_of(facts)
+    assert "--store 'my store'" in text_of(facts)

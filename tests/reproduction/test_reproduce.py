@@ -4,10 +4,12 @@ import json
 import sqlite3
 from dataclasses import replace
 
+import numpy as np
 import pytest
 from support import evaluations_of, trials_of
 
 import zslplat.reproduction.reproduce as module
+from zslplat.data.dataset import SignatureSet
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.setting import Setting
@@ -111,6 +113,8 @@ def test_data_that_only_have_the_name_of_the_papers_are_not_compared(made_up, mo
     facts = {"rows": n, "classes": len(data.class_names), "dimensions": d}
     facts["attributes"] = data.signature_set().values.shape[1]
     assert other_data(data, facts | {"rows": n + 1}) == f"other data than the paper's: {n} rows, not {n + 1}"
+    words = replace(data, signatures={"words": SignatureSet(np.ones((len(data.class_names), 3))), **data.signatures})
+    assert other_data(replace(words, default_signatures=next(iter(data.signatures))), facts) == ""
     known = {"marked": facts}
     monkeypatch.setattr(module, "facts_of_data", lambda: known)
     verdicts = [made(made_up, only=["plain/here"], ways=["ours"]).made[0].verdict]
