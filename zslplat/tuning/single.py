@@ -170,20 +170,20 @@ class _Single:
             found.append(dict(result))
         # Repeats belong together: those that are known stand beside the new ones.
         # What gets a tag is recorded with it.
-        new = any("known_from" not in content for content in found) or bool(self._missing_tags(found))
+        new = any("known_from" not in content for content in found) or self._lacks_tags(found)
         for r, content in enumerate(found):
             self._record(r, content, built, chances, new=new)
 
-    def _missing_tags(self, found: Sequence[Mapping[str, Any]]) -> dict[str, str]:
-        """Return the tags that no single run of what is known already was recorded with."""
+    def _lacks_tags(self, found: Sequence[Mapping[str, Any]]) -> bool:
+        """Tell whether there are tags that no single run of what is known already was recorded with."""
         tags = self.session.settings.tags
         if not tags:
-            return {}
+            return False
         asked, had = {content["question"] for content in found}, set[tuple[str, str]]()
         for _, _, record in self.session.records.evaluations_on(self.session.setting.data):
             if record.get("question") in asked:
                 had |= set(record.get("about", {}).get("tags", {}).items())
-        return {name: value for name, value in tags.items() if (name, value) not in had}
+        return not set(tags.items()) <= had
 
     def show(self) -> RunResult:
         """Show the run in MLflow, and return what it gave; raises what went wrong when copying artifacts."""
