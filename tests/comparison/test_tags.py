@@ -1,6 +1,7 @@
 """Tags that users give: kept with what is recorded, shown in MLflow, and found again by ``compare --tag``."""
 
 import json
+import shutil
 
 import mlflow
 import numpy as np
@@ -64,6 +65,46 @@ def test_suites_and_python_take_tags(call, tmp_path):
     found = zslplat.compare(store=store, tag="purpose=table")
     assert found.to_frame()["method"].tolist() == ["eszsl"]
     assert len(zslplat.compare(store=store, tag="purpose").to_frame()) == 2
+
+
+def test_cells_of_a_suite_that_are_done_get_tags_without_being_computed(tmp_path):
+    suite = {
+        "name": "tagged",
+        "tasks": ["zsl", "retrieval"],
+        "only_tested": ["retrieval"],
+        "trials": 1,
+        "repeats": 1,
+        "data": [{"name": "digits", "dataset": "digit-pairs"}],
+        "row": [{"name": "linear", "method": "eszsl"}],
+    }
+    given = {"workers": 1, "quiet": True, "store": tmp_path / "s"}
+    zslplat.bench(suite, **given, tag={"purpose": "first, draft", "by": "me"})
+    before = zslplat.compare(store=tmp_path / "s", all_tasks=True).to_frame()
+    again = zslplat.bench(suite, **given, tag={"purpose": "table"})
+    assert not again.to_frame()["new"].any()
+    after = zslplat.compare(store=tmp_path / "s", all_tasks=True).to_frame()
+    assert set(before["tags"]) == {'purpose="first, draft", by=me'}
+    assert sorted(after["tags"]) == ["purpose=table", "purpose=table, by=me"]
+    assert after["test"].tolist() == before["test"].tolist()
+    counted = [set(frame["test_evaluations"]) for frame in (before, after) if "test_evaluations" in frame]
+    assert all(count == counted[0] for count in counted)
+
+
+def test_a_merge_unites_the_tags_of_two_copies(call, tmp_path):
+    tune = ("tune", "-m", "plain", "-n", 2, *TOY)
+    assert call(*tune, "--tag", "a=1").returncode == 0
+    shutil.copytree(tmp_path / "mlruns", tmp_path / "copy")
+    assert call(*tune, "--tag", "both=here").returncode == 0
+    there = ("--store", tmp_path / "copy")
+    assert call(*tune, *there, "--tag", "b=2", "--tag", "both=there").returncode == 0
+    done = call("store", "merge", tmp_path / "copy")
+    assert (done.returncode, done.stdout.splitlines()[1]) == (0, "got the tags that a copy of it has there: 1 record")
+    assert shown(call, "a") == {"plain": "a=1, b=2, both=here"}
+    assert "got tags" not in call("store", "merge", tmp_path / "copy").stdout
+    # A copy that grew is taken over, and does not cost the tags that are here.
+    assert call(*("tune", "-m", "plain", "-n", 3, *TOY), *there, "--tag", "c=3").returncode == 0
+    assert call("store", "merge", tmp_path / "copy").returncode == 0
+    assert shown(call, "c") == {"plain": "a=1, b=2, both=here, c=3"}
 
 
 def test_scores_made_elsewhere_take_tags_then_and_later(call, tmp_path):

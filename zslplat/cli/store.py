@@ -102,7 +102,7 @@ def merge(
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
 ) -> None:
-    """Take over the studies, runs and outcomes of another store; nothing that is here is changed."""
+    """Take over the studies, runs, outcomes and tags of another store; nothing that is here is lost."""
     from zslplat.cli.reporting import print_json
     from zslplat.records.maintenance import merge as take_over
     from zslplat.settings import resolve_settings, sqlite_url
@@ -120,6 +120,8 @@ def merge(
         print_json(vars(done))
         return
     echo(f"taken over from {other}: {_studies(len(done.studies))}, {counted(done.evaluations, 'evaluation')}")
+    if done.tagged:
+        echo(f"got the tags that a copy of it has there: {counted(done.tagged, 'record')}")
     for line in done.left_out:
         echo(f"left out: {line}")
     echo("zslplat store rebuild shows them in MLflow")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -48,7 +49,7 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "seed": group.asked.get("seed"),
         "experiment": group.about.get("experiment"),
         "suite": group.suite,
-        "tags": ", ".join(f"{name}={value}" for name, value in group.tags.items()) or None,
+        "tags": ", ".join(f"{name}={_told(value)}" for name, value in group.tags.items()) or None,
         "data": group.data,
         "test_rows": group.rows,
         "created": group.created,
@@ -56,6 +57,11 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "folded": len(entry.others),
         "others": ", ".join(other.name for other in entry.others),
     }
+
+
+def _told(value: str) -> str:
+    """Return the value of a tag, in quotes where it could be read as two tags."""
+    return json.dumps(value, ensure_ascii=False) if {",", '"'} & set(value) else value
 
 
 def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:

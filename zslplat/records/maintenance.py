@@ -27,10 +27,14 @@ from zslplat.settings import Settings
 
 @dataclass
 class Merged:
-    """What a merge took over: names of studies, number of evaluations, and a line for each study that was left out."""
+    """What a merge took over: names of studies, number of evaluations, and a line for each study that was left out.
+
+    ``tagged`` counts what was here already and got tags of its copy there.
+    """
 
     studies: list[str] = field(default_factory=list)
     evaluations: int = 0
+    tagged: int = 0
     left_out: list[str] = field(default_factory=list)
 
 
@@ -142,7 +146,8 @@ def delete_records(records: Records, study: str) -> int:
 def merge(records: Records, settings: Settings, other: Records, theirs: Settings) -> Merged:
     """Take over the studies and evaluations of another store that this one does not hold; nothing here is changed.
 
-    A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there.
+    A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there. What
+    both stores hold has the tags of both, and of two tags of one name the one that is here.
     """
     done = Merged()
     if records.path and other.path and records.path.samefile(other.path):
@@ -154,14 +159,23 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
             with records.leads.leading(name, settings.studies / folder_name(name) / "leader.lock"):
                 if _take_study(records, other, name):
                     done.studies.append(name)
+                elif _take_tags(records.study(name), other.study(name)):
+                    done.tagged += 1
                 _take_configuration(settings, theirs, name, again=name in done.studies)
         except StoreError as error:
             left.add(STUDY + name)
             done.left_out.append(str(error))
-    known = {(owner, key) for owner, key, _ in records.all_evaluations()}
+    known = {(owner, key): content.get("about", {}) for owner, key, content in records.all_evaluations()}
     run_of = other.runs()
     for owner, key, content in other.all_evaluations():
-        if owner in left or (owner, key) in known:
+        if owner in left:
+            continue
+        if (owner, key) in known:
+            ours = known[owner, key]
+            tagged = _with_tags(ours, content.get("about", {}), ours)
+            if tagged != ours:
+                records.replace_evaluation(owner, key, {**records.evaluations(owner)[key], "about": tagged})
+                done.tagged += 1
             continue
         run = run_of(owner, key)
         if other.evaluation_folder(run).is_dir():
@@ -197,8 +211,28 @@ def _take_study(records: Records, other: Records, name: str) -> bool:
     if not (more or name not in known or set(values) - set(before) or _ended(values) > _ended(before)):
         return False
     for key, value in values.items():
-        ours.note(key, {**value, **before.get(key, {})} if key == RETRIED else value)
+        if key == RETRIED:
+            value = {**value, **before.get(key, {})}
+        if key == "about":
+            value = _with_tags(value, value, before.get(key, {}))
+        ours.note(key, value)
     return True
+
+
+def _take_tags(ours: OpenStudy, theirs: OpenStudy) -> bool:
+    """Give a study the tags that only its copy has; False where there are none."""
+    before = ours.values().get("about", {})
+    tagged = _with_tags(before, theirs.values().get("about", {}), before)
+    if tagged == before:
+        return False
+    ours.note("about", tagged)
+    return True
+
+
+def _with_tags(about: Mapping[str, Any], *copies: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what is told of something with the tags that its copies have, of two of one name that of the last."""
+    tags = {name: value for copy in copies for name, value in copy.get("tags", {}).items()}
+    return {**about, "tags": tags} if tags else dict(about)
 
 
 def _same_study(ours: OpenStudy, theirs: OpenStudy) -> bool:

@@ -36,7 +36,7 @@ class Entry:
 
     ``steps``: the epoch that validation chose, out of ``most``, where the method trains in epochs; ``seconds`` of all
     trials and test evaluations; ``test``: the value of the primary metric in each repeat; ``searched``: whether there
-    was anything to search.
+    was anything to search; ``tags`` that users gave.
     """
 
     study: str
@@ -50,6 +50,7 @@ class Entry:
     finished: bool = True
     searched: bool = True
     most: Any = ""
+    tags: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def value(self) -> float:
@@ -161,6 +162,7 @@ class Recorded:
             steps=None if chosen is None else float(chosen),
             seconds=took_together([*trials, *test]),
             finished=bool(finished["complete"]),
+            tags=values["about"].get("tags", {}),
         )
 
     def _name(self, setting: Setting, options: StudyOptions) -> str | None:
@@ -232,7 +234,8 @@ class Recorded:
 def run_entry(records: Sequence[Mapping[str, Any]], primary: str) -> Entry:
     """Return the entry of a test run, by the records of its repeats."""
     values = tuple(float(record["metrics"][primary]) for record in records)
-    return Entry(str(records[0]["run"]), {}, values, primary, seconds=took_together(records))
+    tags = records[0].get("about", {}).get("tags", {})
+    return Entry(str(records[0]["run"]), {}, values, primary, seconds=took_together(records), tags=tags)
 
 
 def _question(setting: Mapping[str, Any]) -> str:
