@@ -12,6 +12,7 @@ from zslplat.checks.base import run_checks
 from zslplat.checks.data_facts import data_facts, facts_from_json, same_signatures, told_by_column
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.rows import Rows
+from zslplat.tuning.study_facts import known_data_facts
 
 CLASSES, EACH = 6, 40
 
@@ -26,7 +27,7 @@ def made(change=lambda X, y: X, *, rows=False, splits=None, signatures=None):
     seen = np.flatnonzero(y < 4)
     splits = {"train": seen, "test_unseen": np.flatnonzero(y >= 4)} if splits is None else splits
     given = Rows.of({"a": X[:, :3], "b": X[:, 3:]}) if rows else X
-    names = tuple("abcdef")
+    names = tuple("abcdefghi"[: len(S)])
     return Dataset("made", given, y, names, {"att": SignatureSet(S)}, "att", splits)
 
 
@@ -109,7 +110,33 @@ def test_shared_signatures_are_found_by_side():
     assert codes(made(signatures=S)) == ["ZSP504", "ZSP505"]
     # Several signatures of one class may be equal.
     assert same_signatures(np.ones((3, 2)), np.array([4, 4, 4])) == []
-    assert same_signatures(np.ones((3, 2)), np.array([4, 4, 7])) == [(4, 7)]
+    assert same_signatures(np.ones((3, 2)), np.array([4, 4, 7])) == [[4, 7]]
+    # Two unseen classes are alike, whatever seen class is like both.
+    S[4] = S[2]
+    facts = data_facts(made(signatures=S))
+    assert facts.alike == {"att": (("a", "b"), ("e", "f"))}
+    assert facts.across == {"att": (("c", "e"), ("c", "f"))}
+    # A class without rows is told from others by nobody.
+    data = made(signatures=np.vstack([S, S[3]]))
+    assert data_facts(data).alike == facts.alike
+
+
+def test_facts_have_the_name_of_the_data_set_that_is_asked(tmp_path):
+    first = made(lambda X, y: np.zeros_like(X))
+    assert known_data_facts(first, tmp_path).subject == "made"
+    other = dataclasses.replace(first, name="copied")
+    assert other.fingerprint == first.fingerprint
+    assert known_data_facts(other, tmp_path).subject == "copied"
+
+
+def test_rows_are_equal_whatever_the_sign_of_their_zeros():
+    def copied(X, y):
+        X[:, 3] = 0.0
+        X[np.flatnonzero(y == 5)[:3]] = X[np.flatnonzero(y == 0)[:3]]
+        X[np.flatnonzero(y == 5)[:3], 3] = -0.0
+        return X
+
+    assert data_facts(made(copied)).repeated == 3
 
 
 def test_facts_survive_as_json():

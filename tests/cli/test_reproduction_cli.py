@@ -22,6 +22,7 @@ FILE = "a-file-where-a-folder-should-be"
             "unknown data set of what tests these claims (--only) 'di",
         ),
         (("claims", "--suite", "mfmr", "--trials", "3"), 2, "--suite, --trials without --run"),
+        (("claims", "--results", "nowhere"), 2, "nowhere: no such folder"),
         (("claims", "--keep"), 2, "--keep without --run"),
         (("claims", "002", "--run", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
         (("claims", "002", "--page", f"{FILE}/page.md"), 1, f"{FILE} cannot be written"),

@@ -53,7 +53,7 @@ def test_a_difference_that_is_the_same_in_every_class_has_no_interval_but_a_verd
     base = np.linspace(0.2, 0.7, 8)
     gap = class_difference(entry("a", base + 0.1), entry("b", base), "acc")
     assert np.isnan(gap.ends).all()
-    assert np.isnan(gap.smallest_difference)
+    assert np.isnan(gap.smallest_difference())
     assert gap.p_value == gap.student_p == 2.0**-7
     row = leaderboard([entry("a", base + 0.1), entry("b", base, validation={"acc": 0.9})], "acc", ACC)[0]
     assert (row["verdict"], row["p_holm"]) == ("ahead", 2.0**-7)

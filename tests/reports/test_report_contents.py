@@ -9,6 +9,7 @@ from itertools import pairwise
 
 import pytest
 from html_reader import read_html, table_called
+from outside_toys import DATA, random_scores
 from support import ESZSL
 
 GAUSSIAN = "mfmr-joint(iterations=5, k=5)"
@@ -239,6 +240,8 @@ def test_an_earlier_report_is_replaced_and_nothing_else_is(call, store, tmp_path
     assert mine.read_text() == "<p>my own page"
     done = call("report", "joint", "--out", tmp_path)
     assert done.returncode == 2
+    done = call("report", "joint", "--out", tmp_path / "joint.pdf")
+    assert (done.returncode, "ends in .html" in done.stderr) == (2, True)
     os.mkfifo(tmp_path / "pipe")
     done = call("report", "joint", "--out", tmp_path / "pipe")
     assert (done.returncode, "is no ordinary file" in done.stderr) == (2, True)
@@ -284,3 +287,32 @@ def test_a_suite_is_reported_by_itself(call, store, tmp_path):
     done = call("report", "--suite", "smal")
     assert done.returncode == 2
     assert "small" in done.stderr
+
+
+def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_of_the_folds(call, tmp_path):
+    split = tmp_path / "split"
+    assert call("export-split", "--to", split, "-d", DATA, "-t", "gzsl").returncode == 0
+    folds = [random_scores(split, f"fold-{i}") for i in (1, 2, 3)]
+    given = ("score", "--name", "net", "--manifest", split, "-q")
+    tests = [word for seed in (0, 1) for word in ("--scores", random_scores(split, "test", seed))]
+    done = call(*given, *tests, *(word for fold in folds for word in ("--validation", fold)), "--knows", "transductive")
+    assert done.returncode == 0, done.stderr
+    (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)["rows"]
+    for names in ((), ("outside:net",)):
+        reported(call, *names)
+        page = page_of(tmp_path)
+        headings, ((*line,),) = table_called(page, "of task gzsl on")
+        cells = dict(zip([heading.strip() for heading in headings], line, strict=False))
+        assert (cells["validation"][1], cells["test"][1]) == (row["validation"], row["test"])
+        assert row["validation"] != row["test"]
+        assert "scored on the test split, 2 times" in page.text
+        assert "Seen and unseen classes" in page.text
+        again = shlex.split(next(e.text for e in page.every("code") if e.text.startswith("zslplat score")))
+        assert again[again.index("--knows") + 1] == "transductive"
+        assert again.count("--scores") == 2
+    # The folds alone are no test.
+    alone = ("score", "--name", "folds", "--manifest", split, "--split", "validation", "-q")
+    done = call(*alone, *(word for fold in folds for word in ("--scores", fold)))
+    assert done.returncode == 0, done.stderr
+    reported(call, "outside:folds")
+    assert "scored on the validation split" in page_of(tmp_path).text

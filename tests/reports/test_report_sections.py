@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from zslplat.comparison.selection import Comparison
+from zslplat.records.took import took_together
 from zslplat.reports.blocks import Chart, TableBlock, Words
 from zslplat.reports.facts import Board, Evaluation, Recorded, Sweep
 from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of
@@ -16,6 +17,7 @@ from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_o
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.overview import all_boards
 from zslplat.reports.sections.provenance import tune_command
+from zslplat.reports.sections.trials import trial_table
 from zslplat.reports.sections.words import duration, listed, number, size
 from zslplat.tasks.base import Metric
 
@@ -43,6 +45,15 @@ def test_the_best_so_far_never_gets_worse_and_pays_for_failures():
     assert np.isnan(best[0])
     assert best[1:] == [0.5, 0.5, 0.7, 0.7]  # what was pruned is no result
     assert best_so_far(entry, maximise=False)[2][1:] == [0.5, 0.4, 0.4, 0.4]
+
+
+def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
+    failed = {**trial(None, 0.0, "failed"), "started": 100.0, "ended": 106.5}
+    trials = [failed, trial(0.5, 2.0)]
+    entry = Recorded("s", IDENTITY, {}, {}, (), trials)
+    assert best_so_far(entry, maximise=True)[1] == [6.5, 8.5]
+    assert [row[-1].value for row in trial_table(entry).rows] == [6.5, 2.0]
+    assert took_together(trials) == 8.5
 
 
 def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):

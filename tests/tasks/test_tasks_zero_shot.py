@@ -26,7 +26,7 @@ from zslplat.evaluation.workbench import preprocess
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.tasks.gzsl import GeneralizedZeroShot
 from zslplat.tasks.retrieval import Retrieval
-from zslplat.tasks.splits import class_folds, hold_out_rows
+from zslplat.tasks.splits import class_folds, draw_folds, hold_out_rows
 from zslplat.tasks.zsl import ZeroShot
 
 
@@ -164,6 +164,15 @@ def test_drawn_folds_depend_on_seed_seen_classes_and_options_only(share):
     first = class_folds(data, rows, None, share, 3, tested=5)
     assert first == class_folds(replace(changed, X=np.zeros_like(data.X)), some, None, share, 3, tested=5)
     assert first != class_folds(data, rows, None, share, 4, tested=5)
+
+
+@pytest.mark.parametrize(("seen", "size", "count"), [(6, 2, 10), (6, 2, 14), (10, 4, 10), (8, 5, 40), (9, 3, 83)])
+def test_no_two_drawn_folds_are_the_same_and_all_classes_are_held_out_about_as_often(seen, size, count):
+    for seed in range(10):
+        folds = draw_folds(np.arange(seen) * 3, size, count, seed)
+        assert len({fold.validation for fold in folds}) == len(folds) == count
+        often = np.bincount(np.concatenate([fold.validation for fold in folds]), minlength=seen * 3)[::3]
+        assert often.max() - often.min() <= 1 + (count > 2 * seen)
 
 
 def test_few_classes_have_every_fold_once_and_no_more():

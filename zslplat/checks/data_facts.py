@@ -24,16 +24,15 @@ def data_facts(dataset: Dataset) -> DataFacts:
     side = _sides(dataset)
     facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
     facts |= _read(dataset, side) | _single_columns(dataset)
-    alike, across = {}, {}
+    unseen = _unseen(dataset)
+    found: dict[str, Any] = {"alike": {}, "across": {}}
     for name, signature in dataset.signatures.items():
         if not signature.per_row:
-            pairs = same_signatures(signature.values, signature.classes)
-            apart = [pair for pair in pairs if _seen_and_unseen(dataset, pair)]
-            named = {pair: (dataset.class_names[pair[0]], dataset.class_names[pair[1]]) for pair in pairs}
-            alike[name] = tuple(named[pair] for pair in pairs if pair not in apart)
-            across[name] = tuple(named[pair] for pair in apart)
-    facts |= {"alike": {k: v for k, v in alike.items() if v}, "across": {k: v for k, v in across.items() if v}}
-    return DataFacts(dataset.name, **facts)
+            groups = same_signatures(signature.values, signature.classes)
+            for kind, pairs in zip(found, _pairs(groups, unseen), strict=True):
+                if pairs:
+                    found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
+    return DataFacts(dataset.name, **facts, **found)
 
 
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
@@ -49,18 +48,33 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
     return DataFacts(**{**content, **pairs, **columns})
 
 
-def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[tuple[int, int]]:
-    """Return the pairs of different classes that have a signature (m, a) in common, to six digits of the largest."""
+def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[list[int]]:
+    """Return the groups of different classes that have a signature (m, a) in common, to six digits of the largest."""
     scale = float(np.abs(values).max(initial=0.0)) or 1.0
     _, groups = np.unique(np.round(values / scale, DIGITS) + 0.0, axis=0, return_inverse=True)
     described = np.arange(len(values)) if classes is None else np.asarray(classes)
-    first: dict[int, int] = {}
-    pairs = set()
+    members: dict[int, set[int]] = {}
     for group, number in zip(groups.ravel().tolist(), described.tolist(), strict=True):
-        other = first.setdefault(group, number)
-        if other != number:
-            pairs.add((min(other, number), max(other, number)))
-    return sorted(pairs)
+        members.setdefault(group, set()).add(number)
+    return sorted(sorted(group) for group in members.values() if len(group) > 1)
+
+
+def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[list[Any], list[Any]]:
+    """Return the pairs of one side, and those of a seen and an unseen class, each class with the first of a side.
+
+    Classes that ``unseen`` does not name have no rows: nobody tells them from others.
+    """
+    alike, across = set(), set()
+    for group in groups:
+        sides: dict[bool, list[int]] = {}
+        for number in group:
+            if unseen is None or number in unseen:
+                sides.setdefault(bool(unseen and unseen[number]), []).append(number)
+        for own in sides.values():
+            alike |= {(own[0], other) for other in own[1:]}
+        if len(sides) == 2:
+            across |= {(sides[False][0], other) for other in sides[True]}
+    return sorted(alike), sorted(across)
 
 
 def told_by_column(values: np.ndarray, y: np.ndarray) -> float:
@@ -103,7 +117,7 @@ def _read(dataset: Dataset, side: np.ndarray) -> dict[str, Any]:
     train, tests = (side == 0 if TRAIN in dataset.splits else np.ones(len(side), bool)), side >= 1
     for where, block in blocks_of(dataset.X):
         flat = np.ascontiguousarray(block.reshape(len(block), -1))
-        digests[where] = [hash(row.tobytes()) for row in flat]
+        digests[where] = [hash(row.tobytes()) for row in flat + 0]  # a zero with a sign is a zero
         if shift is None:
             shift = flat[0].astype(np.float64)
         own = flat[train[where]]
@@ -165,8 +179,9 @@ def _single_columns(dataset: Dataset) -> dict[str, Any]:
     return {"telling": tuple(telling), "numbering": tuple(numbering)}
 
 
-def _seen_and_unseen(dataset: Dataset, pair: tuple[int, int]) -> bool:
-    if dataset.y.ndim != 1 or UNSEEN not in dataset.splits:
-        return False
-    unseen = set(dataset.y[dataset.rows(UNSEEN)].tolist())
-    return (pair[0] in unseen) != (pair[1] in unseen)
+def _unseen(dataset: Dataset) -> dict[int, bool] | None:
+    """Return of each class with rows whether it is unseen; None where rows have several labels."""
+    if dataset.y.ndim != 1:
+        return None
+    unseen = set(dataset.y[dataset.rows(UNSEEN)].tolist()) if UNSEEN in dataset.splits else set()
+    return {int(number): int(number) in unseen for number in np.unique(dataset.y)}

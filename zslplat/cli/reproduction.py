@@ -191,6 +191,8 @@ def claims(
     from zslplat.reproduction.written import write_claims
 
     check_places(*(path.parent for path in (out, page) if path))
+    if results is not None and not keep and not results.is_dir():
+        raise UsageError(f"--results {results}: no such folder; expected one that --keep has written results to")
     if run:
         from zslplat.suites.grid import GridOptions
 

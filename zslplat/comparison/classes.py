@@ -90,13 +90,13 @@ class Draw:
         """The smallest p-value that this many classes can give."""
         return 2.0 ** (1 - len(self.flips)) if self.flips is not None else 0.0
 
-    @property
-    def smallest_difference(self) -> float:
-        """The smallest true difference that the t test of level .05 finds with a power of 80 %, in the metric's units.
+    def smallest_difference(self, comparisons: int = 1) -> float:
+        """Return the smallest true difference that is found with a power of 80 %, in the metric's units.
 
-        From the noncentral t distribution with the standard error that was found; NaN where that is 0.
+        By the t test of level .05 / ``comparisons``, as Holm's correction needs it of one of so many whatever becomes
+        of the others: from the noncentral t distribution with the standard error that was found; NaN where that is 0.
         """
-        return _detectable(self.freedom) * self.error if self.freedom > 0 and self.error > 0 else np.nan
+        return _detectable(self.freedom, comparisons) * self.error if self.freedom > 0 and self.error > 0 else np.nan
 
 
 def over_classes(scored: Scored, metric: str) -> Draw | None:
@@ -210,13 +210,13 @@ def family_p_values(gaps: Sequence[Draw | None]) -> tuple[np.ndarray, np.ndarray
     return values, holm(values)
 
 
-def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) -> str:
+def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float], comparisons: int = 1) -> str:
     """Return ``ahead``, ``behind``, ``level`` or ``too few classes to tell``; empty without values per class.
 
-    A difference counts where Holm's p-value is at most .05. There are *too few classes* where there are fewer than
-    six, as not even all of them pointing one way would be significant in the exact test, and where the smallest
-    difference that could be seen is larger than both ``scores``: a method that gets nothing right could not be told
-    from them.
+    A difference counts where Holm's p-value over so many ``comparisons`` is at most .05. There are *too few classes*
+    where there are fewer than six, as not even all of them pointing one way would be significant in the exact test, and
+    where the smallest difference that could be seen is larger than both ``scores``: a method that gets nothing right
+    could not be told from them.
     """
     if gap is None or np.isnan(gap.estimate):
         return ""
@@ -224,7 +224,7 @@ def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float]) 
         return TOO_FEW
     if p_holm <= 1 - LEVEL:
         return "ahead" if gap.estimate > 0 else "behind"
-    if gap.error > 0 and gap.smallest_difference > max(abs(score) for score in scores):
+    if gap.error > 0 and gap.smallest_difference(comparisons) > max(abs(score) for score in scores):
         return TOO_FEW
     return "level"
 
@@ -322,9 +322,9 @@ def _t(share: float, freedom: float) -> float:
 
 
 @lru_cache(maxsize=1024)
-def _detectable(freedom: float) -> float:
-    """Return the noncentrality at which the two-sided t test of level .05 has a power of 80 %."""
+def _detectable(freedom: float, comparisons: int) -> float:
+    """Return the noncentrality at which the two-sided t test of level .05 / ``comparisons`` has a power of 80 %."""
     from scipy.special import nctdtr
 
-    bound = _t(1 - (1 - LEVEL) / 2, freedom)
+    bound = _t(1 - (1 - LEVEL) / 2 / comparisons, freedom)
     return root(lambda shift: float(1 - nctdtr(freedom, shift, bound)) - POWER, 0.0, 3 * bound + 3)

@@ -57,9 +57,10 @@ def leaderboard(
     Over these test rows: ``low``, ``high``, ``difference_low``, ``difference_high``, ``verdict_rows``. Over new
     classes: the same names with ``_classes``; ``classes``, how many there are; ``p_value`` of the difference and
     ``p_holm``, the same with Holm's correction over all rivals of one baseline; ``verdict``; ``smallest_difference``,
-    the smallest that could have been seen with a power of 80 %; ``tied``, the letters of the entry within its group:
-    two entries that share one are not told apart (Holm's correction over all pairs of the group: more comparisons than
-    a verdict has. What is ``behind`` may share a letter with its baseline; what is ``level`` with it always does.)
+    the smallest that is seen with a power of 80 % among so many rivals; ``tied``, the letters of the entry within its
+    group: two entries that share one are not told apart (Holm's correction over all pairs of the group: more
+    comparisons than a verdict has. What is ``behind`` may share a letter with its baseline; what is ``level`` with it
+    always does.)
 
     Raises :class:`UnknownNameError` for an unknown metric or ``against``, :class:`UsageError` for a metric that some
     of the entries lack, and for an ``against`` that fits several entries.
@@ -135,7 +136,7 @@ def _row(entry: Scored, baseline: Scored, metric: str, direction: float) -> dict
         "difference_high_classes": known_value(gap_high),
         "p_value": None,
         "p_holm": None,
-        "smallest_difference": known_value(gap_anew.smallest_difference) if gap_anew else None,
+        "smallest_difference": None,
         "verdict": (gap_anew, own.estimate, own.estimate - (gap.estimate if gap else 0.0)),
         "verdict_rows": _unlike(entry, baseline) or _turned(gap.verdict if gap else "", direction),
     }
@@ -149,17 +150,19 @@ def _unlike(entry: Scored, baseline: Scored) -> str:
 
 
 def _judge(rows: list[dict[str, Any]], direction: float) -> None:
-    """Replace what a row's verdict is made of by the verdict over new classes, and set the p-values.
+    """Replace what a row's verdict is made of by the verdict over new classes, and set what belongs to it.
 
     The rivals of one baseline are one family of comparisons, whatever groups they stand in.
     """
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
         family = [row for row in rows if row["baseline"] == baseline]
         values, adjusted = family_p_values([row["verdict"][0] for row in family])
+        comparisons = max(1, int(np.isfinite(values).sum()))
         for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
             gap, *scores = row["verdict"]
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)
-            found = class_verdict(gap, p_holm, (scores[0], scores[1]))
+            row["smallest_difference"] = known_value(gap.smallest_difference(comparisons)) if gap else None
+            found = class_verdict(gap, p_holm, (scores[0], scores[1]), comparisons)
             row["verdict"] = row["verdict_rows"] if row["verdict_rows"] in NO_PAIR else _turned(found, direction)
 
 

@@ -26,14 +26,22 @@ def took(record: Mapping[str, Any], name: str = SECONDS) -> float | None:
     return float(record[name]) + prepared_seconds(record, name)
 
 
-def took_together(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
-    """Return what evaluations took one after the other: each preparation once; those without a time took none.
+def own_seconds(record: Mapping[str, Any], name: str = SECONDS) -> float:
+    """Return the seconds of an evaluation; of one that failed or was stopped, how long it was under way.
 
-    Where no time of the processor is recorded, that on the clock counts.
+    Where no time of the processor is recorded, that on the clock counts; 0 where nothing is known.
     """
+    known = float(record.get(name) or record.get(SECONDS) or 0.0)
+    if known or not {"started", "ended"} <= set(record):
+        return known
+    return max(0.0, float(record["ended"]) - float(record["started"]))
+
+
+def took_together(records: Iterable[Mapping[str, Any]], name: str = SECONDS) -> float:
+    """Return what evaluations took one after the other: :func:`own_seconds` of each, and each preparation once."""
     own, prepared = 0.0, dict[str, Mapping[str, float]]()
     for record in records:
-        own += float(record.get(name) or record.get(SECONDS) or 0.0)
+        own += own_seconds(record, name)
         prepared |= record.get(PREPARED, {})
     return own + _seconds_of(prepared, name)
 

@@ -72,23 +72,29 @@ def with_trials(records: Records, found: Sequence[Recorded], warn: Warn) -> list
 
 
 def recorded_runs(records: Records) -> list[Recorded]:
-    """Return the runs of their own, on whichever split, oldest first."""
+    """Return the runs of their own, on whichever split, oldest first.
+
+    Scores made elsewhere may be of both splits: what is shown is then the test, and findings are those of both.
+    """
     by_owner: dict[str, list[dict[str, Any]]] = {}
     for owner, _, record in records.all_evaluations([RUN]):
         if "setting" in record:
             by_owner.setdefault(owner, []).append(record)
-    return [
-        Recorded(
-            f"run {found[0]['run'][:8]}",
-            found[0]["setting"],
-            found[0].get("about", {}),
-            found[0].get("environment", {}),
-            _evaluations(records, found),
-            study=False,
-            findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
+    runs = []
+    for found in by_owner.values():
+        shown = [record for record in found if record["setting"].get("split") == TEST] or found
+        runs.append(
+            Recorded(
+                f"run {shown[0]['run'][:8]}",
+                shown[0]["setting"],
+                shown[0].get("about", {}),
+                shown[0].get("environment", {}),
+                _evaluations(records, shown),
+                study=False,
+                findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
+            )
         )
-        for found in by_owner.values()
-    ]
+    return runs
 
 
 def recorded_sweeps(records: Records) -> list[Sweep]:

@@ -130,6 +130,7 @@ def _fits(place: tuple[str, str], asked: Asked) -> bool:
 def _places(chosen: Sequence[Recorded], sweeps: Sequence[Sweep]) -> list[tuple[str, str]]:
     """Return data sets and tasks with something to show, data sets together, in the order in which they came."""
     tested = [found.place for found in chosen if has_test(found)] + [sweep.place for sweep in sweeps]
+    tested += [found.place for found in chosen if not found.study]  # scored on validation alone
     datasets = list(dict.fromkeys(dataset for dataset, _ in tested))
     return sorted(dict.fromkeys(tested), key=lambda place: (datasets.index(place[0]), tested.index(place)))
 
@@ -212,6 +213,5 @@ def _nothing(settings: Settings, asked: Asked, everything: Sequence[Recorded]) -
         if text
     )
     places = sorted({f"{task} on {dataset}" for dataset, task in (found.place for found in everything)})
-    return (
-        f"nothing to report in {settings.store} of {asked_for or 'test evaluations'}; recorded are {', '.join(places)}"
-    )
+    asked_for = f"that is {asked_for}" if asked.names else f"of {asked_for or 'test evaluations'}"
+    return f"nothing to report in {settings.store} {asked_for}; recorded are {', '.join(places)}"

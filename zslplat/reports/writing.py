@@ -16,6 +16,7 @@ from zslplat.reports.sections.overview import page_of
 from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import Settings
 
+_SUFFIXES = ("", ".html", ".htm")
 _HEAD = 2000  # characters in which a report says that it is one
 
 
@@ -37,10 +38,13 @@ def write_report(
 ) -> Written:
     """Write a report of what is asked for into ``out``, or into ``reports/`` of the store.
 
-    An earlier report there is replaced. Raises :class:`UsageError` where the file is something else, and like
+    An earlier report there is replaced. Raises :class:`UsageError` where the file is something else or is called so,
+    and like
     :func:`~zslplat.reports.selection.gathered`.
     """
     path = default_file(settings, asked) if out is None else out
+    if path.suffix.lower() not in _SUFFIXES:
+        raise UsageError(f"--out {path}: a report is one HTML file; give it a name that ends in .html")
     replaced = _may_be_replaced(path)
     facts = gathered(settings, asked, command, options)
     made = time.strftime("%Y-%m-%d %H:%M %z")

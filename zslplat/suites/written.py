@@ -182,7 +182,7 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
                 found[ahead, behind, key[2]] = gap, means
     _, corrected = family_p_values([gap for gap, _ in found.values()])
     return {
-        key: [*gap.ends, float(p), class_verdict(gap, float(p), means)]
+        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, max(1, int(np.isfinite(corrected).sum())))]
         for (key, (gap, means)), p in zip(found.items(), corrected, strict=True)
     }
 

@@ -20,6 +20,7 @@ from zslplat.errors import DataError, OutcomeWarning, UsageError
 LARGEST_SHARE = 0.4
 STEADY = 30
 FEWEST_FOLDS, MOST_FOLDS = 3, 10
+_MOST_ATTEMPTS = 1000
 
 
 def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
@@ -113,20 +114,43 @@ def fold_count(seen: int, size: int) -> int:
 
 
 def draw_folds(classes: np.ndarray, size: int, count: int, seed: int) -> list[ClassFold]:
-    """Draw ``count`` folds that hold out ``size`` of the classes each, all equally often, give or take one.
+    """Draw ``count`` different folds that hold out ``size`` of the classes each, all equally often, give or take one.
 
     The classes are taken in random order; once all were held out, what the fold at hand still lacks comes from a new
-    order. All folds that there are come in the order of the class ids.
+    order. That is begun again where it holds out the same classes twice, as happens with few classes; of nearly all
+    folds that there are some classes may be in one more. All folds that there are come in the order of the class ids.
     """
-    if count == math.comb(len(classes), size):
+    generator = np.random.default_rng([seed, 1])
+    ways = math.comb(len(classes), size)
+    if count == ways:
         sides = list(itertools.combinations(classes.tolist(), size))
     else:
-        sides = _balanced_draws(classes, size, count, np.random.default_rng([seed, 1]))
+        sides = _different_draws(classes, size, count, generator)
     everything = set(classes.tolist())
     return [
         ClassFold(f"drawn-{k}", tuple(sorted(everything.difference(held))), tuple(sorted(held)))
         for k, held in enumerate(sides, start=1)
     ]
+
+
+def _different_draws(
+    classes: np.ndarray, size: int, count: int, generator: np.random.Generator
+) -> list[tuple[int, ...]]:
+    """Return balanced draws of which no two are the same, fewer than there are."""
+    for _ in range(_MOST_ATTEMPTS):
+        draws = _balanced_draws(classes, size, count, generator)
+        if len({frozenset(held) for held in draws}) == count:
+            return draws
+    # So many of all that there are: they are taken one by one, each of the classes that were held out least often.
+    left = generator.permutation(np.array(list(itertools.combinations(range(len(classes)), size))))
+    often = np.zeros(len(classes), dtype=np.int64)
+    draws = []
+    for _ in range(count):
+        first = int(np.argmin((often[left] ** 2).sum(axis=1)))
+        often[left[first]] += 1
+        draws.append(tuple(classes[left[first]].tolist()))
+        left = np.delete(left, first, axis=0)
+    return draws
 
 
 def _balanced_draws(

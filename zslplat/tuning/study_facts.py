@@ -28,7 +28,7 @@ CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 # Another way to read the facts of data is another number, under which they are read anew.
-_DATA_FACTS = 1
+_DATA_FACTS = 2
 
 
 def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
@@ -159,10 +159,10 @@ def _in_short(method: Any) -> str:
 
 
 def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
-    """Return the facts of a data set, from the cache where they were read before."""
+    """Return the facts of a data set, from the cache where they were read before, under whatever name that was."""
     path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return facts_from_json(json.loads(path.read_text()))
+        return dataclasses.replace(facts_from_json(json.loads(path.read_text())), subject=dataset.name)
     facts = data_facts(dataset)
     with suppress(OSError):  # nothing is lost: whoever asks next reads them again
         path.write_text(json.dumps(dataclasses.asdict(facts)))

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
-from zslplat.records.took import PREPARED, took
+from zslplat.records.took import PREPARED, took_together
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart, thinned
 from zslplat.reports.charts.styles import Style
@@ -88,7 +88,7 @@ def _spent(trials: Sequence[Record]) -> list[float]:
     for record in trials:
         new = {key: cost for key, cost in record.get(PREPARED, {}).items() if key not in prepared}
         prepared.update(new)
-        spent.append(spent[-1] + seconds_of({**record, PREPARED: new}))
+        spent.append(spent[-1] + took_together([{**record, PREPARED: new}]))
     return spent[1:]
 
 
@@ -123,13 +123,6 @@ def budget_charts(board: Board, easel: Easel) -> Iterator[Chart]:
         total = _costs_in_words(studies) if seconds else ""
         note = f"Seconds of all evaluations and what was prepared for them, added up. {total}" if seconds else ""
         yield Chart(svg, title, description, _legend(lines), TableBlock(title, columns, rows), note)
-
-
-def seconds_of(trial: Record) -> float:
-    """Return what a trial took with what was prepared for it; of one that was stopped, how long it was under way."""
-    if trial.get("seconds"):
-        return took(trial) or 0.0
-    return float(trial["ended"]) - float(trial["started"]) if {"started", "ended"} <= set(trial) else 0.0
 
 
 def _costs_in_words(studies: Sequence[tuple[str, Recorded]]) -> str:

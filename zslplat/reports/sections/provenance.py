@@ -5,10 +5,13 @@ from __future__ import annotations
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
+from typing import Any
 
 from zslplat import registry
 from zslplat.errors import ZslplatError
-from zslplat.evaluation.setting import describe_range
+from zslplat.evaluation.components import NOTHING
+from zslplat.evaluation.setting import TEST, describe_range
 from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock
 from zslplat.reports.facts import Recorded
 from zslplat.spec import Spec
@@ -51,6 +54,9 @@ def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
 
 def commands_of(entry: Recorded) -> list[str]:
     """Return the commands that make an entry, evaluate its winner again and check its numbers."""
+    outside = [one.record["outside"] for one in entry.tested if "outside" in one.record]
+    if outside:
+        return [_score_command(entry, outside)]
     lines = [tune_command(entry)] if entry.study else []
     if entry.config is not None:
         lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
@@ -93,6 +99,19 @@ def _own_ranges(entry: Recorded) -> dict[str, str]:
 
 def _run_command(entry: Recorded) -> str:
     words = ["zslplat", "run", *_common(entry), *(["--test"] if entry.split == "test" else [])]
+    return shlex.join(words)
+
+
+def _score_command(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> str:
+    """Return the command that takes scores made elsewhere, with the names that their files had."""
+    (dataset, task), seed = entry.place, entry.identity.get("seed", 0)
+    words = ["zslplat", "score", "--name", str(outside[0]["name"]), "--dataset", dataset, "--task", task]
+    words += ["--seed", str(seed)] if seed else []
+    words += [] if entry.split == TEST else ["--split", entry.split]
+    for file in chain.from_iterable(one["files"] for one in outside):
+        words += ["--scores", file]
+    knows = entry.tested[0].record.get("knows")
+    words += ["--knows", str(knows)] if knows not in (None, NOTHING) else []
     return shlex.join(words)
 
 

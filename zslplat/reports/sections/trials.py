@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from zslplat.multiples import read_multiple
+from zslplat.records.took import own_seconds
 from zslplat.reports.blocks import Cell, Chart, Column, TableBlock
 from zslplat.reports.charts.lines import Axes, Line, line_chart
 from zslplat.reports.charts.swatches import Swatch
@@ -31,7 +32,7 @@ def trial_table(entry: Recorded) -> TableBlock:
     rows = []
     for record in trials:
         values = [record["parameters"].get(name, "") for name in names]
-        seconds = float(record.get("seconds") or 0.0)
+        seconds = own_seconds(record)
         state = str(record["state"]) + (f": {record['reason']}" if record.get("reason") else "")
         best = entry.winner is not None and record["number"] == entry.winner["number"]
         rows.append(
