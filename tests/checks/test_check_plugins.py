@@ -94,6 +94,7 @@ def test_a_plugins_check_is_shown_recorded_tagged_and_silenced(call, laboratory,
     assert any(line.startswith("ZSP901") and "LAB999" in line for line in result["warnings"])
     assert result["silenced"] == 0
     assert [f"{one['code']} {one['text']}" for one in result["findings"]] == result["warnings"]
+    assert len(set(result["warnings"])) == len(result["warnings"])  # a check that does not load is told once
     tags = tags_of(tmp_path / "mlruns")
     assert tags["zslplat.findings"] == ", ".join(sorted(lines))
     assert tags["zslplat.finding.LAB101"] == lines["LAB101"].removeprefix("LAB101 ")

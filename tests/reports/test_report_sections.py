@@ -1,5 +1,8 @@
 """Sections made of plain facts: what is told when parts are missing, large or many."""
 
+from dataclasses import replace
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -16,7 +19,7 @@ from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.overview import all_boards
-from zslplat.reports.sections.provenance import tune_command
+from zslplat.reports.sections.provenance import commands_of, tune_command
 from zslplat.reports.sections.trials import trial_table
 from zslplat.reports.sections.words import duration, listed, number, size
 from zslplat.tasks.base import Metric
@@ -251,6 +254,11 @@ def test_the_command_of_a_study_gives_what_is_not_the_default():
     assert "--seed 3" in command
     assert "--trials 4" in command
     assert command.endswith("--study mine")
+    # How often the winner was scored is part of what it gave, and not everywhere the default.
+    tested = [Evaluation({"run": str(number)}, Path()) for number in range(3)]
+    assert "--repeats 1 " in tune_command(replace(entry, tested=tested[:1]))
+    single = Recorded("run 0", IDENTITY | {"split": "test"}, {}, {}, tested, study=False)
+    assert commands_of(single)[0].endswith("--test --repeats 3")
     # Studies of this version have noted it, so that their method need not be there.
     gone = Recorded("mine", identity | {"method": "gone"}, {"own_ranges": ["alpha"]}, {}, (), [trial(0.5)])
     assert "--space alpha=0.001..1000:log --trials 1" in tune_command(gone)

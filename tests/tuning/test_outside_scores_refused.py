@@ -56,6 +56,15 @@ def test_an_array_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, 
     assert not list((tmp_path / "mlruns" / "evaluations").glob("*"))
 
 
+def test_seconds_without_end_are_no_seconds_and_suffixes_may_be_capitals(call, settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    (tmp_path / "s.NPY").write_bytes(random_scores(tmp_path / "split").read_bytes())
+    given = ("score", "--name", "net", "--scores", "s.NPY", "--manifest", "split", "-q")
+    one_line(call(*given, "--seconds", "inf"), 2, r"--seconds inf: expected a number of seconds, 0 or more")
+    done = call(*given, "--seconds", "1.5")
+    assert done.returncode == 0, done.stderr
+
+
 def test_the_scores_of_one_seed_given_as_two_are_refused(call, settings, tmp_path):
     exported(settings, tmp_path / "split", split="test")
     for name, seed in (("a", 1), ("b", 2)):
@@ -99,7 +108,8 @@ WRONG_TABLES = {
     "nothing": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ","]), r"column 'unseen-\d+' is empty; give"),
     "NaN": (lambda t: "\n".join([*t[:-1], t[-1].rpartition(",")[0] + ",nan"]), r"1 of 240 scores are NaN or infinite"),
     "a ragged line": (lambda t: "\n".join([*t, "1,2"]), r"cannot be read as a CSV file .*write it again"),
-    "semicolons": (lambda t: "\n".join(t).replace(",", ";"), r"expected a score|columns of scores; expected a column"),
+    "semicolons": (lambda t: "\n".join(t).replace(",", ";"), r"separated by semicolons; write commas between cells"),
+    "tabs": (lambda t: "\n".join(t).replace(",", "\t"), r"separated by tabs; write commas between cells"),
     "folds": (lambda t: "\n".join([t[0] + ",fold", *(line + ",1" for line in t[1:])]), r"'fold' is for --validation"),
     "no lines": (lambda t: t[0], r"cannot be read as a CSV file .*Empty CSV file"),
 }
@@ -116,9 +126,10 @@ def test_a_table_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, c
     text += [",".join([row, *map(repr, line)]) for row, line in zip(rows, numbers(60, 4).tolist(), strict=True)]
     (tmp_path / "s.csv").write_text(change(text))
     unread = ("a word", "nothing", "a ragged line", "no lines", "no row", "a row of no number", "half a row")
+    unread += ("semicolons", "tabs")
     code = 1 if case in unread else 2
     done = call("score", "--name", "net", "--scores", "s.csv", "--dataset", DATA)
-    one_line(done, 1 if case == "semicolons" else code, message)
+    one_line(done, code, message)
 
 
 def test_other_data_another_task_and_another_seed_are_refused(call, settings, tmp_path):

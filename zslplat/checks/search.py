@@ -20,8 +20,9 @@ class EdgeOfRange(Check):
     """Speaks where the best value lies within 2 % of an end of its range (of its logarithm, where that is searched).
 
     An end that is the end of the legal values is none: there is nothing beyond it to search. Of values drawn evenly
-    4 % lie so, so one dimension in 25 is named by chance where a hyperparameter has no effect at all. Where all trials
-    have one value (ZSP110) the best is none, and nothing is said.
+    4 % lie so, so one dimension in 25 is named by chance where a hyperparameter has no effect at all; of few whole
+    numbers the two ends are a larger share. Where all trials have one value (ZSP110) the best is none, and nothing is
+    said.
     """
 
     code, title, scope = "ZSP101", "best value at the edge of the range searched", "study"

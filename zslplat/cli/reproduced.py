@@ -92,7 +92,8 @@ def _cells(found: list[Made], *, dry_run: bool) -> Shown:
     shown = Shown(*heads[:-2], *(["oracle (by the test split)"] if with_oracle else []), *heads[-2:])
     for made in found:
         cell, place = made.cell, made.cell.place
-        line = [cell.row, place.id, place.metric, cell.way, "" if place.standin else _number(cell.printed)]
+        compared = not place.standin and not made.differs
+        line = [cell.row, place.id, place.metric, cell.way, _number(cell.printed) if compared else ""]
         if dry_run:
             shown.add_row(*line, "", "", "", "", f"{cell.trials} trials, {cell.setting.method}, {cell.setting.task}")
             continue

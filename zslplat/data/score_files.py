@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.csv_faults import not_utf8
+from zslplat.data.csv_faults import not_utf8, other_separator
 from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
@@ -73,7 +73,7 @@ def read_scores(path: Path) -> ScoreFile:
     """Read a file of scores; raises :class:`DataError` for what is no table of numbers."""
     check_readable(path, SUFFIXES, "a matrix of scores")
     digest = hashlib.sha256(path.read_bytes()).hexdigest()
-    if path.suffix == ".npy":
+    if _suffix(path) == ".npy":
         return ScoreFile(str(path), _array(path), sha256=digest)
     table = _table(path)
     names = [str(name) for name in table.column_names]
@@ -107,7 +107,7 @@ def read_scores(path: Path) -> ScoreFile:
 def read_rows(path: Path) -> np.ndarray:
     """Return the rows of the data set that a file lists: column ``row`` of CSV or Parquet, or a .npy vector."""
     check_readable(path, SUFFIXES, "rows")
-    if path.suffix != ".npy":
+    if _suffix(path) != ".npy":
         return _whole_numbers(_column(path, ROW, "the rows of the data set that were scored"), path)
     rows = _array(path)
     if rows.ndim != 1 or not np.issubdtype(rows.dtype, np.integer):
@@ -124,11 +124,15 @@ def read_classes(path: Path) -> tuple[str, ...]:
 def check_readable(path: Path, suffixes: Sequence[str], what: str) -> None:
     """Raise :class:`DataError` where a file is not there or is of a kind that is not read."""
     kinds = f"{', '.join(suffixes[:-1])} or {suffixes[-1]}"
-    if path.suffix not in suffixes:
-        more = "; of an .npz file save the array alone: numpy.save" if path.suffix == ".npz" else ""
+    if _suffix(path) not in suffixes:
+        more = "; of an .npz file save the array alone: numpy.save" if _suffix(path) == ".npz" else ""
         raise DataError(f"{path}: expected a {kinds} file with {what}{more}")
     if not path.is_file():
         raise DataError(f"{path}: no such file; give the {kinds} file with {what}")
+
+
+def _suffix(path: Path) -> str:
+    return path.suffix.lower()
 
 
 def _array(path: Path) -> np.ndarray:
@@ -148,7 +152,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
 
     from zslplat.data.parquet_file import read_table
 
-    if path.suffix == ".parquet":
+    if _suffix(path) == ".parquet":
         return read_table(path)
     try:
         _check_text(path)
@@ -163,7 +167,7 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
 
 
 def _check_text(path: Path) -> None:
-    """Raise :class:`DataError` for text that is not UTF-8, with the line; files of scores may be large."""
+    """Raise :class:`DataError` for text that is not UTF-8, or not separated by commas; files may be large."""
     before = 0
     with path.open("rb") as file:
         for line in file:
@@ -174,6 +178,8 @@ def _check_text(path: Path) -> None:
                 raise DataError(f"{path}: {not_utf8(path, error)}") from error
             if b"\0" in line:
                 raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
+            if not before and b"," not in line and (separator := other_separator([line.decode()])):
+                raise DataError(f"{path}: {separator}")
             before += len(line)
 
 

@@ -119,6 +119,8 @@ def declared(asked: OutsideScores) -> str:
         raise UsageError(f"--name {quoted(asked.name)} cannot be used: {why}")
     if not asked.scores and not asked.validation:
         raise UsageError("no scores; give --scores FILE, or --split validation with files of the folds")
+    if asked.seconds is not None and not 0 <= asked.seconds < float("inf"):
+        raise UsageError(f"--seconds {asked.seconds}: expected a number of seconds, 0 or more")
     if asked.repeat and asked.validation:
         raise UsageError("--validation belongs to the first scores of a name; leave it out with --repeat")
     words = [word.strip() for word in asked.knows if word.strip() and word.strip() != NOTHING]

@@ -97,7 +97,10 @@ def study_findings(
         **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
     data = known_data_facts(bench.dataset, session.settings.cache)
-    return [*run_checks("study", facts), *run_checks("data", data)]
+    # A check that does not load belongs to no scope, and is found in each.
+    return list(
+        {(one.code, one.text): one for one in (*run_checks("study", facts), *run_checks("data", data))}.values()
+    )
 
 
 def evaluation_findings(

@@ -110,7 +110,8 @@ def all_boards(boards: Sequence[Board]) -> TableBlock:
 def _reading(facts: Facts) -> Section:
     blocks = [
         Words(
-            "Hyperparameters were chosen on validation folds; the test split was scored once they were chosen. "
+            "Hyperparameters of studies were chosen on validation folds, and the test split was scored once they were "
+            "chosen; those of single runs are whoever's they were. "
             "Intervals of 95% over these test rows say how sure a number is for these very classes; those over new "
             "classes, where they are given, say it for other classes drawn like these, and are wider as a rule. A "
             "difference whose interval holds 0 is no difference that can be told."

@@ -74,8 +74,7 @@ def tune_command(entry: Recorded) -> str:
     for name, usual in _DEFAULTS.items():
         if identity.get(name, usual) != usual:
             words += [f"--{name.replace('_', '-')}", str(identity[name])]
-    repeats = len(entry.tested)
-    words += ["--repeats", str(repeats)] if repeats > 1 else []
+    words += ["--repeats", str(len(entry.tested))] if entry.tested else []
     return shlex.join([*words, "--study", entry.name])
 
 
@@ -98,7 +97,8 @@ def _own_ranges(entry: Recorded) -> dict[str, str]:
 
 
 def _run_command(entry: Recorded) -> str:
-    words = ["zslplat", "run", *_common(entry), *(["--test"] if entry.split == "test" else [])]
+    words = ["zslplat", "run", *_common(entry), *(["--test"] if entry.split == TEST else [])]
+    words += ["--repeats", str(len(entry.tested))] if len(entry.tested) > 1 else []
     return shlex.join(words)
 
 
