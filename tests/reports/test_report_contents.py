@@ -307,9 +307,14 @@ def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_o
         assert row["validation"] != row["test"]
         assert "scored on the test split, 2 times" in page.text
         assert "Seen and unseen classes" in page.text
-        again = shlex.split(next(e.text for e in page.every("code") if e.text.startswith("zslplat score")))
+        told = next(e.text for e in page.every("code") if "zslplat score" in e.text)
+        again = shlex.split(told[told.index("zslplat score") :])
         assert again[again.index("--knows") + 1] == "transductive"
         assert again.count("--scores") == 2
+        # It does what it says: the scores are those that are recorded.
+        done = call(*again[1:], cwd=tmp_path)
+        assert done.returncode == 0, done.stderr
+        assert "recorded already" in done.stdout + done.stderr
     # The folds alone are no test.
     alone = ("score", "--name", "folds", "--manifest", split, "--split", "validation", "-q")
     done = call(*alone, *(word for fold in folds for word in ("--scores", fold)))

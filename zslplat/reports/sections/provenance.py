@@ -56,7 +56,7 @@ def commands_of(entry: Recorded) -> list[str]:
     """Return the commands that make an entry, evaluate its winner again and check its numbers."""
     outside = [one.record["outside"] for one in entry.tested if "outside" in one.record]
     if outside:
-        return [_score_command(entry, outside)]
+        return _score_commands(entry, outside)
     lines = [tune_command(entry)] if entry.study else []
     if entry.config is not None:
         lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
@@ -102,17 +102,24 @@ def _run_command(entry: Recorded) -> str:
     return shlex.join(words)
 
 
-def _score_command(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> str:
-    """Return the command that takes scores made elsewhere, with the names that their files had."""
+def _score_commands(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> list[str]:
+    """Return the commands that take scores made elsewhere, with the names that their files had.
+
+    An array says nothing of its rows and classes: a split that is exported again has them in its order.
+    """
     (dataset, task), seed = entry.place, entry.identity.get("seed", 0)
-    words = ["zslplat", "score", "--name", str(outside[0]["name"]), "--dataset", dataset, "--task", task]
-    words += ["--seed", str(seed)] if seed else []
+    of = ["--dataset", dataset, "--task", task, *(["--seed", str(seed)] if seed else [])]
+    words = ["zslplat", "score", "--name", str(outside[0]["name"]), *of]
     words += [] if entry.split == TEST else ["--split", entry.split]
-    for file in chain.from_iterable(one["files"] for one in outside):
+    files = list(chain.from_iterable(one["files"] for one in outside))
+    for file in files:
         words += ["--scores", file]
     knows = entry.tested[0].record.get("knows")
     words += ["--knows", str(knows)] if knows not in (None, NOTHING) else []
-    return shlex.join(words)
+    if not any(file.lower().endswith(".npy") for file in files):
+        return [shlex.join(words)]
+    export = ["zslplat", "export-split", "--to", "split", *of]
+    return [shlex.join(export), shlex.join([*words, "--manifest", "split"])]
 
 
 def _common(entry: Recorded) -> Sequence[str]:
