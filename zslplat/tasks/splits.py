@@ -116,13 +116,14 @@ def fold_count(seen: int, size: int) -> int:
 def draw_folds(classes: np.ndarray, size: int, count: int, seed: int) -> list[ClassFold]:
     """Draw ``count`` different folds that hold out ``size`` of the classes each, all equally often, give or take one.
 
-    The classes are taken in random order; once all were held out, what the fold at hand still lacks comes from a new
-    order. That is begun again where it holds out the same classes twice, as happens with few classes; of nearly all
-    folds that there are some classes may be in one more. All folds that there are come in the order of the class ids.
+    There are fewer where the classes have fewer. The classes are taken in random order; once all were held out, what
+    the fold at hand still lacks comes from a new order. That is begun again where it holds out the same classes twice,
+    as happens with few classes; of nearly all folds that there are some classes may be in one more. All folds that
+    there are come in the order of the class ids.
     """
     generator = np.random.default_rng([seed, 1])
     ways = math.comb(len(classes), size)
-    if count == ways:
+    if count >= ways:
         sides = list(itertools.combinations(classes.tolist(), size))
     else:
         sides = _different_draws(classes, size, count, generator)
