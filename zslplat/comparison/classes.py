@@ -210,6 +210,11 @@ def family_p_values(gaps: Sequence[Draw | None]) -> tuple[np.ndarray, np.ndarray
     return values, holm(values)
 
 
+def compared(p_values: np.ndarray) -> int:
+    """Return how many comparisons have a p-value, which Holm's correction is over; at least one."""
+    return max(1, int(np.isfinite(p_values).sum()))
+
+
 def class_verdict(gap: Draw | None, p_holm: float, scores: tuple[float, float], comparisons: int = 1) -> str:
     """Return ``ahead``, ``behind``, ``level`` or ``too few classes to tell``; empty without values per class.
 

@@ -20,6 +20,7 @@ from zslplat.comparison.classes import (
     class_difference,
     class_differences,
     class_verdict,
+    compared,
     family_p_values,
     over_classes,
     score_ends,
@@ -157,7 +158,7 @@ def _judge(rows: list[dict[str, Any]], direction: float) -> None:
     for baseline in dict.fromkeys(row["baseline"] for row in rows):
         family = [row for row in rows if row["baseline"] == baseline]
         values, adjusted = family_p_values([row["verdict"][0] for row in family])
-        comparisons = max(1, int(np.isfinite(values).sum()))
+        comparisons = compared(values)
         for row, p, p_holm in zip(family, values.tolist(), adjusted.tolist(), strict=True):
             gap, *scores = row["verdict"]
             row["p_value"], row["p_holm"] = known_value(p), known_value(p_holm)

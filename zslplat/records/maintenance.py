@@ -144,7 +144,7 @@ def delete_records(records: Records, study: str) -> int:
 
 
 def merge(records: Records, settings: Settings, other: Records, theirs: Settings) -> Merged:
-    """Take over the studies and evaluations of another store that this one does not hold; nothing here is changed.
+    """Take over the studies and evaluations of another store that this one does not hold; nothing that is here is lost.
 
     A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there. What
     both stores hold has the tags of both, and of two tags of one name the one that is here.

@@ -39,8 +39,7 @@ def write_report(
     """Write a report of what is asked for into ``out``, or into ``reports/`` of the store.
 
     An earlier report there is replaced. Raises :class:`UsageError` where the file is something else or is called so,
-    and like
-    :func:`~zslplat.reports.selection.gathered`.
+    and like :func:`~zslplat.reports.selection.gathered`.
     """
     path = default_file(settings, asked) if out is None else out
     if path.suffix.lower() not in _SUFFIXES:

@@ -34,6 +34,7 @@ from zslplat.comparison.classes import (
     Draw,
     class_difference,
     class_verdict,
+    compared,
     family_p_values,
     holm,
     over_classes,
@@ -182,7 +183,7 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
                 found[ahead, behind, key[2]] = gap, means
     _, corrected = family_p_values([gap for gap, _ in found.values()])
     return {
-        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, max(1, int(np.isfinite(corrected).sum())))]
+        key: [*gap.ends, float(p), class_verdict(gap, float(p), means, compared(corrected))]
         for (key, (gap, means)), p in zip(found.items(), corrected, strict=True)
     }
 

@@ -20,7 +20,7 @@ from zslplat.errors import DataError, OutcomeWarning, UsageError
 LARGEST_SHARE = 0.4
 STEADY = 30
 FEWEST_FOLDS, MOST_FOLDS = 3, 10
-_MOST_ATTEMPTS = 1000
+_MOST_DRAWN = 10_000  # folds, until some are found that all differ
 
 
 def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
@@ -138,7 +138,7 @@ def _different_draws(
     classes: np.ndarray, size: int, count: int, generator: np.random.Generator
 ) -> list[tuple[int, ...]]:
     """Return balanced draws of which no two are the same, fewer than there are."""
-    for _ in range(_MOST_ATTEMPTS):
+    for _ in range(max(1, _MOST_DRAWN // count)):
         draws = _balanced_draws(classes, size, count, generator)
         if len({frozenset(held) for held in draws}) == count:
             return draws

@@ -30,11 +30,7 @@ def leaderboard_table(board: Board) -> TableBlock:
     columns += [Column("95%, these rows", True, "interval of the difference")] if several else []
     columns += [Column("95%, new classes", True, "interval of the difference")] if several and classes else []
     columns += [Column("p (Holm)", True, "corrected for the number of rivals")] if several and tests else []
-    columns += (
-        [Column("least to be seen", True, "smallest difference that is seen among so many rivals with a power of 80%")]
-        if tests
-        else []
-    )
+    columns += [Column("least to be seen", True, "seen among so many rivals with a power of 80%")] if tests else []
     columns += [Column("verdict", False, "over new classes, after Holm's correction")] if several else []
     columns += [Column("tied", False, "two that share a letter are not told apart")] if several and classes else []
     columns.append(Column("knows of batch", False, "beside one test row at a time; transductive: the whole batch"))
