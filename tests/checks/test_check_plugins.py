@@ -107,6 +107,18 @@ def test_a_plugins_check_is_shown_recorded_tagged_and_silenced(call, laboratory,
     assert tags_of(tmp_path / "mlruns") == tags
 
 
+@pytest.mark.parametrize("code", ["LAB102", "LAB104"])  # one that raises, one that does not load
+def test_a_check_that_fails_is_silenced_by_its_own_code(call, laboratory, code):
+    told = call(*TUNE)
+    failed = [line for line in told.stdout.splitlines() if line.startswith("warning: ZSP901") and code in line]
+    assert len(failed) == 1, told.stdout
+    silent = call(*TUNE, "--silence", code)
+    left = [line for line in told.stdout.splitlines() if line.startswith("warning: ") and line not in failed]
+    assert [line for line in silent.stdout.splitlines() if line.startswith("warning: ")] == left
+    assert any(line.startswith("warning: ZSP901") for line in left)
+    assert "1 silenced" in silent.stdout
+
+
 def test_checks_are_silenced_by_environment_and_configuration(call, laboratory, tmp_path, monkeypatch):
     monkeypatch.setenv("ZSLPLAT_SILENCE", "LAB101, ZSP101")
     monkeypatch.chdir(tmp_path)

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, ClassVar, Literal
 
 from zslplat.checks.facts import (
@@ -72,12 +72,17 @@ UNNAMED = "ZSP200"
 
 @dataclass(frozen=True)
 class Finding:
-    """What a check found: its code, one line of text, what it is about, and the command that shows the check's page."""
+    """What a check found: its code, one line of text, what it is about, and the command that shows the check's page.
+
+    ``failed`` is the code of the check that failed, where that is what was found (:data:`BROKEN`); silencing either
+    code silences the finding.
+    """
 
     code: str
     text: str
     subject: str
     page: str
+    failed: str = ""
 
     @property
     def line(self) -> str:
@@ -91,7 +96,12 @@ class Finding:
     @classmethod
     def from_json(cls, content: Mapping[str, Any]) -> Finding:
         """Return the finding that :meth:`to_json` wrote."""
-        return cls(*(str(content[name]) for name in ("code", "text", "subject", "page")))
+        code, text, subject, page = (str(content[name]) for name in ("code", "text", "subject", "page"))
+        return cls(code, text, subject, page, str(content.get("failed", "")))
+
+    def silenced_by(self, codes: Collection[str]) -> set[str]:
+        """Return which of some codes silence the finding."""
+        return {self.code, self.failed} & set(codes)
 
 
 class Check(ABC):
@@ -155,7 +165,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
         except Exception as error:
             if BROKEN not in silenced:
                 said = str(error) if isinstance(error, PluginError) else f"check {entry.full_name}: {one_line(error)}"
-                findings.append(_finding(BROKEN, said, facts))
+                findings.append(replace(_finding(BROKEN, said, facts), failed=entry.name))
             continue
         findings += [_finding(entry.name, text, facts) for text in found]
     return findings
@@ -164,7 +174,7 @@ def run_checks(scope: Scope, facts: Any, silenced: Collection[str] = ()) -> list
 def unsilenced(findings: Iterable[Finding], silenced: Collection[str]) -> tuple[list[Finding], int]:
     """Return the findings to be shown, and the number of those that are silenced."""
     found = list(findings)
-    kept = [finding for finding in found if finding.code not in silenced]
+    kept = [finding for finding in found if not finding.silenced_by(silenced)]
     return kept, len(found) - len(kept)
 
 
@@ -172,7 +182,7 @@ def shown(findings: Iterable[Finding], silenced: Collection[str] = ()) -> list[s
     """Return the lines that tell a reader of findings: one each, and how many are silenced, by which codes."""
     found = list(findings)
     kept, count = unsilenced(found, silenced)
-    codes = sorted({finding.code for finding in found} & set(silenced))
+    codes = sorted(set().union(*(finding.silenced_by(silenced) for finding in found)))
     return [finding.line for finding in kept] + ([f"{count} silenced ({', '.join(codes)})"] if count else [])
 
 
