@@ -80,6 +80,15 @@ def test_a_claim_that_tests_show_names_tests_that_exist():
             assert f"def {function}(" in (ROOT / path).read_text(), test
 
 
+ALSO = """[[tested]]
+claim = "002-kernel-beats-linear"
+suite = "s"
+task = "zsl"
+metrics = ["m"]
+pairs = [["a", "b"]]
+"""
+
+
 @pytest.mark.parametrize(
     ("entry", "named"),
     [
@@ -87,6 +96,8 @@ def test_a_claim_that_tests_show_names_tests_that_exist():
         ('[[tested]]\nclaim = "002-kernel-beats-linear"\nsuite = "s"', "neither pairs nor terms"),
         ('[[tested]]\nclaim = "002-kernel-beats-linear"\nsuite = "s"\nsurprise = 1', "surprise"),
         ('[[tested]]\nclaim = "000-lambda-must-balance"\nsuite = "s"', "peaks"),
+        (f'{ALSO}also = {{ suite = "s", data = ["a"] }}', "also of another suite"),
+        (f'{ALSO}also = {{ suite = "t" }}', "also of another suite, with suite and data"),
     ],
 )
 def test_a_broken_experiment_is_refused(tmp_path, entry, named):
@@ -308,6 +319,17 @@ def test_a_kept_difference_is_judged_by_what_is_claimed_now(plain_claims, tmp_pa
     (left,) = again.lines
     told = ("contrast", "verdict", "direction", "joined", "least")
     assert [left[name] for name in told] == [line[name] for name in told]
+
+
+def test_an_experiment_can_be_of_a_second_suite_on_some_of_its_data(tmp_path):
+    path = tmp_path / "e.toml"
+    path.write_text(f'{ALSO}apart = "other data"\nalso = {{ suite = "t", data = ["large"] }}')
+    first, second = read_experiments(path).tested["002-kernel-beats-linear"]
+    assert (first.suite, first.data, second.suite, second.data) == ("s", (), "t", ("large",))
+    assert replace(second, suite="s", data=()) == first
+    (found,) = recorded_claims(["001-beats-generalised"])
+    assert found.experiment == "zero-shot, zero-shot-full"
+    assert found.apart == "other data and features; tuned for recognition"  # once, for both
 
 
 def test_a_term_without_a_task_or_a_metric_is_refused(tmp_path):

@@ -290,7 +290,7 @@ def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]],
         absent=sum(_absent(one, lines) for one in tested if isinstance(one, Experiment)),
         missing=missing,
     )
-    apart = "; ".join(filter(None, (one.apart for one in tested)))
+    apart = "; ".join(filter(None, dict.fromkeys(one.apart for one in tested)))
     return Judged(claim, ", ".join(dict.fromkeys(one.suite for one in tested)), verdict, lines, apart, tuple(failed))
 
 

@@ -8,6 +8,7 @@ suite = "zskl"                    # built in, or a file of ``suites/``
 task = "zsl"
 metrics = ["per_class_accuracy"]
 pairs = [["Gaussian-Ort", "Gaussian"]]   # and terms = [[{ row, sign, task, metric }, ...]] for other sums
+also = { suite = "zero-shot-full", data = [...] }        # the same differences of another suite, on some of its data
 apart = "..."                     # in what it is not the paper's experiment
 
 [[measured]]                      # differences of another kind: times, steps, choices (zslplat.reproduction.measures)
@@ -30,7 +31,7 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -49,7 +50,7 @@ DIRECTIONS = ("higher", "lower", "level")
 # How the differences of a claim are put together: most of them bear it out and none refutes it, or all bear it out.
 JOINED = ("any", "all")
 _JUDGED = ("claim", "joined", "least", "apart")
-_TESTED = (*_JUDGED, "suite", "task", "metrics", "pairs", "terms", "direction", "data")
+_TESTED = (*_JUDGED, "suite", "task", "metrics", "pairs", "terms", "direction", "data", "also")
 _MEASURED = (*_JUDGED, "measure", "with")
 
 
@@ -143,7 +144,8 @@ def read_experiments(path: Path) -> Experiments:
             if name not in directions:
                 raise DataError(f"{path.name}: no paper claims {name!r}")
             if kind == "tested":
-                tested[name] = (*tested.get(name, ()), _tested(entry, directions[name], path.name))
+                found = _tested(entry, directions[name], path.name)
+                tested[name] = (*tested.get(name, ()), found, *_also(entry, found, path.name))
             elif kind == "measured":
                 measured[name] = (*measured.get(name, ()), _measured(entry, path.name))
             elif kind == "shown":
@@ -193,6 +195,16 @@ def _tested(entry: Mapping[str, Any], claimed: str, where: str) -> Experiment:
         tuple(entry.get("data", ())),
         entry.get("apart", ""),
     )
+
+
+def _also(entry: Mapping[str, Any], first: Experiment, where: str) -> list[Experiment]:
+    """Return the same experiment by another suite, on the data sets that are named; none where nothing is said."""
+    if "also" not in entry:
+        return []
+    other = entry["also"]
+    if set(other) != {"suite", "data"} or other["suite"] == first.suite:
+        raise DataError(f"{where}: the experiment of {first.claim} is also of another suite, with suite and data")
+    return [replace(first, suite=other["suite"], data=tuple(other["data"]))]
 
 
 def _measured(entry: Mapping[str, Any], where: str) -> Measured:
