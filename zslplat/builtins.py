@@ -74,6 +74,7 @@ _CHECKS = {
         "ZSP214": "MetricsLeftOut",
         "ZSP215": "TestLabelsExported",
         "ZSP216": "NeighboursMissed",
+        "ZSP217": "BiasNotCarried",
     },
     "comparison": {
         "ZSP301": "UnequalBudgets",

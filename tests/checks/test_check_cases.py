@@ -133,6 +133,10 @@ CASES = {
     "ZSP206": (study(true=counts(*[100] * 5)), study(true=counts(*[100] * 6))),
     "ZSP207": (study(true=counts(*[3] * 25)), study(true=counts(*[4] * 25))),
     **{f"ZSP{number}": warned(f"ZSP{number}") for number in range(208, 217)},
+    "ZSP217": (
+        study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.29, "oracle_H": 0.4})),
+        study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.31, "oracle_H": 0.4}, {"H": 0.0})),
+    ),
     "ZSP301": (
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 40}),
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 25}, {"label": "nothing to search", "trials": 1}),

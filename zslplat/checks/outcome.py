@@ -217,3 +217,26 @@ def effective_classes(counts: Mapping[str, int]) -> float:
     total = sum(counts.values())
     shares = [count / total for count in counts.values() if count]
     return math.exp(-sum(share * math.log(share) for share in shares)) if shares else 0.0
+
+
+class BiasNotCarried(Check):
+    """Speaks where calibrated stacking with the bias of validation gives less than half of the best H of any bias.
+
+    The best is picked on the test rows themselves (``oracle_H``), so that every method loses a share of it: over all of
+    ``zero-shot-full`` on five sets a tenth mostly and a third at most, where the scores of two fits are on one scale.
+    """
+
+    code, title, scope = "ZSP217", "the bias of validation does not fit the test", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield what the carried bias gives, and what the best would."""
+        both = ("calibrated_H", "oracle_H")
+        pairs = [[one[name] for name in both] for one in facts.tested if all(name in one for name in both)]
+        if not pairs:
+            return
+        carried, best = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        if carried < best / 2:
+            yield (
+                f"calibrated_H is {carried:.4f} with the bias that validation chose, and {best:.4f} with the one that "
+                "is best on the test rows: scores of two fits are on other scales, or validation is unlike the test"
+            )

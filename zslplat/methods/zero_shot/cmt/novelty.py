@@ -9,9 +9,10 @@ where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is pro
 the unseen candidates, f the mapped row, w_y their signatures. sigma^2 is taken to be the mean square by dimension of
 f - w_y over the training rows.
 
-Scores are 2 sigma^2 log P(y | x), whose largest is that of P itself. Differences between unseen classes are then those
-of minus squared distances, as without a gate, and calibrated stacking moves the odds of seen against unseen. Without a
-seen candidate no gate is needed: the scores are those of ``cmt``, to the last bit.
+Scores are log P(y | x), so that calibrated stacking moves the odds of seen against unseen, in a unit that no fit
+changes: sigma^2 differs from fit to fit, and what a gate leaves of the side that it closes would be another number in
+units of it, so that no bias could be carried from validation to the test. Without a seen candidate no gate is needed:
+the scores are those of ``cmt``, to the last bit.
 
 How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
 hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
@@ -106,7 +107,7 @@ class GatedCMT(CMT):
         distances = minus_squared_distances(F, S)
         if seen is None or not np.any(seen):
             return distances
-        seen, scale = np.asarray(seen, dtype=bool), 2 * self.variance_
+        seen = np.asarray(seen, dtype=bool)
         if statistics:
             known = np.asarray(statistics["log_probabilities"])
         else:
@@ -114,11 +115,10 @@ class GatedCMT(CMT):
         unseen_gate, seen_gate = self._log_gate(F)
         scores = np.empty_like(distances)
         own = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
-        scores[:, seen] = scale * (known[:, own] + seen_gate[:, None])
+        scores[:, seen] = known[:, own] + seen_gate[:, None]
         if not seen.all():
-            among = distances[:, ~seen]
-            total = scale * logsumexp(among / scale, axis=1)
-            scores[:, ~seen] = among - total[:, None] + scale * unseen_gate[:, None]
+            among = distances[:, ~seen] / (2 * self.variance_)
+            scores[:, ~seen] = among - logsumexp(among, axis=1, keepdims=True) + unseen_gate[:, None]
         return scores
 
     def matrices(self) -> Arrays:
