@@ -75,6 +75,7 @@ _CHECKS = {
         "ZSP215": "TestLabelsExported",
         "ZSP216": "NeighboursMissed",
         "ZSP217": "BiasNotCarried",
+        "ZSP218": "RowsOutrankClasses",
     },
     "comparison": {
         "ZSP301": "UnequalBudgets",

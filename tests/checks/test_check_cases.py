@@ -137,6 +137,10 @@ CASES = {
         study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.29, "oracle_H": 0.4})),
         study(tested=({"calibrated_H": 0.1, "oracle_H": 0.4}, {"calibrated_H": 0.31, "oracle_H": 0.4}, {"H": 0.0})),
     ),
+    "ZSP218": (
+        study(tested=({"mAP": 0.2, "centred_mAP": 0.3},)),
+        study(tested=({"mAP": 0.23, "centred_mAP": 0.3}, {"mAP": 0.1})),
+    ),
     "ZSP301": (
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 40}),
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 25}, {"label": "nothing to search", "trials": 1}),

@@ -102,9 +102,15 @@ def test_retrieval_has_the_average_precision_of_every_class():
     task = Retrieval()
     problem, outputs = played(task)
     outcome = task.score(problem, outputs, {}, full=True)
-    found = task.class_values(task.outcomes(problem, outputs, {})).values["mAP"]
-    assert found == pytest.approx(np.array(outcome.tables["per_class"].columns["average_precision"]))
-    assert found.mean() == pytest.approx(outcome.metrics["mAP"])
+    outcomes = task.outcomes(problem, outputs, {})
+    found = task.class_values(outcomes).values
+    for name, column in (("mAP", "average_precision"), ("centred_mAP", "centred_average_precision")):
+        assert found[name] == pytest.approx(np.array(outcome.tables["per_class"].columns[column]))
+        assert found[name].mean() == pytest.approx(outcome.metrics[name])
+    # Records of earlier versions lack the second ranking: what they hold is told of.
+    del outcomes.columns["centred_rank"]
+    assert list(task.class_values(outcomes).values) == ["mAP"]
+    assert list(task.resampled(outcomes, np.ones((1, len(outcomes.columns["true"])), dtype=np.int32))) == ["mAP"]
 
 
 def rows_of(classes=6, each=12):

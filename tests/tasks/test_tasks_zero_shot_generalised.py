@@ -258,11 +258,30 @@ def test_retrieval_agrees_with_scikit_learn_and_uses_the_rows_of_zsl():
     y = problem.truth["y_pool"]
     each = [average_precision_score(y == j, scores[:, j]) for j in range(scores.shape[1])]
     assert result.metrics["mAP"] == pytest.approx(np.mean(each), abs=1e-12)
+    within = scores - scores.mean(axis=1, keepdims=True)
+    among = [average_precision_score(y == j, within[:, j]) for j in range(scores.shape[1])]
+    assert result.metrics["centred_mAP"] == pytest.approx(np.mean(among), abs=1e-12)
+    assert result.metrics["centred_mAP"] != result.metrics["mAP"]
     top = [np.mean(y[np.argsort(-scores[:, j])[:7]] == j) for j in range(scores.shape[1])]
     assert result.metrics["precision_at_7"] == pytest.approx(np.mean(top), abs=1e-12)
     np.testing.assert_allclose(result.tables["per_class"].columns["average_precision"], each, atol=1e-12)
+    np.testing.assert_allclose(result.tables["per_class"].columns["centred_average_precision"], among, atol=1e-12)
     assert set(result.tables["predictions"].columns) == {"row", "true", "predicted", "score"}
     assert Retrieval().chance(problem) == pytest.approx(1 / scores.shape[1], abs=0.05)
+
+
+def test_what_is_the_same_for_all_candidates_of_a_row_changes_map_and_not_the_centred_one():
+    problem = Retrieval().test(toy(rows=30))
+    y, rng = problem.truth["y_pool"], np.random.default_rng(0)
+    scores = np.eye(len(problem.inputs["seen"]))[y] + rng.normal(scale=0.3, size=(len(y), len(problem.inputs["seen"])))
+    shifted = scores + 10 * rng.normal(size=(len(y), 1))
+    plain, moved = (Retrieval().score(problem, {"U->U": one}, {}, full=False).metrics for one in (scores, shifted))
+    assert moved["centred_mAP"] == pytest.approx(plain["centred_mAP"], abs=1e-9)
+    assert moved["mAP"] < plain["mAP"] - 0.2
+    # A row with equal scores for all candidates says nothing, whatever their value: all of it is chance.
+    equal = np.repeat(rng.normal(size=(len(y), 1)), scores.shape[1], axis=1)
+    found = Retrieval().score(problem, {"U->U": equal}, {}, full=False).metrics
+    assert found["centred_mAP"] == pytest.approx(Retrieval().chance(problem), abs=1e-12)
 
 
 def test_retrieval_chance_is_what_random_scores_reach():

@@ -240,3 +240,26 @@ class BiasNotCarried(Check):
                 f"calibrated_H is {carried:.4f} with the bias that validation chose, and {best:.4f} with the one that "
                 "is best on the test rows: scores of two fits are on other scales, or validation is unlike the test"
             )
+
+
+class RowsOutrankClasses(Check):
+    """Speaks where mAP is below three quarters of what the same scores give less their mean over each row's candidates.
+
+    Scores that lie higher or lower for all candidates of a row, as distances do, move it in every ranking, whatever its
+    class is. Methods that return probabilities of a row have no such part, so that a comparison by mAP is one of that.
+    """
+
+    code, title, scope = "ZSP218", "rankings tell rows apart, not classes", "study"
+
+    def found(self, facts: StudyFacts) -> Iterable[str]:
+        """Yield both values."""
+        both = ("mAP", "centred_mAP")
+        pairs = [[one[name] for name in both] for one in facts.tested if all(name in one for name in both)]
+        if not pairs:
+            return
+        plain, centred = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        if plain < 0.75 * centred:
+            yield (
+                f"mAP is {plain:.4f}, and {centred:.4f} where the mean over the candidates is taken off the scores of "
+                "each row: compare with others by centred_mAP as well"
+            )

@@ -87,6 +87,18 @@ def class_rankings(scores: np.ndarray, y: np.ndarray) -> list[Ranking]:
     return [Ranking.of(scores[:, j], y == j) for j in range(scores.shape[1])]
 
 
+def centred(scores: np.ndarray) -> np.ndarray:
+    """Return scores (m, c) less their mean over the candidates of each row, in float64.
+
+    Nothing that is the same for all candidates of a row is left, such as its squared norm in minus squared distances:
+    it moves the row up or down every ranking of its column, whatever its class is, and no row's own best candidate.
+    """
+    values = np.asarray(scores, dtype=np.float64)
+    # Of a row of equal scores exactly zeros are left, which the mean alone, rounded, would not give.
+    values = values - values[:, :1]
+    return np.asarray(values - values.mean(axis=1, keepdims=True))
+
+
 def mean_average_precision(rankings: Sequence[Ranking]) -> float:
     """Return mAP, the mean over the rankings that have a relevant item."""
     return float(np.nanmean([ranking.average_precision() for ranking in rankings]))

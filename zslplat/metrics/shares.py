@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 _SHARES = re.compile(
-    r"(?:\w+_)?accuracy|per_class_top_\d+|(?:precision|recall)_at_\d+|mAP(?:_11pt)?|nmi(?:_arithmetic)?"
+    r"(?:\w+_)?accuracy|per_class_top_\d+|(?:precision|recall)_at_\d+|(?:centred_)?mAP(?:_11pt)?|nmi(?:_arithmetic)?"
     r"|AUSUC|(?:calibrated_|oracle_)?H|[US]_to_[UST]|calibrated_[us]"
 )
 

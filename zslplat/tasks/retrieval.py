@@ -11,7 +11,7 @@ from zslplat.figures import Curve
 from zslplat.metrics.degenerate import look_at_rankings
 from zslplat.metrics.jackknife import ClassValues
 from zslplat.metrics.label_ranking import mean_of_labels
-from zslplat.metrics.ranking import Ranking, class_rankings, mean_average_precision
+from zslplat.metrics.ranking import Ranking, centred, class_rankings, mean_average_precision
 from zslplat.metrics.resampling import resampled_average_precision
 from zslplat.space import Integer, Parameter
 from zslplat.tables import Table
@@ -22,6 +22,8 @@ from zslplat.tasks.unseen import REQUEST, UnseenTask
 from zslplat.tasks.zero_shot import COMMON_PARAMETERS, pool_outcomes
 
 RANKS_SHOWN = 200
+# The metrics, and the columns of row outcomes that hold their ranks. Records of earlier versions have the first alone.
+_RANKED = {"mAP": "rank", "centred_mAP": "centred_rank"}
 
 
 class Retrieval(UnseenTask):
@@ -29,7 +31,12 @@ class Retrieval(UnseenTask):
 
     Equal scores count with the expectation over their orders (see :mod:`zslplat.metrics.ranking`). Validation and
     test use the same rows as task ``zsl``. Protocol: Xu et al., "Matrix Tri-Factorization with Manifold
-    Regularizations for Zero-shot Learning", section 4.2.2.
+    Regularizations for Zero-shot Learning", section 4.2.2, which ranks scores as they come.
+
+    ``centred_mAP`` is that of the scores less their mean over the candidates of a row. Scores such as minus squared
+    distances say of a row how far it is from everything, which changes no answer of ``zsl`` and every ranking. Some
+    methods return probabilities of a row (``mfmr``, ``ridge-prototypes``), most do not: by this metric they are
+    compared on equal terms.
 
     Equations
     ---------
@@ -64,17 +71,18 @@ class Retrieval(UnseenTask):
     k: int
 
     def metric_names(self) -> tuple[str, ...]:
-        """Return mAP and the precision among the first k."""
-        return ("mAP", f"precision_at_{self.k}")
+        """Return mAP of the scores and of the centred ones, and the precision among the first k."""
+        return (*_RANKED, f"precision_at_{self.k}")
 
     def score(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any], *, full: bool) -> Outcome:
-        """Return mAP and the mean precision among the first k rows (all rows where there are fewer)."""
+        """Return mAP, that of centred scores, and the mean precision among the first k rows (or all, where fewer)."""
         scores, y = outputs[REQUEST], problem.truth["y_pool"]
         look_at_rankings(scores)
-        rankings = class_rankings(scores, y)
+        rankings, among = class_rankings(scores, y), class_rankings(centred(scores), y)
         precision = np.array([ranking.precision_by_rank() for ranking in rankings])
         at_k = precision[:, min(self.k, len(y)) - 1]
-        outcome = Outcome({"mAP": mean_average_precision(rankings), f"precision_at_{self.k}": float(at_k.mean())})
+        means = (mean_average_precision(rankings), mean_average_precision(among), float(at_k.mean()))
+        outcome = Outcome(dict(zip(self.metric_names(), means, strict=True)))
         if full:
             names, title = problem.meta["classes"], f"{problem.meta['dataset']}, {problem.name}"
             outcome.tables["per_class"] = Table(
@@ -82,6 +90,7 @@ class Retrieval(UnseenTask):
                     "class": names,
                     "rows": np.bincount(y, minlength=len(names)).tolist(),
                     "average_precision": [ranking.average_precision() for ranking in rankings],
+                    "centred_average_precision": [ranking.average_precision() for ranking in among],
                     f"precision_at_{self.k}": at_k.tolist(),
                 }
             )
@@ -101,32 +110,44 @@ class Retrieval(UnseenTask):
         return outcome
 
     def outcomes(self, problem: Problem, outputs: Arrays, validation_choices: Mapping[str, Any]) -> RowOutcomes:
-        """Return the common columns and ``rank`` (m, c) int32: at most 24 bytes a row, and 4 for each class.
+        """Return the common columns, ``rank`` and ``centred_rank`` (m, c) int32: 8 bytes a row and class, and 24 a row.
 
-        Column j ranks the rows by their score for class j, 0 for the best; equal scores share a rank. The rows are
-        in the order of the pool, on which the order of rows of equal rank depends.
+        Column j ranks the rows by their (centred) score for class j, 0 for the best; equal scores share a rank. The
+        rows are in the order of the pool, on which the order of rows of equal rank depends.
         """
         scores = outputs[REQUEST]
-        ranks = [np.unique(-scores[:, j], return_inverse=True)[1] for j in range(scores.shape[1])]
-        rank = np.stack(ranks, axis=1).astype(np.int32)
-        return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), {"rank": rank})
+        ranks = {_RANKED["mAP"]: _ranks(scores), _RANKED["centred_mAP"]: _ranks(centred(scores))}
+        return pool_outcomes(problem, np.argmax(scores, axis=1), scores.max(axis=1), ranks)
 
     def resampled(self, outcomes: RowOutcomes, counts: np.ndarray) -> dict[str, np.ndarray]:
-        """Return mAP (b,) of each draw."""
-        y, rank = outcomes.columns["true"], outcomes.columns["rank"]
-        present = np.unique(y)
-        values = np.array([resampled_average_precision(counts, -rank[:, j], y == j) for j in present])
-        # A class of which no row is drawn asks for nothing.
-        return {"mAP": np.mean(values, axis=0) if np.isfinite(values).all() else mean_of_labels(values.T)}
+        """Return mAP (b,) of each draw, by the scores and by the centred ones."""
+        y, found = outcomes.columns["true"], {}
+        for metric, rank in _recorded_ranks(outcomes).items():
+            values = np.array([resampled_average_precision(counts, -rank[:, j], y == j) for j in np.unique(y)])
+            # A class of which no row is drawn asks for nothing.
+            found[metric] = np.mean(values, axis=0) if np.isfinite(values).all() else mean_of_labels(values.T)
+        return found
 
     def class_values(self, outcomes: RowOutcomes) -> ClassValues:
         """Return the average precision of every class; the rows of all others are what it is told from, as they are."""
-        y, rank = outcomes.columns["true"], outcomes.columns["rank"]
-        values = [Ranking.of(-rank[:, j].astype(np.float64), y == j).average_precision() for j in np.unique(y)]
-        return ClassValues({"mAP": np.array(values)}, np.zeros(len(values), dtype=np.int64))
+        y = outcomes.columns["true"]
+        values = {
+            metric: np.array([Ranking.of(-rank[:, j].astype(float), y == j).average_precision() for j in np.unique(y)])
+            for metric, rank in _recorded_ranks(outcomes).items()
+        }
+        return ClassValues(values, np.zeros(len(np.unique(y)), dtype=np.int64))
 
     def chance(self, problem: Problem) -> float:
         """Return the expected mAP of a random ranking; a little above the mean share of a class among the rows."""
         y = problem.truth["y_pool"]
         constant = np.zeros((len(y), len(problem.inputs["seen"])))
         return mean_average_precision(class_rankings(constant, y))
+
+
+def _ranks(scores: np.ndarray) -> np.ndarray:
+    ranks = [np.unique(-scores[:, j], return_inverse=True)[1] for j in range(scores.shape[1])]
+    return np.stack(ranks, axis=1).astype(np.int32)
+
+
+def _recorded_ranks(outcomes: RowOutcomes) -> dict[str, np.ndarray]:
+    return {metric: outcomes.columns[name] for metric, name in _RANKED.items() if name in outcomes.columns}

@@ -16,6 +16,7 @@ METRICS = {
     "H": "harmonic mean H",
     "calibrated_H": "harmonic mean H with the bias of validation",
     "mAP": "mean average precision (mAP)",
+    "centred_mAP": "mean average precision of scores less their row's mean (centred mAP)",
     "seconds": "seconds",
     "cpu_seconds": "CPU seconds",
     "peak_memory_bytes": "peak memory",
