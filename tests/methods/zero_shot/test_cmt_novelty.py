@@ -144,22 +144,23 @@ def test_scores_are_log_probabilities_of_the_mixture(gated, gate):
     likelihood = np.array([multivariate_normal(s, variance * np.eye(4)).pdf(F) for s in candidates[-3:]]).T
     likelihood /= likelihood.sum(axis=1, keepdims=True)
     expected = np.hstack([softmax * (1 - new)[:, None], likelihood * new[:, None]])
-    np.testing.assert_allclose(np.exp(scores), expected, atol=1e-9)
+    unit = 1 if gate == "hard" else 2 * variance
+    np.testing.assert_allclose(np.exp(scores / unit), expected, atol=1e-9)
     if gate == "hard":
         np.testing.assert_array_equal(np.argmax(scores, axis=1) >= 5, new > 0.5)
     assert np.isfinite(scores).all()
 
 
 @BOTH
-@pytest.mark.parametrize("gate", ["soft", "hard"])
-def test_no_fit_changes_the_scale_on_which_a_bias_is_carried(gated, gate):
-    """In units of sigma^2, which is learned, a bias of one fit meant nothing in the next."""
+@pytest.mark.parametrize(("gate", "growth"), [("soft", 30**2), ("hard", 1)])
+def test_a_bias_is_carried_in_squared_distances_or_in_log_probabilities(gated, gate, growth):
+    """What a hard gate leaves was in units of sigma^2, which is learned: a bias of one fit said nothing of the next."""
     X, y, S, pool, candidates, seen = problem()
     plain, wide = (
         gated(gate=gate, **QUICK).fit(X, y, scale * S).decision_function(pool, scale * candidates, seen=seen)
         for scale in (1, 30)
     )
-    np.testing.assert_allclose(wide, plain, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(wide, growth * plain, rtol=1e-5, atol=1e-6 * growth)
 
 
 @BOTH

@@ -9,10 +9,13 @@ where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is pro
 the unseen candidates, f the mapped row, w_y their signatures. sigma^2 is taken to be the mean square by dimension of
 f - w_y over the training rows.
 
-Scores are log P(y | x), so that calibrated stacking moves the odds of seen against unseen, in a unit that no fit
-changes: sigma^2 differs from fit to fit, and what a gate leaves of the side that it closes would be another number in
-units of it, so that no bias could be carried from validation to the test. Without a seen candidate no gate is needed:
-the scores are those of ``cmt``, to the last bit.
+Scores are log P(y | x) times a unit, and calibrated stacking moves the odds of seen against unseen; the largest is that
+of P itself. The unit is one in which a bias that validation chose can be carried to the test, where another fit has
+another sigma^2. With a soft gate it is 2 sigma^2: the odds go by squared distances, which no fit changes, and
+differences between unseen classes are those of minus squared distances, as without a gate. With a hard gate it is 1:
+what such a gate leaves of the side that it closes (:data:`CLOSED`) is a log probability, and times 2 sigma^2 it would
+be another number in every fit. Without a seen candidate no gate is needed: the scores are those of ``cmt``, to the last
+bit.
 
 How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
 hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
@@ -107,7 +110,7 @@ class GatedCMT(CMT):
         distances = minus_squared_distances(F, S)
         if seen is None or not np.any(seen):
             return distances
-        seen = np.asarray(seen, dtype=bool)
+        seen, scale = np.asarray(seen, dtype=bool), 2 * self.variance_
         if statistics:
             known = np.asarray(statistics["log_probabilities"])
         else:
@@ -115,10 +118,11 @@ class GatedCMT(CMT):
         unseen_gate, seen_gate = self._log_gate(F)
         scores = np.empty_like(distances)
         own = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
-        scores[:, seen] = known[:, own] + seen_gate[:, None]
+        unit = 1.0 if self.gate == "hard" else scale
+        scores[:, seen] = unit * (known[:, own] + seen_gate[:, None])
         if not seen.all():
-            among = distances[:, ~seen] / (2 * self.variance_)
-            scores[:, ~seen] = among - logsumexp(among, axis=1, keepdims=True) + unseen_gate[:, None]
+            among = distances[:, ~seen] / scale
+            scores[:, ~seen] = unit * (among - logsumexp(among, axis=1, keepdims=True) + unseen_gate[:, None])
         return scores
 
     def matrices(self) -> Arrays:
