@@ -9,13 +9,11 @@ where P(y | x, seen) is a softmax over the features, and P(y | x, unseen) is pro
 the unseen candidates, f the mapped row, w_y their signatures. sigma^2 is taken to be the mean square by dimension of
 f - w_y over the training rows.
 
-Scores are log P(y | x) times a unit, and calibrated stacking moves the odds of seen against unseen; the largest is that
-of P itself. The unit is one in which a bias that validation chose can be carried to the test, where another fit has
-another sigma^2. With a soft gate it is 2 sigma^2: the odds go by squared distances, which no fit changes, and
-differences between unseen classes are those of minus squared distances, as without a gate. With a hard gate it is 1:
-what such a gate leaves of the side that it closes (:data:`CLOSED`) is a log probability, and times 2 sigma^2 it would
-be another number in every fit. Without a seen candidate no gate is needed: the scores are those of ``cmt``, to the last
-bit.
+Scores are 2 sigma^2 log P(y | x), whose largest is that of P itself. Differences between unseen classes are then those
+of minus squared distances, as without a gate, and calibrated stacking moves the odds of seen against unseen. What a
+hard gate leaves of the side that it closes has nothing to do with sigma^2: it is :data:`CLOSED` times 2 m, m the mean
+square of the signatures, since times 2 sigma^2, which is another in every fit, no bias that validation chose could be
+carried to the test. Without a seen candidate no gate is needed: the scores are those of ``cmt``, to the last bit.
 
 How P(unseen | x) is found is what the two methods differ in. Its threshold, and the significance of an outlier, are
 hyperparameters: they are searched where validation holds out classes, and never inside the fit, which knows seen
@@ -118,11 +116,12 @@ class GatedCMT(CMT):
         unseen_gate, seen_gate = self._log_gate(F)
         scores = np.empty_like(distances)
         own = seen_classes.matched(np.asarray(S)[seen], self.signatures_)
-        unit = 1.0 if self.gate == "hard" else scale
-        scores[:, seen] = unit * (known[:, own] + seen_gate[:, None])
+        unit = 2 * max(float(np.square(self.signatures_).mean()), self.variance_) if self.gate == "hard" else scale
+        scores[:, seen] = scale * known[:, own] + unit * seen_gate[:, None]
         if not seen.all():
-            among = distances[:, ~seen] / scale
-            scores[:, ~seen] = unit * (among - logsumexp(among, axis=1, keepdims=True) + unseen_gate[:, None])
+            among = distances[:, ~seen]
+            total = scale * logsumexp(among / scale, axis=1)
+            scores[:, ~seen] = among - total[:, None] + unit * unseen_gate[:, None]
         return scores
 
     def matrices(self) -> Arrays:
