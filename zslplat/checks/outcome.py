@@ -230,11 +230,7 @@ class BiasNotCarried(Check):
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield what the carried bias gives, and what the best would."""
-        both = ("calibrated_H", "oracle_H")
-        pairs = [[one[name] for name in both] for one in facts.tested if all(name in one for name in both)]
-        if not pairs:
-            return
-        carried, best = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        carried, best = _means_of_tests(facts, "calibrated_H", "oracle_H")
         if carried < best / 2:
             yield (
                 f"calibrated_H is {carried:.4f} with the bias that validation chose, and {best:.4f} with the one that "
@@ -253,13 +249,17 @@ class RowsOutrankClasses(Check):
 
     def found(self, facts: StudyFacts) -> Iterable[str]:
         """Yield both values."""
-        both = ("mAP", "centred_mAP")
-        pairs = [[one[name] for name in both] for one in facts.tested if all(name in one for name in both)]
-        if not pairs:
-            return
-        plain, centred = (sum(values) / len(pairs) for values in zip(*pairs, strict=True))
+        plain, centred = _means_of_tests(facts, "mAP", "centred_mAP")
         if plain < 0.75 * centred:
             yield (
                 f"mAP is {plain:.4f}, and {centred:.4f} where the mean over the candidates is taken off the scores of "
                 "each row: compare with others by centred_mAP as well"
             )
+
+
+def _means_of_tests(facts: StudyFacts, first: str, second: str) -> tuple[float, float]:
+    """Return the means of two metrics over the test repeats that have both; NaN, below nothing, where none has."""
+    pairs = [(one[first], one[second]) for one in facts.tested if first in one and second in one]
+    if not pairs:
+        return float("nan"), float("nan")
+    return sum(one for one, _ in pairs) / len(pairs), sum(other for _, other in pairs) / len(pairs)
