@@ -9,13 +9,14 @@ from typing import Any
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
 from zslplat.reproduction.results import keep_results, key_of, read_results
-from zslplat.suites.budgets import GIVEN
+from zslplat.suites.budgets import BUDGETS, GIVEN
 from zslplat.suites.result import GridResult
 from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
 from zslplat.tables import Table, write_table
 
 SCORE_KEY = ("data", "row", "task", "metric", "split")
 DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
+BUDGET_KEY = ("data", "row", "split")
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
 # What a kept line leaves out: it means nothing outside the store.
 _LOCAL = ("study", "status")
@@ -65,7 +66,7 @@ def write_claims(found: Sequence[Judged], path: Path) -> None:
 
 
 def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
-    """Keep scores and differences of a grid as ``bench-SUITE-scores.csv`` and ``bench-SUITE-differences.csv``.
+    """Keep the tables of a grid as ``bench-SUITE-scores.csv``, ``-differences.csv`` and ``-budgets.csv``.
 
     What other commands kept of the suite stays, so that the data sets of a long grid can be carried out one by one, in
     other stores or on other machines. A mean over data sets therefore says which these are.
@@ -77,6 +78,7 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     for name, header, lines, key, more in (
         ("scores", SCORES, tables.scores, SCORE_KEY, {}),
         ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY, {"split": MEAN if drawn else GIVEN}),
+        ("budgets", BUDGETS, tables.budgets, BUDGET_KEY, {}),
     ):
         kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
         if name == "differences":

@@ -1,4 +1,4 @@
-"""What each row of a grid was given and took: trials, epochs, seconds; and where that is not the same for all."""
+"""What each row of a grid was given, found and took; and where that is not the same for all."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from zslplat.suites.result import GridResult
 
 BUDGETS = [
     *("data", "row", "knows_of_batch", "trials", "chosen_epoch", "most_epochs"),
-    *("split", "failed_trials", "seconds", "unequal"),
+    *("split", "failed_trials", "seconds", "unequal", "method"),
 ]
 GIVEN = "given"
 
@@ -21,7 +21,8 @@ def budget_lines(result: GridResult) -> list[list[Any]]:
     """Return a line for every row on every data set (and split) whose search is recorded.
 
     ``trials``, epochs and failed trials are those of the search, which the row's first task had; ``seconds`` those of
-    all trials and test evaluations of the row. ``unequal`` says what is not as with most of the others there.
+    all trials and test evaluations of the row. ``unequal`` says what is not as with most of the others there;
+    ``method`` is the row's with what its search found, as a row of a suite has it that needs no search.
     """
     first: dict[tuple[str, str, int | None], Cell] = {}
     seconds: Counter[tuple[str, str, int | None]] = Counter()
@@ -40,7 +41,7 @@ def budget_lines(result: GridResult) -> list[list[Any]]:
         lines.append(
             [
                 *(cell.data, cell.row, known(scored), entry.trials, chosen, entry.most),
-                *(split, entry.failed, round(seconds[row], 3), "; ".join(unequal(entry, others))),
+                *(split, entry.failed, round(seconds[row], 3), "; ".join(unequal(entry, others)), entry.method),
             ]
         )
     return lines

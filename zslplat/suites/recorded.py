@@ -24,6 +24,7 @@ from zslplat.records.database import SEALED, Records
 from zslplat.records.took import took_together
 from zslplat.registry import component
 from zslplat.settings import Settings
+from zslplat.spec import Spec
 from zslplat.suites.cells import Cell, Piece
 from zslplat.tuning.identity import searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
@@ -34,6 +35,7 @@ from zslplat.tuning.proposals import nothing_to_search
 class Entry:
     """What is recorded of a cell: its study (or run), what the search found, and what it cost.
 
+    ``method``: as text, with what was fixed and what the search found; empty where the test alone was scored.
     ``steps``: the epoch that validation chose, out of ``most``, where the method trains in epochs; ``seconds`` of all
     trials and test evaluations; ``test``: the value of the primary metric in each repeat; ``searched``: whether there
     was anything to search; ``tags`` that users gave.
@@ -51,6 +53,7 @@ class Entry:
     searched: bool = True
     most: Any = ""
     tags: Mapping[str, str] = field(default_factory=dict)
+    method: str = ""
 
     @property
     def value(self) -> float:
@@ -163,6 +166,7 @@ class Recorded:
             seconds=took_together([*trials, *test]),
             finished=bool(finished["complete"]),
             tags=values["about"].get("tags", {}),
+            method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
         )
 
     def _name(self, setting: Setting, options: StudyOptions) -> str | None:

@@ -5,7 +5,7 @@
 ``differences.csv``   task, metric, ahead, behind, data, difference, low, high, verdict; the same over new classes;
                       of classes that were drawn anew all is over draws, verdict_classes by Holm's p-value
 ``budgets.csv``       data, row, knows_of_batch, trials, chosen_epoch, most_epochs, split, failed_trials, seconds,
-                      unequal
+                      unequal, method (with what its search found)
 ``provenance.json``   suite, commit or version, libraries, seeds, dates and hours
 
 ``spread`` is the standard deviation over the repeats of a random method, ``trials`` those of the search that found the
