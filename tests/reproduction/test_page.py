@@ -3,10 +3,11 @@
 import re
 from pathlib import Path
 
+from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.page import page, write_page
 from zslplat.reproduction.results import PACKAGED, keep_results
 from zslplat.reproduction.verdicts import CANNOT_TELL
-from zslplat.reproduction.written import CELL_KEY, SCORE_KEY
+from zslplat.reproduction.written import CELL_KEY
 from zslplat.suites.cells import pieces_of
 from zslplat.suites.suite import load_suite
 

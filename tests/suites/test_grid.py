@@ -172,17 +172,6 @@ def test_the_same_command_again_computes_nothing_and_writes_the_same(whole, call
         for file in ("kept/bench-suite-scores.csv", "again/scores.csv")
     )
     assert kept == pytest.approx(written, abs=1e-6)
-    # Without the store: what the searches found is kept, and gives the same again with no search.
-    found = {line["row"]: line["method"] for line in lines_of(tmp_path / "kept" / "bench-suite-budgets.csv")}
-    assert found["plain"].startswith("plain(mix=0.3, ridge=")
-    assert found["weighted"].startswith("plain(mix=")
-    rows = "".join(f"[[row]]\nname = '{row}'\nmethod = '{method}'\n" for row, method in found.items())
-    text = SUITE[: SUITE.index("[[row]]")].replace("trials = 2", "trials = 1") + rows
-    (tmp_path / "kept.toml").write_text(text)
-    done = call("bench", "kept.toml", "--out", "anew", "--store", tmp_path / "other")
-    assert done.returncode == 0, done.stderr
-    anew, scores = (lines_of(tmp_path / out / "scores.csv") for out in ("anew", "again"))
-    assert [(s["row"], s["task"], s["test"]) for s in anew] == [(s["row"], s["task"], s["test"]) for s in scores]
 
 
 def test_a_grid_that_was_killed_goes_on_and_computes_nothing_twice(whole, leader, call, tmp_path):

@@ -96,6 +96,7 @@ def bench(
     """
     from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
     from zslplat.front.benches import tables_folder
+    from zslplat.reproduction.again import against_kept
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
@@ -127,10 +128,11 @@ def bench(
         return
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)
+        again = against_kept(result, results)
         if keep:
             from zslplat.reproduction.written import keep_grid
 
             keep_grid(result, results)
-    print_grid(result, settings.silenced, as_json=as_json)
+    print_grid(result, again, settings.silenced, as_json=as_json)
     if result.exit_code:
         raise typer.Exit(result.exit_code)

@@ -26,8 +26,8 @@ def grid_reporting(*, as_json: bool, quiet: bool) -> Iterator[Any]:
         yield reporter
 
 
-def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
-    """Print the tables of a grid, what failed, what was left out, and what its checks found."""
+def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:
+    """Print the tables of a grid, what failed, what was left out, whether it is as kept, and what its checks found."""
     from zslplat.checks.base import unsilenced
     from zslplat.suites.written import SCORES, tables_of
 
@@ -44,6 +44,7 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
                 "out": result.out,
                 "cells_in_tables": result.held[0],
                 "cells_of_suite": result.held[1],
+                "kept": again.to_json(),
                 "warnings": [*unheard, *(finding.line for finding in findings)],
                 "findings": [finding.to_json() for finding in findings],
                 "silenced": hidden,
@@ -64,6 +65,8 @@ def print_grid(result: Any, silenced: Sequence[str], *, as_json: bool) -> None:
     held, cells = result.held
     if result.out is not None and held:
         lines.append(f"tables: {result.out}, {held} of the suite's {cells} cells")
+    if again.line:
+        lines.append(again.line)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
     print_warnings(console, [finding.line for finding in findings], hidden)

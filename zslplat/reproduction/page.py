@@ -9,11 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from zslplat.published import load_table
+from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.claims import Judged, recorded_claims
 from zslplat.reproduction.intervals import CLASSES
 from zslplat.reproduction.results import Line, number, read_results, result_names
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS, LEAST_LEAD
-from zslplat.reproduction.written import CELL_KEY, SCORE_KEY
+from zslplat.reproduction.written import CELL_KEY
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import pieces_of
 from zslplat.suites.suite import load_suite, suite_names

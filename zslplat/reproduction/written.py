@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.claims import Judged
 from zslplat.reproduction.reproduce import DONE, Reproduction
 from zslplat.reproduction.results import keep_results, key_of, read_results
@@ -14,7 +15,6 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.written import DIFFERENCES, MEAN, SCORES, tables_of
 from zslplat.tables import Table, write_table
 
-SCORE_KEY = ("data", "row", "task", "metric", "split")
 DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
 BUDGET_KEY = ("data", "row", "split")
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")

@@ -1,0 +1,74 @@
+"""Kept results of a grid make its numbers again when the store is gone, and tell whether they are the same."""
+
+import csv
+import json
+from shutil import copytree
+
+import pytest
+from support import lines_of
+
+HEAD = """
+trials = 2
+repeats = 2
+workers = 1
+tasks = ["zsl", "retrieval"]
+only_tested = ["retrieval"]
+[metrics]
+zsl = ["per_class_accuracy"]
+retrieval = ["mAP"]
+[[data]]
+name = "toy"
+dataset = "marked"
+"""
+ROWS = {"plain": "plain(mix=0.3)", "weighted": "plain"}
+
+
+def rows_of(methods):
+    """Return the rows of a suite, by their names."""
+    return "".join(f"[[row]]\nname = '{row}'\nmethod = '{method}'\n" for row, method in methods.items())
+
+
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory, carried_out):
+    """The folder of a suite whose results were kept, and what the command told."""
+    folder = tmp_path_factory.mktemp("kept")
+    (folder / "suite.toml").write_text(HEAD + rows_of(ROWS))
+    done = carried_out(folder, "bench", "suite.toml", "--out", "out", "--keep", "--results", "kept", "--json")
+    assert done.returncode == 0, done.stderr
+    return folder, json.loads(done.stdout)
+
+
+def test_what_searches_found_is_kept_and_gives_the_same_without_store_and_search(kept, call, tmp_path):
+    folder, _ = kept
+    found = {line["row"]: line["method"] for line in lines_of(folder / "kept" / "bench-suite-budgets.csv")}
+    assert found["plain"].startswith("plain(mix=0.3, ridge=")
+    assert found["weighted"].startswith("plain(mix=")
+    (tmp_path / "again.toml").write_text(HEAD.replace("trials = 2", "trials = 1") + rows_of(found))
+    done = call("bench", "again.toml", "--out", "again", "--store", tmp_path / "other")
+    assert done.returncode == 0, done.stderr
+    again, scores = (lines_of(file) for file in (tmp_path / "again" / "scores.csv", folder / "out" / "scores.csv"))
+    assert [(s["row"], s["task"], s["test"]) for s in again] == [(s["row"], s["task"], s["test"]) for s in scores]
+
+
+def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp_path):
+    folder, first = kept
+    assert first["kept"] == {"same": 0, "others": []}
+    again = ("bench", folder / "suite.toml", "--out", "again", "--store", folder / "mlruns")
+    copytree(folder / "kept", tmp_path / "kept")
+    assert "kept results: 4 of 4 test scores are as kept\n" in call(*again, "--results", "kept").stdout
+    file = tmp_path / "kept" / "bench-suite-scores.csv"
+    lines = lines_of(file)
+    lines[0]["test"] = str(float(lines[0]["test"]) + 0.25)
+    lines[1]["test"] = str(float(lines[1]["test"]) * (1 + 1e-4))
+    lines[2]["trials"] = "30"  # of another search: nothing to compare
+    with open(file, "w", newline="") as out:
+        writer = csv.DictWriter(out, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    said = call(*again, "--results", "kept").stdout
+    place = f"{lines[0]['metric']} of {lines[0]['row']} on toy, task {lines[0]['task']}"
+    assert f"kept results: 1 of 3 test scores are as kept; farthest: {place}: " in said
+    told = json.loads(call(*again, "--results", "kept", "--json").stdout)["kept"]
+    assert told["same"] == 1
+    assert [(one["row"], one["task"]) for one in told["others"]] == [(s["row"], s["task"]) for s in lines[:2]]
+    assert told["others"][0]["kept"] - told["others"][0]["now"] == pytest.approx(0.25, abs=1e-6)
