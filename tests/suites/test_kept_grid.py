@@ -72,3 +72,22 @@ def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp
     assert told["same"] == 1
     assert [(one["row"], one["task"]) for one in told["others"]] == [(s["row"], s["task"]) for s in lines[:2]]
     assert told["others"][0]["kept"] - told["others"][0]["now"] == pytest.approx(0.25, abs=1e-6)
+
+
+@pytest.mark.parametrize(
+    ("content", "told"),
+    [
+        (b"\xff\xfe\x00", "are no CSV in UTF-8"),
+        (b"data,row,test\ntoy,plain,0.5,more\n", "lines with more cells than the first"),
+        (b"data,row,test\ntoy,plain,half\n", "'half' where a number should be"),
+    ],
+)
+def test_damaged_results_are_told_before_anything_is_computed(call, tmp_path, content, told):
+    (tmp_path / "suite.toml").write_text(HEAD + rows_of(ROWS))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / "bench-suite-scores.csv").write_bytes(content)
+    done = call("bench", "suite.toml", "--results", "kept")
+    assert done.returncode == 1
+    assert told in done.stderr
+    assert "trial" not in done.stderr
+    assert not (tmp_path / "mlruns" / "suites").exists()

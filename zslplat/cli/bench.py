@@ -96,7 +96,7 @@ def bench(
     """
     from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
     from zslplat.front.benches import tables_folder
-    from zslplat.reproduction.again import against_kept
+    from zslplat.reproduction.again import against_kept, kept_scores
     from zslplat.suites.grid import GridOptions, carry_out
     from zslplat.suites.suite import load_suite
 
@@ -126,9 +126,10 @@ def bench(
             planned = plan(found, options, settings, Probe(settings, probe, reporter))
         print_plan(planned, settings.cache_gigabytes, as_json=as_json)
         return
+    kept = kept_scores(found.name, results)
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
         result = carry_out(found, options, settings, reporter)
-        again = against_kept(result, results)
+        again = against_kept(result, kept)
         if keep:
             from zslplat.reproduction.written import keep_grid
 

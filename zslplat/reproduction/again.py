@@ -7,12 +7,12 @@ elsewhere where two of its trials are level to rounding), or of other data under
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from zslplat.reproduction.results import Line, key_of, number, read_results
+from zslplat.reproduction.results import key_of, number, read_results
 from zslplat.suites.result import GridResult
 from zslplat.suites.written import SCORES, tables_of
 
@@ -58,26 +58,32 @@ class Again:
         return {"same": self.same, "others": others}
 
 
-def against_kept(result: GridResult, folder: Path | None = None) -> Again:
-    """Compare the test scores of a grid with the kept ones of its suite that took as many trials.
+def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...], tuple[str, float]]:
+    """Return the trials and the value of each kept test score of a suite, by :data:`SCORE_KEY`.
 
-    ``folder``: of kept results; the package's and those in ``./results`` where it is None.
+    ``folder``: of kept results; the package's and those in ``./results`` where it is None. Raises :class:`StoreError`
+    for what cannot be read.
     """
-    kept = {key_of(line, SCORE_KEY): line for line in _kept(result, folder)}
+    lines = read_results(f"bench-{suite}-scores", folder, SCORE_KEY)
+    values = [number(line.get("test")) for line in lines]
+    return {
+        key_of(line, SCORE_KEY): (line.get("trials", ""), value)
+        for line, value in zip(lines, values, strict=True)
+        if value is not None
+    }
+
+
+def against_kept(result: GridResult, kept: Mapping[tuple[str, ...], tuple[str, float]]) -> Again:
+    """Compare the test scores of a grid with kept ones of its suite, where these took as many trials."""
     same, others = 0, []
     for values in tables_of(result).scores if kept else ():
         now = dict(zip(SCORES, values, strict=True))
-        line = kept.get(key_of(now, SCORE_KEY))
-        before = None if line is None else number(line["test"])
-        if line is None or before is None or line["trials"] != str(now["trials"]):
+        key, value = key_of(now, SCORE_KEY), float(now["test"])
+        trials, before = kept.get(key, (None, 0.0))
+        if trials != str(now["trials"]):
             continue
-        value = float(now["test"])
         if math.isclose(value, before, rel_tol=_DIGITS, abs_tol=1e-12):
             same += 1
         else:
-            others.append(Differing(key_of(now, SCORE_KEY), before, value))
+            others.append(Differing(key, before, value))
     return Again(same, tuple(sorted(others, key=lambda one: -abs(one.now - one.kept))))
-
-
-def _kept(result: GridResult, folder: Path | None) -> Sequence[Line]:
-    return read_results(f"bench-{result.suite.name}-scores", folder, SCORE_KEY)

@@ -119,16 +119,29 @@ def result_names(folder: Path | None = None) -> list[str]:
 
 
 def read_file(path: Path) -> list[Line]:
-    """Return the lines of a file of results; none where there is no file."""
+    """Return the lines of a file of results; none where there is no file.
+
+    Raises :class:`StoreError` for a file that is no table.
+    """
     if not path.is_file():
         return []
-    with open(path, newline="", encoding="utf-8") as file:
-        return [dict(line) for line in csv.DictReader(file)]
+    try:
+        with open(path, newline="", encoding="utf-8") as file:
+            reader = csv.DictReader(file, strict=True, restval="", restkey=None)
+            lines = list(reader)
+    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        raise StoreError(f"kept results {path} are no CSV in UTF-8: {error}; mend or remove the file") from error
+    if any(None in line for line in lines):
+        raise StoreError(f"kept results {path} have lines with more cells than the first; mend or remove the file")
+    return [dict(line) for line in lines]
 
 
 def number(text: str | None) -> float | None:
-    """Return a kept number; None for an empty entry."""
-    return float(text) if text else None
+    """Return a kept number; None for an empty entry. Raises :class:`StoreError` for what is no number."""
+    try:
+        return float(text) if text else None
+    except ValueError:
+        raise StoreError(f"kept results have {text!r} where a number should be; mend the file") from None
 
 
 def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
