@@ -56,6 +56,7 @@ def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp
     again = ("bench", folder / "suite.toml", "--out", "again", "--store", folder / "mlruns")
     copytree(folder / "kept", tmp_path / "kept")
     assert "kept results: 4 of 4 test scores are as kept\n" in call(*again, "--results", "kept").stdout
+    assert "kept results" not in call(*again, "--results", "kept", "--repeats", "1").stdout
     file = tmp_path / "kept" / "bench-suite-scores.csv"
     lines = lines_of(file)
     lines[0]["test"] = str(float(lines[0]["test"]) + 0.25)

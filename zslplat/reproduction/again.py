@@ -74,9 +74,13 @@ def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...],
 
 
 def against_kept(result: GridResult, kept: Mapping[tuple[str, ...], tuple[str, float]]) -> Again:
-    """Compare the test scores of a grid with kept ones of its suite, where these took as many trials."""
+    """Compare the test scores of a grid with kept ones of its suite, where these took as many trials.
+
+    With other repeats than the suite's nothing is compared: results are kept without their number.
+    """
     same, others = 0, []
-    for values in tables_of(result).scores if kept else ():
+    comparable = kept and result.repeats == result.suite.repeats
+    for values in tables_of(result).scores if comparable else ():
         now = dict(zip(SCORES, values, strict=True))
         key, value = key_of(now, SCORE_KEY), float(now["test"])
         trials, before = kept.get(key, (None, 0.0))
