@@ -80,7 +80,7 @@ def test_a_grid_says_whether_its_numbers_are_those_that_are_kept(kept, call, tmp
     [
         (b"\xff\xfe\x00", "are no CSV in UTF-8"),
         (b"data,row,test\ntoy,plain,0.5,more\n", "lines with more cells than the first"),
-        (b"data,row,test\ntoy,plain,half\n", "'half' where a number should be"),
+        (b"data,row,test\ntoy,plain,half\n", "kept results bench-suite-scores have 'half' where a number should be"),
     ],
 )
 def test_damaged_results_are_told_before_anything_is_computed(call, tmp_path, content, told):

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.reproduction.results import key_of, number, read_results
+from zslplat.suites.budgets import GIVEN
 from zslplat.suites.result import GridResult
 from zslplat.suites.written import SCORES, tables_of
 
@@ -32,7 +33,7 @@ class Differing:
     def line(self) -> str:
         """What is said of it."""
         data, row, task, metric, split = self.score
-        where = data if split == "given" else f"{data} #{split}"
+        where = data if split == GIVEN else f"{data} #{split}"
         return f"{metric} of {row} on {where}, task {task}: {self.kept:.4g} kept, {self.now:.4g} now"
 
 
@@ -64,8 +65,9 @@ def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...],
     ``folder``: of kept results; the package's and those in ``./results`` where it is None. Raises :class:`StoreError`
     for what cannot be read.
     """
-    lines = read_results(f"bench-{suite}-scores", folder, SCORE_KEY)
-    values = [number(line.get("test")) for line in lines]
+    name = f"bench-{suite}-scores"
+    lines = read_results(name, folder, SCORE_KEY)
+    values = [number(line.get("test"), name) for line in lines]
     return {
         key_of(line, SCORE_KEY): (line.get("trials", ""), value)
         for line, value in zip(lines, values, strict=True)

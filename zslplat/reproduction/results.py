@@ -127,7 +127,7 @@ def read_file(path: Path) -> list[Line]:
         return []
     try:
         with open(path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, strict=True, restval="", restkey=None)
+            reader = csv.DictReader(file, strict=True, restval="")
             lines = list(reader)
     except (OSError, UnicodeDecodeError, csv.Error) as error:
         raise StoreError(f"kept results {path} are no CSV in UTF-8: {error}; mend or remove the file") from error
@@ -136,12 +136,16 @@ def read_file(path: Path) -> list[Line]:
     return [dict(line) for line in lines]
 
 
-def number(text: str | None) -> float | None:
-    """Return a kept number; None for an empty entry. Raises :class:`StoreError` for what is no number."""
+def number(text: str | None, name: str = "") -> float | None:
+    """Return a kept number; None for an empty entry.
+
+    Raises :class:`StoreError`, which says the ``name`` of the results, for what is no number.
+    """
     try:
         return float(text) if text else None
     except ValueError:
-        raise StoreError(f"kept results have {text!r} where a number should be; mend the file") from None
+        what = f"kept results {name}".rstrip()
+        raise StoreError(f"{what} have {text!r} where a number should be; mend the file") from None
 
 
 def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
