@@ -25,7 +25,7 @@ import numpy as np
 
 from zslplat.methods.zero_shot.cmt.transfer import minus_squared_distances
 
-_PAIRS = 1 << 22  # distances that are held at a time
+_PAIRS = 1 << 19  # distances that are held at a time: few enough to stay near the processor
 
 
 @dataclass(frozen=True)
@@ -60,7 +60,7 @@ class References:
             np.fill_diagonal(squares, np.inf)
             near, index = _nearest(squares, min(k, len(own) - 1))
             distance[part] = np.sqrt(near.mean(axis=1)) if near.shape[1] else 0.0
-            factors = _factors(distance[part], distance[part][index])
+            factors = _factors(distance[part], distance[part][index].mean(axis=1)) if near.shape[1] else distance[part]
             # Points just outside of a heap of equal ones say nothing of how factors scatter.
             finite = factors[np.isfinite(factors)]
             spread[label] = np.sqrt(np.mean(finite**2)) if len(finite) else 0.0
@@ -68,14 +68,20 @@ class References:
 
     def significance(self, F: np.ndarray) -> np.ndarray:
         """Return PLOF / spread in the class where it is least (n,), for rows of F (n, a) that are no references."""
+        from zslplat.methods.zero_shot.cmt.nearest_points import nearest_means
+
+        F = np.asarray(F, dtype=np.float64)
         least = np.full(len(F), np.inf)
+        norms, own_norms = (np.einsum("ij,ij->i", points, points) for points in (F, self.points))
         step = max(1, _PAIRS // int(np.diff(self.ends, prepend=0).max()))
         for start in range(0, len(F), step):
             rows = slice(start, start + step)
             for label, part in enumerate(_parts(self.ends)):
-                squares = -minus_squared_distances(F[rows], self.points[part])
-                near, index = _nearest(squares, min(self.k, squares.shape[1]))
-                factors = _factors(np.sqrt(near.mean(axis=1)), self.distance[part][index])
+                products = F[rows] @ self.points[part].T
+                square, of_neighbours = nearest_means(
+                    products, norms[rows], own_norms[part], self.distance[part], min(self.k, products.shape[1])
+                )
+                factors = _factors(np.sqrt(square), of_neighbours)
                 with np.errstate(divide="ignore", invalid="ignore"):
                     ratio = factors / self.spread[label]
                 # No spread: whatever lies outside is new, beyond all measure.
@@ -108,9 +114,9 @@ def _nearest(squares: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _factors(distance: np.ndarray, of_neighbours: np.ndarray) -> np.ndarray:
-    """Return PLOF (n,): 0 among points in one place, infinite for a point outside of such a place."""
-    if not of_neighbours.shape[1]:
-        return np.zeros(len(distance))
-    mean = of_neighbours.mean(axis=1)
+    """Return PLOF (n,) for the distance of points (n,) and the mean of their neighbours' (n,).
+
+    It is 0 among points in one place, infinite for a point outside of such a place.
+    """
     with np.errstate(divide="ignore", invalid="ignore"):
-        return np.where(mean > 0, distance / mean - 1, np.where(distance > 0, np.inf, 0.0))
+        return np.where(of_neighbours > 0, distance / of_neighbours - 1, np.where(distance > 0, np.inf, 0.0))
