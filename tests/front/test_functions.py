@@ -38,7 +38,7 @@ def commands():
 def test_arguments_and_defaults_are_those_of_the_command(function, command):
     own = {n: p.default for n, p in inspect.signature(getattr(zslplat, function)).parameters.items()}
     options = {p.name: p.default for p in commands()[command].params}
-    left_out = {"as_json", "debug", "probe", "keep", "results", "write_config"}
+    left_out = {"as_json", "debug", "probe", "write_config"}
     left_out |= {"dry_run"} if command == "bench" else set()
     assert {GIVEN.get(name, name) for name in own} == set(options) - left_out
     for name, default in own.items():
@@ -173,6 +173,17 @@ def test_a_suite_is_carried_out_as_by_the_command(studies, call, tmp_path):
     assert grid.failed == []
     assert "1 done" in repr(grid)
     assert grid.plot().axes
+    assert "kept results" not in repr(grid)
+
+
+def test_a_grid_is_kept_and_compared_with_what_was_kept(studies, tmp_path):
+    store, _ = studies
+    content = {"name": "kept", "tasks": ["zsl"], "trials": 1, "data": [{"name": "toy", "dataset": "marked"}]}
+    content["row"] = [{"name": "linear", "method": "eszsl"}]
+    for keep, same in ((True, 0), (False, 1)):
+        grid = zslplat.bench(content, keep=keep, results=tmp_path, store=store, **HERE)
+        assert (grid.kept.same, grid.kept.others) == (same, ())
+    assert "kept results: 1 of 1 test scores are as kept" in repr(grid)
 
 
 @pytest.mark.parametrize(

@@ -17,6 +17,8 @@ from zslplat.figures import MatrixFigure
 from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.results import Result, Summary, warning_lines
+from zslplat.reproduction.again import Again, against_kept, kept_scores
+from zslplat.reproduction.written import keep_grid
 from zslplat.settings import Settings
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
@@ -33,10 +35,11 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Grid(Result):
-    """A suite that was carried out: ``result`` holds how each cell ended."""
+    """A suite that was carried out: ``result`` holds how each cell ended, ``kept`` which scores are as kept."""
 
     result: GridResult
     settings: Settings = field(repr=False)
+    kept: Again
 
     @property
     def failed(self) -> list[Cell]:
@@ -88,6 +91,7 @@ class Grid(Result):
             *(f"left out: {name}: {reason}" for name, reason in left_out.items()),
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.unheard_metrics()),
+            *([self.kept.line] if self.kept.line else []),
             *warning_lines([finding.line for finding in findings], silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
@@ -109,6 +113,8 @@ def bench(
     retry_failed: bool = False,
     accept_changed_code: bool = False,
     no_model: bool = False,
+    keep: bool = False,
+    results: str | Path | None = None,
     data_root: str | Path | None = None,
     store: str | Path | None = None,
     tracking_uri: str | None = None,
@@ -121,8 +127,11 @@ def bench(
 
     The arguments are the options of the command, with its defaults. ``suite`` is a name, the path of a TOML file, or
     the content of one as a dictionary, whose ``name`` it goes by. The same call goes on where it was stopped. A cell
-    that fails leaves the others alone: see ``failed`` of the result. Raises :class:`~zslplat.errors.UsageError` for
-    what is wrong in the suite, and like :func:`~zslplat.front.studies.tune`.
+    that fails leaves the others alone: see ``failed`` of the result. ``keep`` keeps the tables among the results in the
+    folder ``results``; what is kept there already is compared with, see ``kept``.
+
+    Raises :class:`~zslplat.errors.UsageError` for what is wrong in the suite, :class:`~zslplat.errors.StoreError` for
+    kept results that are damaged, and like :func:`~zslplat.front.studies.tune`.
 
     >>> content = {"name": "two", "tasks": ["zsl"], "trials": 1,
     ...            "data": [{"name": "digits", "dataset": "digit-pairs"}],
@@ -151,8 +160,14 @@ def bench(
         abreast=numbers["abreast"],
         keep_models=not no_model,
     )
+    folder = None if results is None else Path(results)
+    before = kept_scores(found.name, folder)
     with grid_progress(quiet=quiet) as reporter:
-        return Grid(carry_out(found, options, settings, reporter), settings)
+        result = carry_out(found, options, settings, reporter)
+    again = against_kept(result, before)
+    if keep:
+        keep_grid(result, folder)
+    return Grid(result, settings, again)
 
 
 def tables_folder(settings: Settings, suite: Suite, splits: int | None) -> Path:
