@@ -75,9 +75,9 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
 def score_tables(result: Any) -> Iterator[Table]:
     """Yield a table for each task and metric: rows and data sets, the test with its spread or interval over splits."""
     from zslplat.suites.budgets import GIVEN
-    from zslplat.suites.written import MEAN, SCORES, kinds_by_task, kinds_of, tables_of
+    from zslplat.suites.written import MEAN, SCORES, kinds_of, tables_of
 
-    tables, kinds = tables_of(result), kinds_by_task(result)
+    tables, kinds = tables_of(result), result.kinds
     split = SCORES.index("split")
     lines = [line for line in tables.scores if line[split] in (GIVEN, MEAN)]
     names = list(dict.fromkeys(line[0] for line in lines))

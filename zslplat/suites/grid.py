@@ -82,6 +82,7 @@ class _Grid:
         self.entries: dict[Key, Entry] = {}
         self.classes: dict[Key, tuple[int, int]] = {}
         self.at_once = 1
+        self.reported: GridResult | None = None  # what the tables have, until something changes
         self.scores: dict[Key, Scored] = {}
         self.recorded = Recorded(settings, open_records(settings, reporter.warn), any_code=options.accept_changed_code)
         self.held = Held(settings, self.recorded.records, self.study_options, any_code=options.accept_changed_code)
@@ -105,7 +106,7 @@ class _Grid:
         except (Interrupted, KeyboardInterrupt):
             self._report()
             raise
-        return replace(self._result(), of_suite=self._whole())
+        return replace(self._result(), of_suite=self.reported or self._whole())
 
     def _carry_out(self, pieces: Sequence[Piece]) -> None:
         abreast = Abreast(self.options, self.study_options, len(pieces))
@@ -136,7 +137,7 @@ class _Grid:
             self._report()
 
     def _change(self, change: Change) -> None:
-        cell = change.cell
+        cell, self.reported = change.cell, None
         if cell.status == SKIPPED and all(
             other.status != SKIPPED for other in self.cells.values() if other.data == cell.data
         ):
@@ -160,6 +161,7 @@ class _Grid:
         if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
         remember(whole.facts, self.settings, drawn=self.options.splits is not None)
+        self.reported = whole
 
     def _read_scores(self) -> None:
         """Read the scores of what was done since."""

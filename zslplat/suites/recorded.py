@@ -142,8 +142,8 @@ class Recorded:
             return 0 if name is None else len(self.records.study(name).finished())
         return 0
 
-    def read_study(self, name: str) -> Entry | None:
-        """Return what is recorded of a study, None before it has ended for the first time."""
+    def _read_study(self, name: str) -> tuple[Entry, list[Mapping[str, Any]]] | None:
+        """Return what is recorded of a study, with all its records; None before it has ended for the first time."""
         study = self.records.study(name)
         values = study.values()
         finished = values.get("finished")
@@ -155,7 +155,7 @@ class Recorded:
         known = self.records.evaluations(study.owner)
         test = [record for record in known.values() if record["winner"] == finished["winner"]]
         chosen = winner.get("carry", {}).get("best_step")
-        return Entry(
+        entry = Entry(
             study=name,
             parameters=dict(winner["parameters"]),
             test=tuple(float(record["metrics"][primary]) for record in test),
@@ -168,6 +168,7 @@ class Recorded:
             tags=values["about"].get("tags", {}),
             method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
         )
+        return entry, [*trials, *known.values()]
 
     def _name(self, setting: Setting, options: StudyOptions) -> str | None:
         """Return the name of the study of a setting, None where there is none."""
@@ -181,14 +182,15 @@ class Recorded:
 
     def _study(self, name: str, setting: Setting, wanted: int, repeats: int) -> Entry | None:
         try:
-            entry = self.read_study(name)
-            trials = [record for _, record in self.records.study(name).finished()]
+            read = self._read_study(name)
         except StoreError:
             return None  # whoever carries it out says what is wrong
-        if entry is None or not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
+        if read is None:
             return None
-        test = self.records.evaluations(f"study:{name}").values()
-        if self.any_code or self._by_this_code(setting, [*trials, *test]):
+        entry, records = read
+        if not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
+            return None
+        if self.any_code or self._by_this_code(setting, records):
             return entry
         self.changed.append(name)
         return None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 
 from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
@@ -46,6 +47,19 @@ class GridResult:
         """How many cells of the suite the tables hold, and how many it has."""
         return sum(cell.key in self.whole.scores for cell in self.whole.cells), len(self.whole.cells)
 
+    @cached_property
+    def kinds(self) -> Mapping[str, str]:
+        """Under which name the scores of each task are put side by side and averaged over data sets.
+
+        That is its bare name, as data sets and rows may need options of their own; the whole task where one row is
+        scored on one data set under several options of it, which are different questions.
+        """
+        tasks: dict[tuple[str, str, int | None, str], set[str]] = {}
+        for cell in self.cells:
+            tasks.setdefault((cell.data, cell.row, cell.split, _bare(cell.task)), set()).add(cell.task)
+        several = {place[3] for place, found in tasks.items() if len(found) > 1}
+        return {cell.task: cell.task if _bare(cell.task) in several else _bare(cell.task) for cell in self.cells}
+
     def having(self, status: str) -> list[Cell]:
         """Return the cells that ended so."""
         return [cell for cell in self.cells if cell.status == status]
@@ -55,12 +69,12 @@ class GridResult:
         by_task: dict[str, set[str]] = {}
         for (_, _, task, _), scored in self.scores.items():
             by_task.setdefault(task, set()).update(scored.values)
-        asked = {task.partition("(")[0]: task for task in by_task}
+        asked = {_bare(task): task for task in by_task}
         return [
             f"metric {metric!r} of task {task} is recorded of no row; recorded are {', '.join(sorted(by_task[spec]))}"
             for task, spec in asked.items()
             for metric in self.suite.metrics_of(task)
-            if not any(metric in found for other, found in by_task.items() if other.partition("(")[0] == task)
+            if not any(metric in found for other, found in by_task.items() if _bare(other) == task)
         ]
 
     @property
@@ -91,3 +105,7 @@ class GridResult:
     def exit_code(self) -> int:
         """1 where a cell failed or a metric is nowhere to be found, 0 otherwise; what was skipped is no failure."""
         return 1 if self.having(FAILED) or self.unheard_metrics() else 0
+
+
+def _bare(task: str) -> str:
+    return task.partition("(")[0]

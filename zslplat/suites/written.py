@@ -189,34 +189,17 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
 
 
 def kinds_of(result: GridResult) -> list[tuple[str, str]]:
-    """Return the pairs of a kind of task (:func:`kinds_by_task`) and a metric that are reported of it."""
-    kinds = kinds_by_task(result)
+    """Return the pairs of a kind of task (``kinds`` of the result) and a metric that are reported of it."""
+    kinds = result.kinds
     found = {(kinds[task], metric): None for _, _, task, _ in result.scores for metric in result.suite.metrics_of(task)}
     return list(found)
-
-
-def kinds_by_task(result: GridResult) -> dict[str, str]:
-    """Return under which name the scores of each task are put side by side and averaged over data sets.
-
-    That is its bare name, as data sets and rows may need options of their own; the whole task where one row is scored
-    on one data set under several options of it, which are different questions.
-    """
-    tasks: dict[tuple[str, str, int | None, str], set[str]] = {}
-    for cell in result.cells:
-        tasks.setdefault((cell.data, cell.row, cell.split, _bare(cell.task)), set()).add(cell.task)
-    several = {place[3] for place, found in tasks.items() if len(found) > 1}
-    return {cell.task: cell.task if _bare(cell.task) in several else _bare(cell.task) for cell in result.cells}
-
-
-def _bare(task: str) -> str:
-    return task.partition("(")[0]
 
 
 def _pairs(
     result: GridResult, data: str, kind: str, metric: str, ahead: str, behind: str
 ) -> list[tuple[Key, tuple[Scored, Scored]]]:
     """Return what two rows have of a metric on a data set, each pair with the key of the first."""
-    found, kinds = [], kinds_by_task(result)
+    found, kinds = [], result.kinds
     for key, scored in result.scores.items():
         other = result.scores.get((data, behind, key[2], key[3]))
         mine = key[:2] == (data, ahead) and kinds[key[2]] == kind
