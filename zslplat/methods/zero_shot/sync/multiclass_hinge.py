@@ -104,10 +104,11 @@ def _visit(
     order: np.ndarray,
 ) -> None:
     """Take the steps of the rows ``order``, changing P and W in place."""
+    single = W.astype(X.dtype)
     for start in range(0, len(order), BLOCK):
         rows = order[start : start + BLOCK]
         block = X[rows]
-        A = product(block, W) + margins[y[rows]]
+        A = block @ single.T + margins[y[rows]]
         before = P[rows]
         after = before.copy()
         _steps(A, (block @ block.T).astype(np.float64) / unit, after, q[rows])
@@ -115,7 +116,14 @@ def _visit(
         moved, columns = change.any(axis=1), change.any(axis=0)
         if moved.any():
             P[rows] = after
-            W[columns] += (change[moved][:, columns].T.astype(X.dtype) @ block[moved]) / unit
+            own, classes = _chosen(moved), _chosen(columns)
+            W[classes] += (change[own][:, classes].T.astype(X.dtype) @ block[own]) / unit
+            single[classes] = W[classes]
+
+
+def _chosen(mask: np.ndarray) -> np.ndarray | slice:
+    """Return an index of what a mask marks: a slice where that is all, which copies nothing."""
+    return slice(None) if mask.all() else mask
 
 
 @compiled(error_model="numpy")
