@@ -1,7 +1,8 @@
 """Weighted intersections of rows with reference points, and their slopes, without ever holding one per pair.
 
-A pass touches n k d numbers: rows X (n, d), references V (k, d), weights w (d,), A (n, k). One row and V at a time fit
-into a processor's caches, and nothing of size (n, k, d) is made.
+A pass touches n k d numbers: rows X (n, d), references V (k, d), weights w (d,), A (n, k). Some rows and V at a time
+fit into a processor's caches, and nothing of size (n, k, d) is made. Two rows and two references, or four rows, that
+meet at a time halve what is read; where their number leaves fewer, the last is there again and does not count.
 """
 
 from __future__ import annotations
@@ -21,7 +22,6 @@ def intersections(X: np.ndarray, V: np.ndarray, w: np.ndarray) -> np.ndarray:
     k = len(V)
     P = np.empty((n, k), dtype=X.dtype)
     zero = w[0] - w[0]  # in the precision of w: a literal would make the sums float64, and half as fast
-    # Two rows and two references at a time halve what is read; the last of an odd number is taken twice.
     for i in range(0, n, 2):
         other = min(i + 1, n - 1)
         x, y = X[i], X[other]
@@ -42,15 +42,22 @@ def intersections(X: np.ndarray, V: np.ndarray, w: np.ndarray) -> np.ndarray:
 def slope_by_weights(X: np.ndarray, V: np.ndarray, A: np.ndarray) -> np.ndarray:
     """Return the gradient (d,) of sum_ir A_ir P_ir by w: sum_ir A_ir min(x_ij, v_rj)."""
     n, d = X.shape
+    k = len(V)
     found = np.zeros(d, dtype=X.dtype)
-    for i in range(n):
-        x = X[i]
-        for r in range(len(V)):
-            a = A[i, r]
-            if a != 0:
-                v = V[r]
-                for j in range(d):
-                    found[j] += a * min(x[j], v[j])
+    zero = found[0]
+    for i in range(0, n, 2):
+        other = min(i + 1, n - 1)
+        x, y = X[i], X[other]
+        for r in range(0, k, 2):
+            second = min(r + 1, k - 1)
+            u, v = V[r], V[second]
+            # What is there twice counts once.
+            xu, xv = A[i, r], A[i, second] if second > r else zero
+            yu, yv = (A[other, r], A[other, second] if second > r else zero) if other > i else (zero, zero)
+            if xu == 0 and xv == 0 and yu == 0 and yv == 0:
+                continue
+            for j in range(d):
+                found[j] += xu * min(x[j], u[j]) + xv * min(x[j], v[j]) + yu * min(y[j], u[j]) + yv * min(y[j], v[j])
     return found
 
 
@@ -61,14 +68,20 @@ def slope_by_references(X: np.ndarray, V: np.ndarray, w: np.ndarray, A: np.ndarr
     k = len(V)
     found = np.zeros((k, d), dtype=X.dtype)
     zero = w[0] - w[0]  # in the precision of w
-    for i in range(n):
-        x = X[i]
+    last = n - 1
+    for i in range(0, n, 4):
+        x0, x1, x2, x3 = X[i], X[min(i + 1, last)], X[min(i + 2, last)], X[min(i + 3, last)]
         for r in range(k):
-            a = A[i, r]
-            if a != 0:
-                v, g = V[r], found[r]
-                for j in range(d):
-                    g[j] += a if v[j] < x[j] else zero
+            a0 = A[i, r]
+            a1 = A[i + 1, r] if i + 1 < n else zero
+            a2 = A[i + 2, r] if i + 2 < n else zero
+            a3 = A[i + 3, r] if i + 3 < n else zero
+            if a0 == 0 and a1 == 0 and a2 == 0 and a3 == 0:
+                continue
+            v, g = V[r], found[r]
+            for j in range(d):
+                first = (a0 if v[j] < x0[j] else zero) + (a1 if v[j] < x1[j] else zero)
+                g[j] += first + (a2 if v[j] < x2[j] else zero) + (a3 if v[j] < x3[j] else zero)
     for r in range(k):
         for j in range(d):
             found[r, j] *= w[j]
