@@ -40,18 +40,20 @@ def _toy(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return (S @ random.random((4, 10)))[y] + 0.2 * random.random((90, 10)), y, S
 
 
+@pytest.mark.parametrize(("n", "c"), [(1, 1), (11, 4), (12, 5)])
 @pytest.mark.parametrize("precision", [np.float32, np.float64])
-def test_intersections_are_weighted_sums_of_minima(precision: type) -> None:
-    X, V, w = (m.astype(precision) for m in _numbers(d=37))
-    slow = np.array([[sum(w * np.minimum(x, v)) for v in V] for x in X])
-    np.testing.assert_allclose(intersections(X, V, w), slow, rtol=1e-5 if precision is np.float32 else 1e-12)
+def test_intersections_are_weighted_sums_of_minima(precision: type, n: int, c: int) -> None:
+    X, V, w = (m.astype(precision) for m in _numbers(n, c, 37))
+    slow = np.array([[sum(w.astype(np.float64) * np.minimum(x, v)) for v in V] for x in X])
+    np.testing.assert_allclose(intersections(X, V, w), slow, atol=1e-5 if precision is np.float32 else 1e-12)
     assert intersections(X, V, w).dtype == precision
 
 
-def test_slopes_of_intersections_are_those_of_the_sum_written_out() -> None:
-    X, V, w = _numbers()
+@pytest.mark.parametrize(("n", "c"), [(1, 1), (9, 3), (10, 4), (11, 5), (12, 4)])
+def test_slopes_of_intersections_are_those_of_the_sum_written_out(n: int, c: int) -> None:
+    X, V, w = _numbers(n, c)
     A = np.random.default_rng(3).normal(size=(len(X), len(V)))
-    A[:, 2] = 0
+    A[:, c // 2] = 0 if c > 1 else 1
     by_weights = np.einsum("ir,irj->j", A, np.minimum(X[:, None], V))
     by_references = np.einsum("ir,irj->rj", A, X[:, None] > V) * w
     np.testing.assert_allclose(slope_by_weights(X, V, A), by_weights, atol=1e-12)
