@@ -96,8 +96,8 @@ def bench(
     """
     from zslplat.cli.grid_view import grid_reporting, print_grid, print_plan
     from zslplat.front.benches import tables_folder
-    from zslplat.reproduction.again import against_kept, kept_scores
-    from zslplat.suites.grid import GridOptions, carry_out
+    from zslplat.reproduction.compared import carry_out_compared
+    from zslplat.suites.grid import GridOptions
     from zslplat.suites.suite import load_suite
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
@@ -126,14 +126,8 @@ def bench(
             planned = plan(found, options, settings, Probe(settings, probe, reporter))
         print_plan(planned, settings.cache_gigabytes, as_json=as_json)
         return
-    kept = kept_scores(found.name, results)
     with grid_reporting(as_json=as_json, quiet=quiet) as reporter:
-        result = carry_out(found, options, settings, reporter)
-        again = against_kept(result, kept)
-        if keep:
-            from zslplat.reproduction.written import keep_grid
-
-            keep_grid(result, results)
+        result, again = carry_out_compared(found, options, settings, reporter, keep=keep, folder=results)
     print_grid(result, again, settings.silenced, as_json=as_json)
     if result.exit_code:
         raise typer.Exit(result.exit_code)

@@ -17,12 +17,12 @@ from zslplat.figures import MatrixFigure
 from zslplat.front.asking import Tags, option_numbers, places
 from zslplat.front.grid_progress import grid_progress
 from zslplat.front.results import Result, Summary, warning_lines
-from zslplat.reproduction.again import Again, against_kept, kept_scores
-from zslplat.reproduction.written import keep_grid
+from zslplat.reproduction.again import Again
+from zslplat.reproduction.compared import carry_out_compared
 from zslplat.settings import Settings
 from zslplat.suites.budgets import GIVEN
 from zslplat.suites.cells import DONE, FAILED, SKIPPED, Cell
-from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.grid import GridOptions
 from zslplat.suites.remembered import place_of
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite, load_suite, suite_from
@@ -161,13 +161,9 @@ def bench(
         keep_models=not no_model,
     )
     folder = None if results is None else Path(results)
-    before = kept_scores(found.name, folder)
     with grid_progress(quiet=quiet) as reporter:
-        result = carry_out(found, options, settings, reporter)
-    again = against_kept(result, before)
-    if keep:
-        keep_grid(result, folder)
-    return Grid(result, settings, again)
+        result, kept = carry_out_compared(found, options, settings, reporter, keep=keep, folder=folder)
+    return Grid(result, settings, kept)
 
 
 def tables_folder(settings: Settings, suite: Suite, splits: int | None) -> Path:

@@ -56,11 +56,13 @@ class References:
         distance, spread = np.zeros(len(points)), np.zeros(len(ends))
         for label, part in enumerate(_parts(ends)):
             own = points[part]
+            if len(own) == 1:
+                continue  # alone: no neighbours to be farther away than
             squares = -minus_squared_distances(own, own)
             np.fill_diagonal(squares, np.inf)
             near, index = _nearest(squares, min(k, len(own) - 1))
-            distance[part] = np.sqrt(near.mean(axis=1)) if near.shape[1] else 0.0
-            factors = _factors(distance[part], distance[part][index].mean(axis=1)) if near.shape[1] else distance[part]
+            distance[part] = np.sqrt(near.mean(axis=1))
+            factors = _factors(distance[part], distance[part][index].mean(axis=1))
             # Points just outside of a heap of equal ones say nothing of how factors scatter.
             finite = factors[np.isfinite(factors)]
             spread[label] = np.sqrt(np.mean(finite**2)) if len(finite) else 0.0
@@ -104,11 +106,8 @@ def _parts(ends: np.ndarray) -> list[slice]:
 
 
 def _nearest(squares: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the k smallest of each row of ``squares`` (n, m), in no order, and their columns, both (n, k)."""
-    if k < squares.shape[1]:
-        index = np.argpartition(squares, k - 1, axis=1)[:, :k] if k else np.zeros((len(squares), 0), dtype=int)
-    else:
-        index = np.broadcast_to(np.arange(k), squares.shape)
+    """Return the k < m smallest of each row of ``squares`` (n, m), in no order, and their columns, both (n, k)."""
+    index = np.argpartition(squares, k - 1, axis=1)[:, :k]
     # What rounding makes of a distance of 0 may lie below it.
     return np.maximum(np.take_along_axis(squares, index, axis=1), 0), index
 

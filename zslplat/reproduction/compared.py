@@ -1,0 +1,29 @@
+"""A suite carried out and compared with what is kept of it, as the command and the function ``bench`` do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from zslplat.evaluation.reporter import Reporter
+from zslplat.reproduction.again import Again, against_kept, kept_scores
+from zslplat.reproduction.written import keep_grid
+from zslplat.settings import Settings
+from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.result import GridResult
+from zslplat.suites.suite import Suite
+
+
+def carry_out_compared(
+    suite: Suite, options: GridOptions, settings: Settings, reporter: Reporter, *, keep: bool, folder: Path | None
+) -> tuple[GridResult, Again]:
+    """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
+
+    ``keep`` keeps its tables there. Raises :class:`StoreError` for kept results that are damaged, before anything is
+    computed, and like :func:`~zslplat.suites.grid.carry_out`.
+    """
+    before = kept_scores(suite.name, folder)
+    result = carry_out(suite, options, settings, reporter)
+    again = against_kept(result, before)
+    if keep:
+        keep_grid(result, folder)
+    return result, again
