@@ -20,6 +20,12 @@ from pathlib import Path
 
 import pytest
 from commands import Leader, lead, process_with_imports
+from long_tests import (  # noqa: F401  hooks of this conftest
+    pytest_addoption,
+    pytest_collection_modifyitems,
+    pytest_configure,
+    pytest_report_header,
+)
 from support import REFERENCE, Done, blank_main, install_distribution, with_own_path
 
 PLUGIN_SOURCE = Path(__file__).parent / "plugin_module.py"

@@ -104,6 +104,7 @@ def test_columns_of_unequal_length_are_refused(tmp_path):
         write_table(Table({"a": [1, 2], "b": [1]}), tmp_path / "t.csv")
 
 
+@pytest.mark.long
 def test_a_figure_is_drawn_once(tmp_path, monkeypatch):
     drawn, draw = [], Canvas.draw
     monkeypatch.setattr(Canvas, "draw", lambda canvas, renderer: (drawn.append(canvas), draw(canvas, renderer)))

@@ -7,6 +7,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 FUZZ = Path(__file__).parent / "campaigns" / "fuzz.py"
 
 
@@ -16,6 +18,7 @@ def run(*arguments):
     )
 
 
+@pytest.mark.long
 def test_no_strange_input_is_a_failure():
     found = run("--inputs", "60", "--seed", "11")
     assert found.returncode == 0, found.stdout + found.stderr

@@ -84,6 +84,7 @@ def tags_of(store):
     return dict(sqlite3.connect(store / "mlflow.db").execute(query).fetchall())
 
 
+@pytest.mark.long
 def test_a_plugins_check_is_shown_recorded_tagged_and_silenced(call, laboratory, tmp_path):
     done = call(*TUNE, "--json")
     assert done.returncode == 0, done.stderr
@@ -107,6 +108,7 @@ def test_a_plugins_check_is_shown_recorded_tagged_and_silenced(call, laboratory,
     assert tags_of(tmp_path / "mlruns") == tags
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("code", ["LAB102", "LAB104"])  # one that raises, one that does not load
 def test_a_check_that_fails_is_silenced_by_its_own_code(call, laboratory, code):
     told = call(*TUNE)

@@ -6,9 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 CAMPAIGN = Path(__file__).parent.parent / "campaigns" / "faults.py"
 
 
+@pytest.mark.long
 def test_a_slice_of_the_campaign(program_environment):
     slice_of = ("--kills", "2", "--seed", "1", "--minutes", "2", "--modes", "group killed,method process killed")
     done = subprocess.run(

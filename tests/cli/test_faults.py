@@ -23,6 +23,7 @@ SMALL = (*TUNE, "--trials", 2)
 # What is wrong with a method.
 
 
+@pytest.mark.long
 def test_a_study_in_which_everything_fails_says_why(call):
     done = call("tune", "--method", "trouble(trouble=raises)", "--dataset", "marked", "--trials", 1, "--workers", 1)
     one_line(done, 1, "all 1 trials failed", "this goes wrong")
@@ -164,6 +165,7 @@ def test_a_study_folder_that_cannot_be_made_is_one_line(call, new_store):
     one_line(call(*SMALL, "--study", "mine"), 1, "mine", "--store")
 
 
+@pytest.mark.long
 def test_a_name_with_another_configuration_is_refused(call, tmp_path):
     assert call(*SMALL, "--study", "mine").returncode == 0
     done = call(*SMALL, "--study", "mine", "--set", "mix=0.5", "--seed", 3)
@@ -186,6 +188,7 @@ def full_disk(size):
     return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["optuna.db", "mlflow.db"])
 def test_a_store_that_fills_up_loses_nothing(call, program, new_store, tmp_path, name):
     # MLflow's file grows faster than the records; where they are to come first, MLflow is elsewhere.
@@ -203,6 +206,7 @@ def test_a_store_that_fills_up_loses_nothing(call, program, new_store, tmp_path,
         assert read(tmp_path / "mlruns") == read(tmp_path / "other" / "mlruns")
 
 
+@pytest.mark.long
 def test_artifacts_that_find_no_room_are_no_failed_trial(call, tmp_path, new_store):
     folder = new_store() / "studies" / "mine"
     folder.mkdir(parents=True)
@@ -215,12 +219,14 @@ def test_artifacts_that_find_no_room_are_no_failed_trial(call, tmp_path, new_sto
     assert [t[1] for t in trials_of(tmp_path / "mlruns")] == ["COMPLETE", "COMPLETE"]
 
 
+@pytest.mark.long
 def test_a_log_that_cannot_be_written_stops_nothing(call, tmp_path, new_store):
     (new_store() / "studies" / "mine" / "workers.log").mkdir(parents=True)
     assert call(*SMALL, "--study", "mine").returncode == 0
     assert [t[1] for t in trials_of(tmp_path / "mlruns")] == ["COMPLETE", "COMPLETE"]
 
 
+@pytest.mark.long
 def test_output_that_cannot_be_written_is_one_line(program):
     done = program("list", preexec_fn=lambda: os.dup2(os.open("/dev/full", os.O_WRONLY), 1))
     one_line(done, 1, "No space left")
@@ -235,6 +241,7 @@ def test_names_that_look_alike_have_folders_of_their_own():
     assert all(Path(folder).name == folder and not folder.startswith(".") and len(folder) < 120 for folder in folders)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["with space", "100%", "a#b", "ü", "it's"])
 def test_a_store_may_have_any_name(call, new_store, tmp_path, name):
     store = new_store().rename(tmp_path / name)
@@ -248,6 +255,7 @@ def test_a_store_that_no_address_can_name_is_refused(call, tmp_path):
     one_line(call(*SMALL, "--store", tmp_path / "what?"), 2, "may not contain '\\?'")
 
 
+@pytest.mark.long
 def test_two_studies_that_make_one_store_together(leader, tmp_path):
     store = tmp_path / "fresh"
     running = [leader(*SMALL, "--store", store, "--seed", seed) for seed in (1, 2)]
@@ -257,6 +265,7 @@ def test_two_studies_that_make_one_store_together(leader, tmp_path):
     assert connection.execute("select count(*) from runs where status = 'FINISHED'").fetchone() == (8,)
 
 
+@pytest.mark.long
 def test_a_second_leader_of_a_study_is_refused(leader, call, tmp_path):
     command = (*SMALL, "--study", "mine")
     first = leader(*command, TROUBLE_LINGERS="batch")
@@ -267,6 +276,7 @@ def test_a_second_leader_of_a_study_is_refused(leader, call, tmp_path):
     assert len(trials_of(tmp_path / "mlruns")) == 2
 
 
+@pytest.mark.long
 def test_a_tracking_server_that_is_away_is_caught_up_with(call, tmp_path, store_template):
     away = ("--tracking-uri", "http://127.0.0.1:9", "--json")
     done = call(*SMALL, *away)
@@ -345,6 +355,7 @@ def test_two_plugins_that_claim_one_name_are_both_named(call, with_plugin):
     assert call("show", "sae").returncode == 0
 
 
+@pytest.mark.long
 def test_a_hook_that_fails_on_a_finished_run_is_a_warning(call, with_plugin, tmp_path):
     source = (
         "from pathlib import Path\nfrom zslplat.api import hookimpl\n@hookimpl\ndef zslplat_run_finished(record):\n"

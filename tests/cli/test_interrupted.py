@@ -32,6 +32,7 @@ def check_stopped(done):
     assert "leaked" not in done.stderr
 
 
+@pytest.mark.long
 def test_a_study_stopped_at_four_moments_ends_like_one_that_was_not(leader, call, tmp_path):
     for place, text in MOMENTS:
         running = leader(*COMMAND, TROUBLE_LINGERS=place)
@@ -55,6 +56,7 @@ def test_a_study_stopped_at_four_moments_ends_like_one_that_was_not(leader, call
         assert read(tmp_path / "mlruns") == read(tmp_path / "other" / "mlruns")
 
 
+@pytest.mark.long
 def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
     running = leader(*COMMAND, TROUBLE_LINGERS="loading, deaf")
     running.wait_for("loading marked")
@@ -63,6 +65,7 @@ def test_code_that_hears_no_signal_does_not_hold_it_up(leader):
     check_stopped(running.wait())
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("arguments", "text"),
     [
@@ -77,6 +80,7 @@ def test_other_long_commands_stop_in_good_order(leader, arguments, text):
     check_stopped(running.wait())
 
 
+@pytest.mark.long
 def test_a_program_that_has_only_just_started_stops_in_good_order(start_program):
     process = start_program(*COMMAND)
     # The first line comes when the imports of the command are under way or done, and no worker is there yet.

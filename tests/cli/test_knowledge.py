@@ -127,6 +127,7 @@ def test_every_transductive_method_says_so():
     assert marked == {n for n, m in methods.items() if m.transductive} >= {"mfmr-joint", "gfhf", "eszsl-smoothed"}
 
 
+@pytest.mark.long
 def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert "knows of the scored batch: transductive" in call("show", "gfhf(balance=0)").stdout
     assert "knows of the scored batch: nothing" in call("show", "eszsl").stdout
@@ -143,6 +144,7 @@ def test_commands_and_records_say_what_a_method_knows(call, tmp_path):
     assert BOTH in call("compare").stdout
 
 
+@pytest.mark.long
 def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
     assert "knows of the scored batch: unseen signatures" in call("show", "zskl-published").stdout
     given = ("-d", DATA, "--signatures", "center_all,l2", "-q")
@@ -154,6 +156,7 @@ def test_records_say_that_preprocessing_told_of_unseen_signatures(call):
     assert len(rows) == 2
 
 
+@pytest.mark.long
 def test_tables_print_knowledge_and_budgets(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE.replace("DATA", DATA))
     done = call("bench", "suite.toml", "--out", "out", "-q")

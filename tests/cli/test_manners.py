@@ -84,6 +84,7 @@ def shell(tmp_path_factory, program_environment):
     return offered
 
 
+@pytest.mark.long
 def test_bash_completes_commands_options_and_names(shell):
     lines = {
         "zslplat tu": ["tune"],
@@ -112,6 +113,7 @@ def test_names_are_completed_from_the_registry(complete, incomplete, offered):
     assert bool(offered) == bool(complete(incomplete))
 
 
+@pytest.mark.long
 def test_bash_completes_studies_of_the_store_that_the_line_names(shell, reference, tmp_path):
     store, printed = reference
     begun = f"zslplat studies show --store {store} pl"
@@ -120,6 +122,7 @@ def test_bash_completes_studies_of_the_store_that_the_line_names(shell, referenc
     assert list(tmp_path.iterdir()) == []  # completing makes no store
 
 
+@pytest.mark.long
 def test_data_sets_of_the_root_are_completed_by_the_names_that_are_asked_for(shell, tmp_path):
     root = tmp_path / "root"
     (root / "flowers-folder").mkdir(parents=True)

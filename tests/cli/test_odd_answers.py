@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 
+import pytest
 from support import records_of, runs_of
 
 NAMED = r"of the method is named .*; expected 1 to 100 letters"
@@ -22,6 +23,7 @@ EXPECTED = {
 }
 
 
+@pytest.mark.long
 def test_odd_texts_names_and_numbers_fail_their_trials_cleanly(call, tmp_path):
     kinds = [*(kind for kind in EXPECTED if len(kind) > 1), "path-d", "path-m", "endless-m"]
     outside = {path for path in tmp_path.rglob("*") if "mlruns" not in path.parts}
@@ -55,6 +57,7 @@ def test_a_figure_by_a_name_that_is_a_path_is_refused(call, tmp_path):
     assert not list(tmp_path.rglob("*etc*"))
 
 
+@pytest.mark.long
 def test_a_figure_that_cannot_be_drawn_costs_a_warning(call, tmp_path):
     done = call("tune", "-m", "odd(odd=torn-f)", "-d", "marked", "--trials", 1, "--workers", 1, "--json")
     assert done.returncode == 0, done.stderr

@@ -37,6 +37,7 @@ def odd(tmp_path):
     return [str(Spec("npz", {"file": f"{name}.npz"})) for name in NAMES]
 
 
+@pytest.mark.long
 def test_what_has_odd_names_is_tuned_evaluated_scored_compared_and_reported(call, odd, tmp_path):
     def sound(*arguments):
         done = call(*arguments)

@@ -32,6 +32,7 @@ def assert_hidden(done, store):
         assert word not in shown
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("command", "code"),
     [

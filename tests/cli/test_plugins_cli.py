@@ -73,6 +73,7 @@ def test_new_refuses_a_wrong_request_in_one_line(call):
         assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 def test_check_of_a_plugin_that_keeps_its_promises_succeeds(forked, arccos):
     done = forked("plugins", "check", "zslplat_arccos", PYTHONPATH=arccos)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -110,12 +111,14 @@ def test_check_of_a_broken_plugin_names_the_cause(forked, tmp_path):
     assert "Traceback" not in done.stderr
 
 
+@pytest.mark.long
 @needs_arccos
 def test_arc_cosine_package_passes_its_own_tests(arccos, tmp_path):
     done = run(["pytest", "-q", "-p", "no:cacheprovider", ARCCOS], arccos, tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @needs_arccos
 def test_arc_cosine_kernel_is_there_when_installed_and_gone_afterwards(program, arccos):
     with_it = program("list", "kernels", PYTHONPATH=arccos)
@@ -127,6 +130,7 @@ def test_arc_cosine_kernel_is_there_when_installed_and_gone_afterwards(program, 
     assert without.returncode == 0
 
 
+@pytest.mark.long
 @needs_arccos
 @pytest.mark.parametrize("method", ["zskl-ort", "keszsl"])
 def test_kernel_methods_are_tuned_with_the_arc_cosine_kernel(method, forked, arccos, tmp_path):
@@ -142,6 +146,7 @@ def test_kernel_methods_are_tuned_with_the_arc_cosine_kernel(method, forked, arc
     assert "arc-cosine" in (tmp_path / "store" / "studies" / result["name"] / "best.toml").read_text()
 
 
+@pytest.mark.long
 @needs_arccos
 def test_arc_cosine_kernel_is_read_inside_expressions(arccos, tmp_path):
     code = "from zslplat.kernels import parse_kernel; print(parse_kernel('0.5*arc-cosine(degree=2) + gaussian').space)"

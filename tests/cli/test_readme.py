@@ -29,6 +29,7 @@ SHOWN = {line.removeprefix("$ ") for block in BLOCKS if not all(map(_is_command,
 SCORE, CLOSE = re.compile(r"(?<![\w.])[+-]?\d\.\d{4}(?!\d)"), 0.02
 
 
+@pytest.mark.long
 @pytest.mark.timeout(1500)  # many commands, one after another
 def test_every_command_of_the_readme_runs(call, tmp_path):
     assert len(COMMANDS) >= 12

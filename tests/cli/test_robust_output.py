@@ -135,6 +135,7 @@ def test_a_hook_that_leaves_hides_no_component_and_is_named(talk):
     assert states == ["loaded", "broken: hook zslplat_tasks: SystemExit: 0"]
 
 
+@pytest.mark.long
 def test_check_of_a_plugin_reports_every_broken_part_and_checks_the_rest(talk):
     done = talk("plugins", "check", "zslplat-chatty", "--json")
     assert done.returncode == 1

@@ -9,6 +9,7 @@ import sys
 
 import numpy as np
 import psutil
+import pytest
 import typer
 
 from zslplat.cli import app
@@ -61,6 +62,7 @@ def test_the_commands_are_made_once_in_a_process(monkeypatch, capsys):
     assert first.startswith("zslplat ")
 
 
+@pytest.mark.long
 def test_a_report_loads_no_library_of_methods(call, tmp_path):
     """Records say whether a method can be mapped, so that nobody has to import it for that."""
     made = call("run", "-m", "eszsl", "--test", "-q", "--workers", 1)

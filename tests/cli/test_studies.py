@@ -24,6 +24,7 @@ def made(new_store):
     return MadeStore(resolve_settings({"store": new_store()}))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("command", ["compare", "studies list", "studies show", "store check"])
 def test_reading_records_loads_no_heavy_library(made, command, tmp_path):
     name = made.study("eszsl", 0.7, dataset="digit-pairs")
@@ -77,6 +78,7 @@ def test_a_study_is_shown_with_its_best_trials_first(made, call):
     assert name in done.stderr  # as a near match
 
 
+@pytest.mark.long
 def test_a_deleted_study_is_gone_everywhere_and_the_others_stay(call, tmp_path):
     for method in (ESZSL, GFHF):
         assert call("tune", "-m", method, "--study", method[:4], "--workers", 1, "-q").returncode == 0

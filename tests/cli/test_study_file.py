@@ -33,6 +33,7 @@ def test_every_option_of_tune_has_a_key():
     assert {"method", "set", "space", "warm_start", "trial_timeout", "store"} <= set(keys_of(tune))
 
 
+@pytest.mark.long
 def test_a_file_says_what_options_say_and_the_command_line_wins(call, study_file, tmp_path):
     path = study_file(
         'method = "eszsl"\ntrials = 12\nsampler = "qmc"\nbatch-size = 6\npatience = 5\ntrial_timeout = 30\n'

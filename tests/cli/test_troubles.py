@@ -6,7 +6,10 @@ import json
 import re
 import sqlite3
 
+import pytest
 from support import one_line, runs_of
+
+pytestmark = pytest.mark.long
 
 TROUBLES = {
     "segfault": "SIGSEGV",

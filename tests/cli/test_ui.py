@@ -110,6 +110,7 @@ def test_a_port_that_is_lost_on_the_way_is_a_wrong_request(call, monkeypatch, tm
     assert f"error: port {taken} on 127.0.0.1 was taken just now; choose another with --port" in done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
 def test_the_address_is_printed_when_it_answers_and_no_process_is_left(
     new_store, program_environment, tmp_path, ending

@@ -214,6 +214,7 @@ def test_inductive_and_transductive_entries_are_compared_among_themselves(pair):
     assert {row["baseline"] for row in leaderboard([*joint, *alone], "acc", Metric("acc"), "a")} == {"a"}
 
 
+@pytest.mark.long
 def test_compare_shows_what_is_recorded(call, tmp_path):
     for method in ("eszsl(gamma=1, alpha=1)", "gfhf(k=5)"):
         done = call("tune", "-m", method, "-n", 2, "--workers", 1, "-q")
@@ -267,6 +268,7 @@ def test_compare_shows_what_is_recorded(call, tmp_path):
     assert call("compare", "--storage-url", f"sqlite:///{copy}").stdout == call("compare").stdout
 
 
+@pytest.mark.long
 def test_runs_on_other_test_rows_are_marked(call, tmp_path):
     task = ("-d", "digits", "-t", "coding(train_per_class=5)")
     for method, seed in (("llc(atoms=20)", 0), ("llc(atoms=20)", 1), ("llc(atoms=10)", 0)):
@@ -296,6 +298,7 @@ def test_runs_on_other_test_rows_are_marked(call, tmp_path):
     assert "other rows" not in {row["verdict"] for row in rows}
 
 
+@pytest.mark.long
 def test_exemplar_methods_are_compared_over_drawn_halves_with_intervals(call):
     # The seed of a run draws neither the halves nor the queries, so that all runs are pairs.
     task = ("-d", "digits", "-t", "exemplar-retrieval(draws=2, queries=60)")

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 
+import pytest
+
 from zslplat.checks.base import RowFacts
 from zslplat.comparison.findings import row_facts, unchosen_looks
 from zslplat.settings import resolve_settings
@@ -23,6 +25,7 @@ def test_facts_are_those_of_the_rows():
     assert row_facts(row("eszsl")) == RowFacts("eszsl", verdict="level", knows="nothing", baseline="eszsl")
 
 
+@pytest.mark.long
 def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
     def carried_out(*arguments):
         done = call(*arguments, "-d", "marked", "--workers", 1, "--json")

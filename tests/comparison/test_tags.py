@@ -28,6 +28,7 @@ def looks(store):
     return {data: records.test_evaluations(data) for data in found}
 
 
+@pytest.mark.long
 def test_what_was_recorded_with_a_tag_is_found_by_it(call, tmp_path, monkeypatch):
     assert call("tune", "-m", "plain", "-n", 2, *TOY, "--tag", "purpose=pilot", "--tag", "by=me").returncode == 0
     first = json.loads(call("run", "-m", PLAIN, "--test", *TOY, "--json").stdout)
@@ -59,6 +60,7 @@ def test_what_was_recorded_with_a_tag_is_found_by_it(call, tmp_path, monkeypatch
     assert shown(call, "more=1") == {"plain(mix=0.6)": "project=birds, more=1"}
 
 
+@pytest.mark.long
 def test_suites_and_python_take_tags(call, tmp_path):
     suite = {
         "name": "tagged",
@@ -75,6 +77,7 @@ def test_suites_and_python_take_tags(call, tmp_path):
     assert len(zslplat.compare(store=store, tag="purpose").to_frame()) == 2
 
 
+@pytest.mark.long
 def test_cells_of_a_suite_that_are_done_get_tags_without_being_computed(tmp_path):
     suite = {
         "name": "tagged",
@@ -98,6 +101,7 @@ def test_cells_of_a_suite_that_are_done_get_tags_without_being_computed(tmp_path
     assert sum(counted.values()) == 2
 
 
+@pytest.mark.long
 def test_a_merge_unites_the_tags_of_two_copies(call, tmp_path):
     tune = ("tune", "-m", "plain", "-n", 2, *TOY)
     assert call(*tune, "--tag", "a=1").returncode == 0

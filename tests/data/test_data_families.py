@@ -65,6 +65,7 @@ def test_families_are_told_in_the_order_in_which_they_were_asked_for():
     assert list(found.items()) == [("0", "0"), ("1", "1"), ("2", "0"), ("3", "1")]
 
 
+@pytest.mark.long
 def test_two_seeds_are_two_data_sets_and_a_copy_with_other_signatures_is_none(call, tmp_path):
     """All three have rows and classes of the same numbers."""
     data = toy(0)

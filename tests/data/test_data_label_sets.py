@@ -49,6 +49,7 @@ def features_of(told, rng):
     return rng.normal(size=(len(ids), 5)).astype(np.float32), [ids[i] for i in order]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("form", ["npz", "npz of numbers", "npy", "mat", "mat of numbers"])
 def test_lists_of_the_kit_and_features_of_any_format_become_labels_and_splits(tmp_path, form):
     told = voc_folder(tmp_path)

@@ -181,6 +181,7 @@ def test_every_layout_and_every_part_is_documented():
         assert all(f"`{name}`" in text or name.endswith("_loc") for name in (part, *names))
 
 
+@pytest.mark.long
 def test_a_study_runs_on_a_folder_of_parquet(call, tmp_path):
     write_parquet(tmp_path / "d", 3)
     done = call("run", "--method", "eszsl", "--dataset", f'parquet(path="{tmp_path / "d"}")', "--json")

@@ -138,6 +138,7 @@ def test_death_in_the_middle_of_a_stream_is_one_clear_error(file):
         next(found)
 
 
+@pytest.mark.long
 def test_an_endless_loop_is_ended_after_some_processor_time(file, monkeypatch):
     monkeypatch.setattr(reader_process, "SECONDS", 1)
     with pytest.raises(DataError, match="more than 1 s of processor time"):

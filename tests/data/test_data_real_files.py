@@ -94,6 +94,7 @@ def test_official_splits_load_with_stand_in_features(name, real_data, tmp_path):
     assert dataset.class_names[0] == (names[0] if "allclasses_names" in stored else "1")
 
 
+@pytest.mark.long
 def test_ridge_compatibility_reaches_the_known_mark_on_isolet(real):
     """ESZSL (closed form) with the constants that validation picks; .345 is the documented mark, chance is .10."""
     dataset = Xlsa17(folder="ISOLET", features="isolet").load(real)

@@ -106,6 +106,7 @@ def test_a_pass_holds_a_few_blocks(tmp_path, X, kind):
     assert max(arrow) < 4 * BLOCK_BYTES
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", FORMATS)
 def test_loading_and_importing_hold_a_few_blocks(tmp_path, X, kind):
     source, path = FORMATS[kind](tmp_path / "d", X)

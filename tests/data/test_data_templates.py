@@ -74,6 +74,7 @@ def test_every_layout_has_an_example_and_every_example_a_layout():
     assert set(FORMATS.values()) <= set(TEMPLATES)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", TEMPLATES)
 def test_examples_are_tuned_on_as_the_command_says(kind, call):
     done = call("data", "template", kind)

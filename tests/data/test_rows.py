@@ -79,6 +79,7 @@ def test_what_is_computed_in_blocks_is_what_the_array_gives(stored):
     assert np.array_equal(taken(X, np.arange(9)), expected[index[:9]])
 
 
+@pytest.mark.long
 def test_while_blocks_are_read_no_other_row_is_in_memory(tmp_path):
     marked = RNG.permutation(N)[: N // 3]
 

@@ -54,6 +54,7 @@ def test_rows_that_were_not_expected_are_read_and_those_that_were_still_come(in_
         np.testing.assert_array_equal(found, X[rows])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["zskl", "zskl-ort", "ale", "latem"])
 def test_training_from_a_file_is_training_in_memory_to_the_last_bit(in_a_file, name):
     y = np.arange(ROWS) % CLASSES

@@ -8,6 +8,7 @@ import pytest
 EXAMPLES = Path(__file__).parent.parent.parent / "examples"
 
 
+@pytest.mark.long
 def test_the_tutorial_in_python_runs_as_a_notebook(monkeypatch, tmp_path):
     nbclient = pytest.importorskip("nbclient")
     pytest.importorskip("ipykernel")

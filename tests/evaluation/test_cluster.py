@@ -18,7 +18,7 @@ from zslplat.evaluation import cluster_worker
 from zslplat.evaluation.cluster import Cluster
 
 pytest.importorskip("distributed", reason="a cluster needs Dask: pip install 'zslplat[dask]'")
-pytestmark = pytest.mark.services
+pytestmark = [pytest.mark.services, pytest.mark.long]
 TOLD = tuple(argument for argument in REFERENCE if argument != "--json")  # which is silent
 
 

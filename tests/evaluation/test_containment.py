@@ -53,6 +53,7 @@ def command_of(pid):
         return []
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("way", "reason"),
     [("kill_parent", KILLED), ("kill_group", KILLED), ("kill_itself", KILLED), ("exits", "exit code 3")],
@@ -71,6 +72,7 @@ def test_the_deadline_ends_all_that_a_job_started(worker, tmp_path):
     assert left(str(tmp_path), worker) == []
 
 
+@pytest.mark.long
 def test_the_memory_of_all_that_a_job_started_counts(worker, tmp_path):
     answer = worker.run(job("hoard"), Limits(seconds=120, bytes=500_000_000))
     assert re.search(r"GiB, above its .* GiB; more --memory, or fewer --workers", answer.reason)

@@ -178,6 +178,7 @@ def test_what_a_split_warns_of_is_silenced_by_its_code(call, tmp_path):
     one_line(call(*given, "--silence", "ZSP299"), 2, r"unknown check 'ZSP299'; did you mean ZSP2")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["gzsl", "zsl"])
 def test_the_example_of_the_page_runs_and_is_compared_with_ours(call, tmp_path, task):
     (script,) = re.findall(r"```python\n(.*?)```", PAGE, flags=re.DOTALL)

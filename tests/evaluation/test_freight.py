@@ -123,6 +123,7 @@ def work(place, connection):
     worker.stop()
 
 
+@pytest.mark.long
 def test_a_daemon_of_multiprocessing_can_run_jobs(tmp_path):
     # As the worker process of a Dask nanny is one.
     context = multiprocessing.get_context("spawn")

@@ -63,6 +63,7 @@ def tell_of(connection, modules):
     connection.send([name in sys.modules for name in modules])
 
 
+@pytest.mark.long
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere workers are not forked")
 def test_modules_in_the_folder_of_the_command_are_none_of_zslplats_own(program_environment, new_store, tmp_path):
     """In a clone, or beside it, lies a folder of the same name, and any file may be called queue."""

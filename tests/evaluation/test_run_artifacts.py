@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pytest
 
 
 def rows_of(path):
@@ -11,6 +12,7 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
+@pytest.mark.long
 def test_figures_of_a_method_and_its_scores_by_step(call, tmp_path):
     done = call("run", "-m", "zskl(epochs=3)", "-q", "--export", tmp_path / "validation", "--workers", 1)
     assert done.returncode == 0, done.stderr
@@ -22,6 +24,7 @@ def test_figures_of_a_method_and_its_scores_by_step(call, tmp_path):
     assert all(0 <= float(row["per_class_accuracy"]) <= 1 for row in steps)
 
 
+@pytest.mark.long
 def test_test_rows_choose_no_step(call, tmp_path):
     def run(epochs):
         done = call("run", "-m", f"zskl(epochs={epochs})", "--test", "--json", "-q", "--export", tmp_path / "out")
@@ -39,6 +42,7 @@ def test_test_rows_choose_no_step(call, tmp_path):
     assert not (tmp_path / "out" / "by_step.csv").exists()
 
 
+@pytest.mark.long
 def test_matrices_are_those_of_the_step_that_is_kept(call, tmp_path):
     setting = "kernel=gaussian(sigma=1.0)"
     for epochs in (4, 2):
@@ -53,6 +57,7 @@ def test_matrices_are_those_of_the_step_that_is_kept(call, tmp_path):
     np.testing.assert_array_equal(longer, shorter)
 
 
+@pytest.mark.long
 def test_single_runs_map_the_rows_where_a_method_projects_them(call, tmp_path):
     done = call("run", "-m", "mfmr-joint(iterations=5)", "--test", "-q", "--export", tmp_path / "out")
     assert done.returncode == 0, done.stderr
@@ -65,6 +70,7 @@ def test_single_runs_map_the_rows_where_a_method_projects_them(call, tmp_path):
     assert len(rows_of(tmp_path / "out" / "replicates.csv")) == 1000
 
 
+@pytest.mark.long
 def test_one_artifact_is_exported_by_its_name(call, tmp_path):
     arguments = (
         "run",
@@ -99,6 +105,7 @@ def test_what_cannot_be_exported_to_is_said_before_the_test_split_is_looked_at(c
     assert (tmp_path / "results.v2" / "predictions.csv").is_file()
 
 
+@pytest.mark.long
 def test_validation_folds_are_mapped_only_where_artifacts_are_asked_for(call, tmp_path):
     run = ("run", "-m", "mfmr-joint(iterations=5)", "-d", "digit-pairs(rows=5)", "-q")
     assert call(*run).returncode == 0

@@ -123,6 +123,7 @@ def test_a_process_that_starts_after_an_edit_refuses_and_one_that_started_before
     assert "zslplat_edited, or what it imports, was edited while this command ran" in refused.reason
 
 
+@pytest.mark.long
 def test_killed_processes_are_replaced(workers):
     scorer = answered(workers[0])
     nursery = nursery_of(scorer)
@@ -178,6 +179,7 @@ def test_processes_that_are_ended_as_they_start_are_started_again_for_a_while(wo
     assert "ended as it started" in answer.reason
 
 
+@pytest.mark.long
 def test_who_stops_while_the_first_process_starts_does_not_wait_for_its_imports(tmp_path):
     (tmp_path / "takes_an_hour_to_import.py").write_text("import time\ntime.sleep(3600)\n")
     done = subprocess.run([sys.executable, "-c", LEADER, str(tmp_path)], capture_output=True, text=True, timeout=800)

@@ -69,6 +69,7 @@ def test_numbers_of_numpy_are_numbers():
     assert str(spec) == "eszsl(alpha=0.5)"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("shown", [progress, grid_progress])
 def test_a_package_whose_import_was_stopped_can_be_imported_again(shown, tmp_path, monkeypatch):
     name = f"halfway_{shown.__name__}"

@@ -120,6 +120,7 @@ def test_a_data_set_that_was_loaded_by_name_is_that_of_the_name(tmp_path):
     assert dataset_spec(replace(loaded, y=loaded.y[::-1].copy(), splits={}), settings).name == "arrays"
 
 
+@pytest.mark.long
 def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, toy, tmp_path):
     X, y, S, _ = toy
     store = new_store()

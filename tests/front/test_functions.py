@@ -47,6 +47,7 @@ def test_arguments_and_defaults_are_those_of_the_command(function, command):
             assert default == usual or (default is None and not usual), name
 
 
+@pytest.mark.long
 def test_a_study_begun_by_either_is_continued_by_the_other_to_the_last_bit(call, new_store, tmp_path):
     one, other = new_store(tmp_path / "one"), new_store(tmp_path / "other")
     begun = json.loads(call(*TUNE, "--trials", 2, "--store", one).stdout)
@@ -91,6 +92,7 @@ def studies(tuned, call, tmp_path):
     return tmp_path / "mlruns", found
 
 
+@pytest.mark.long
 def test_an_evaluation_is_that_of_the_command(studies, call):
     store, _ = studies
     method = "eszsl(alpha=.1, gamma=2)"
@@ -108,6 +110,7 @@ def test_an_evaluation_is_that_of_the_command(studies, call):
     assert told["test_evaluations"] == found.result.test_evaluations == 2
 
 
+@pytest.mark.long
 def test_a_sweep_is_that_of_the_command(studies, call):
     store, _ = studies
     curve = zslplat.sweep("eszsl(gamma=1)", "alpha", (0.1, 10, "log"), "marked", points=3, store=store, **HERE)
@@ -120,6 +123,7 @@ def test_a_sweep_is_that_of_the_command(studies, call):
     assert curve.plot().axes
 
 
+@pytest.mark.long
 def test_an_option_of_the_task_is_swept_for_several_methods(studies):
     store, _ = studies
     methods = ["eszsl(alpha=1, gamma=1)", "ridge-prototypes(alpha=1)"]
@@ -230,6 +234,7 @@ def test_ranges_may_be_pairs_lists_or_texts():
     assert range_text(np.array([0.5, 1.5]).tolist()) == "0.5|1.5"
 
 
+@pytest.mark.long
 def test_two_stores_two_threads_and_nothing_is_left_behind(call, new_store, tmp_path, tuned):
     places = [new_store(tmp_path / name) for name in ("a", "b")]
     found, before = {}, (dict(os.environ), os.getcwd())
@@ -249,6 +254,7 @@ def test_two_stores_two_threads_and_nothing_is_left_behind(call, new_store, tmp_
     assert not list(tmp_path.glob("mlruns/studies/*"))
 
 
+@pytest.mark.long
 def test_a_script_needs_no_guard(tmp_path, program_environment, new_store):
     script = tmp_path / "script.py"
     script.write_text(
@@ -308,6 +314,7 @@ def test_a_notebook_shows_a_bar_that_is_gone_at_the_end(capsys):
     assert [line in capsys.readouterr().err for line in ("no memory",)] == [True]
 
 
+@pytest.mark.long
 def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
     store, _ = studies
     pipeline = zslplat.make("eszsl(alpha=.1, gamma=2)", features="center", signatures="none")
@@ -320,6 +327,7 @@ def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
     assert (other.setting.features, other.setting.signatures) == ("l2", "none")
 
 
+@pytest.mark.long
 def test_a_study_file_is_that_of_the_command(studies, call, tmp_path):
     store, _ = studies
     path = tmp_path / "study.toml"
@@ -352,6 +360,7 @@ def test_a_study_is_rehearsed_and_nothing_is_recorded(studies):
     assert len(trials_of(store)) == before
 
 
+@pytest.mark.long
 def test_a_suite_may_keep_no_models(studies):
     store, _ = studies
     content = {"name": "one", "tasks": ["zsl", "gzsl"], "trials": 1}

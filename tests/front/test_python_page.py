@@ -4,11 +4,14 @@ import doctest
 import re
 from pathlib import Path
 
+import pytest
+
 import zslplat
 
 PAGE = Path(__file__).parents[2] / "docs" / "python.md"
 
 
+@pytest.mark.long
 def test_examples_of_the_page_give_what_it_shows(tmp_path, monkeypatch):
     blocks = re.findall(r"^```pycon\n(.*?)^```$", PAGE.read_text(), flags=re.DOTALL | re.MULTILINE)
     assert len(blocks) > 4

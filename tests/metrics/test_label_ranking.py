@@ -61,6 +61,7 @@ def test_equal_scores_have_no_order_and_a_label_without_a_row_no_value():
     assert np.isnan(mean_of_labels(np.array([np.nan])))
 
 
+@pytest.mark.long
 def test_chance_is_the_mean_over_random_rankings(scored):
     _, labels = scored
     rng = np.random.default_rng(0)

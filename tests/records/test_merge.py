@@ -77,6 +77,7 @@ def content(records, settings):
     return found, list(records.all_evaluations()), files
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("known", [0, 2])
 def test_a_merge_that_was_stopped_anywhere_is_completed_by_the_next(opened, known):
     """Stopped before each write to the database, with a store that is empty, or has a shorter copy of the study."""

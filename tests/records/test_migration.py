@@ -7,6 +7,7 @@ import sqlite3
 from contextlib import closing
 
 import numpy as np
+import pytest
 
 from zslplat.tracking.migration import _about
 
@@ -65,6 +66,7 @@ def write_table(path, replicates):
         writer.writerows([i, *row] for i, row in enumerate(zip(*columns.values(), strict=True)))
 
 
+@pytest.mark.long
 def test_an_old_store_says_the_same_repeats_the_same_and_shows_nothing_twice(call, tmp_path):
     tune = ("tune", "-m", ESZSL, "--workers", 1, "-q")
     assert call(*tune).returncode == 0

@@ -81,6 +81,7 @@ def test_a_database_holds_what_a_file_holds(postgres, tmp_path):
     assert (found.key, found.record["reason"]) == ("trial-2", STRANGE)
 
 
+@pytest.mark.long
 def test_twenty_megabytes_of_one_record_come_back(postgres, tmp_path):
     records, _ = opened(tmp_path, postgres.new_database())
     filled(records, "ä\x00" * 2_000_000)
@@ -123,6 +124,7 @@ def test_programs_that_open_an_empty_database_at_once_make_one_store(postgres, t
     assert len(found[0]) == 16, found
 
 
+@pytest.mark.long
 def test_a_server_that_was_restarted_is_asked_again(postgres, tmp_path):
     """Between two calls, and in the middle of a transaction, of ours and of Optuna's."""
     records, _ = opened(tmp_path, postgres.new_database())
@@ -173,6 +175,7 @@ def test_an_outage_is_waited_for_and_told(postgres, tmp_path):
     assert ["trying again for up to 60 s" in said[0], "answers again" in said[-1], len(said)] == [True, True, 2]
 
 
+@pytest.mark.long
 def test_an_outage_that_is_too_long_ends_with_one_error_and_nothing_lost(postgres, tmp_path):
     records, said = opened(tmp_path, postgres.new_database(), outage_seconds=0.5)
     study = filled(records)
@@ -233,6 +236,7 @@ def test_a_study_that_another_folder_leads_is_not_deleted(postgres, tmp_path):
     assert len(first.study("s").finished()) > 0
 
 
+@pytest.mark.long
 def test_who_leads_a_study_is_made_sure_of_after_a_restart(postgres, tmp_path):
     """The server forgets who did. The first to come back leads; the other ends, and no trial is stored twice."""
     url = postgres.new_database()

@@ -36,6 +36,7 @@ def shown(store, *, without=("zslplat.environment",)):
     return found
 
 
+@pytest.mark.long
 def test_mlflow_is_made_anew_from_the_records_and_a_moved_store_keeps_its_intervals(call, arranged, tmp_path):
     run = json.loads(arranged(*FILLED)[-1].stdout)["run_ids"][0]
     store = tmp_path / "mlruns"
@@ -60,6 +61,7 @@ def test_mlflow_is_made_anew_from_the_records_and_a_moved_store_keeps_its_interv
     assert not list((tmp_path / "mlruns").rglob("artifacts/*/*"))
 
 
+@pytest.mark.long
 def test_two_stores_on_one_server_leave_each_other_alone(call, tmp_path):
     server = ("--tracking-uri", f"sqlite:///{tmp_path / 'shared.db'}")
     found = {}
@@ -83,6 +85,7 @@ def test_two_stores_on_one_server_leave_each_other_alone(call, tmp_path):
     assert runs == (6,)
 
 
+@pytest.mark.long
 def test_what_a_server_that_is_away_was_not_shown_is_not_counted(call, arranged):
     arranged(RUN)
     away = ("--tracking-uri", "http://127.0.0.1:9")
@@ -91,6 +94,7 @@ def test_what_a_server_that_is_away_was_not_shown_is_not_counted(call, arranged)
     assert json.loads(done.stdout) == {"studies": 0, "runs": 0, "evaluated": 0, "left_out": 0}
 
 
+@pytest.mark.long
 def test_an_evaluation_that_is_recorded_is_not_computed_again(call, arranged):
     first = json.loads(arranged(RUN)[0].stdout)
     again = json.loads(call("run", "-m", ESZSL, "--test", "--json").stdout)
@@ -116,6 +120,7 @@ def test_mlflows_id_of_a_run_is_an_alias(call, arranged, tmp_path):
     assert call("compare", alias).returncode == 0
 
 
+@pytest.mark.long
 def test_stores_are_merged_once_and_damage_is_found(call, arranged, tmp_path):
     for name, method in (("a", ESZSL), ("b", GFHF)):
         arranged(("tune", "-m", method, "--workers", 1, "-q"), into=tmp_path / name)
@@ -160,6 +165,7 @@ def test_a_store_of_a_newer_schema_is_refused(call, tmp_path):
     assert f"has schema {SCHEMA + 1}" in done.stderr
 
 
+@pytest.mark.long
 def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path):
     running = leader("tune", "-m", "plain", "-d", "marked", "--trials", 40, "--workers", 1, TROUBLE_PAUSE="0.2")
     running.wait_for("trial 2 ")
@@ -169,6 +175,7 @@ def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path
     assert runs_of(tmp_path / "mlruns")["study"][0] == "KILLED"
 
 
+@pytest.mark.long
 def test_a_study_killed_before_its_first_trial_is_not_left_running(call, leader, tmp_path):
     running = leader("tune", "-m", "plain", "-d", "marked", "--trials", 3, "--workers", 1, TROUBLE_PAUSE="30")
     store = tmp_path / "mlruns"
@@ -181,6 +188,7 @@ def test_a_study_killed_before_its_first_trial_is_not_left_running(call, leader,
     assert runs_of(store)["study"][0] == "KILLED"
 
 
+@pytest.mark.long
 def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
     command = ("run", "-m", "zskl(epochs=2)", "--test", "--json")
     first = json.loads(call(*command).stdout)
@@ -195,6 +203,7 @@ def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
     assert (again["known"], again["run_ids"]) == (2, done["run_ids"])
 
 
+@pytest.mark.long
 def test_points_of_a_sweep_are_no_runs_and_another_range_is_another_sweep(call, tmp_path):
     assert call("run", "-m", "eszsl(alpha=1, gamma=1.0)", "--test", "-q").returncode == 0
     sweep = ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--json", "--points", 2)
@@ -216,6 +225,7 @@ def test_known_evaluations_are_as_new_as_the_study_that_took_them(call, arranged
     assert "about" not in content["study"]
 
 
+@pytest.mark.long
 def test_lost_outcomes_cost_the_intervals_of_one_entry_until_its_command_is_given_again(call, arranged, tmp_path):
     arranged(*FILLED)
     before = rows(call, tmp_path)
@@ -234,6 +244,7 @@ def test_lost_outcomes_cost_the_intervals_of_one_entry_until_its_command_is_give
     }
 
 
+@pytest.mark.long
 def test_fewer_repeats_than_are_recorded_leave_none_out(call, tmp_path):
     tune = ("tune", "-m", "zskl(epochs=2)", "--trials", 1, "--json")
     first = json.loads(call(*tune, "--repeats", 3).stdout)
@@ -242,6 +253,7 @@ def test_fewer_repeats_than_are_recorded_leave_none_out(call, tmp_path):
     assert len(again["final_run_ids"]) == 3
 
 
+@pytest.mark.long
 def test_cleaning_up_waits_for_who_is_at_work(call, leader, tmp_path):
     running = leader("run", "-m", "plain", "-d", "marked", "--workers", 1, TROUBLE_PAUSE="30")
     running.wait_for("evaluating")
@@ -255,6 +267,7 @@ def test_cleaning_up_waits_for_who_is_at_work(call, leader, tmp_path):
     assert not list((tmp_path / "mlruns" / "studies").glob("run-*"))
 
 
+@pytest.mark.long
 def test_a_rebuild_that_gives_other_numbers_changes_no_record(call, arranged, tmp_path):
     run = json.loads(arranged(*FILLED)[-1].stdout)["run_ids"][0]
     store = tmp_path / "mlruns"

@@ -66,6 +66,7 @@ def damage(store, statement):
         assert connection.execute(statement).rowcount
 
 
+@pytest.mark.long
 def test_one_damaged_record_is_named_and_costs_no_other(call, arranged, tmp_path):
     """Cut off, emptied or missing: the rest is shown, the check names it, and its command makes it anew if it can."""
     arranged(*FILLED)

@@ -12,6 +12,8 @@ from html_reader import read_html, table_called
 from outside_toys import DATA, random_scores
 from support import ESZSL
 
+pytestmark = pytest.mark.long
+
 GAUSSIAN = "mfmr-joint(iterations=5, k=5)"
 MARKUP = "<script>alert(1)</script>"
 kept = {}

@@ -28,6 +28,7 @@ def text_of(facts):
     return read_html(render_page(page_of(facts, "1.0", "today"))).text
 
 
+@pytest.mark.long
 def test_findings_of_the_comparison_and_of_the_suite_are_told(settings):
     facts = gathered(settings, Asked())
     text = text_of(facts)

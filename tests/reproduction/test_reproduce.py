@@ -107,6 +107,7 @@ def by_name(found):
     return {(one.cell.row, one.cell.place.id, one.cell.way): one for one in found.made}
 
 
+@pytest.mark.long
 def test_data_that_only_have_the_name_of_the_papers_are_not_compared(made_up, monkeypatch):
     data = open_dataset(Spec.parse("marked"), made_up)
     n, d = data.X.shape
@@ -129,6 +130,7 @@ def count_of_evaluations(settings):
         return connection.execute("select count(*) from zslplat_evaluations").fetchone()[0]
 
 
+@pytest.mark.long
 def test_a_table_is_made_again_as_far_as_its_data_are_there(made_up, tmp_path):
     found = made(made_up)
     cells = by_name(found)
@@ -160,6 +162,7 @@ def test_a_table_is_made_again_as_far_as_its_data_are_there(made_up, tmp_path):
     assert any("elsewhere" in line and "Flickr" in line for line in lines)
 
 
+@pytest.mark.long
 def test_the_same_call_trains_nothing_again(made_up):
     first = by_name(made(made_up, only=["plain/here"]))
     trials, evaluations = trials_of(made_up.store), count_of_evaluations(made_up)
@@ -169,6 +172,7 @@ def test_the_same_call_trains_nothing_again(made_up):
     assert {k: one.ours for k, one in again.items()} == {k: one.ours for k, one in first.items()}
 
 
+@pytest.mark.long
 def test_a_cell_says_the_trials_and_seconds_of_its_study_whoever_made_them(made_up):
     first = made(made_up, only=["plain/here"], ways=["ours"]).made[0]
     budget = Budget(trials=2, workers=1)
@@ -177,6 +181,7 @@ def test_a_cell_says_the_trials_and_seconds_of_its_study_whoever_made_them(made_
     assert again.seconds == first.seconds > 0
 
 
+@pytest.mark.long
 def test_an_error_of_any_kind_is_the_affair_of_its_cell(made_up, monkeypatch):
     whole = module.run_study
 
@@ -191,6 +196,7 @@ def test_an_error_of_any_kind_is_the_affair_of_its_cell(made_up, monkeypatch):
     assert "no such shape" in printed.verdict.why
 
 
+@pytest.mark.long
 def test_what_was_found_stays_where_the_oracle_has_no_price(made_up, monkeypatch):
     def score_trials(*arguments, **options):
         raise StoreError("its winner has no such metric")
@@ -229,6 +235,7 @@ def test_only_what_is_asked_for_is_carried_out(made_up):
         made(made_up, only=["plian"])
 
 
+@pytest.mark.long
 def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_up, call, tmp_path):
     chosen = {"only": ["plain/here"], "ways": ["ours"]}
     bare = made(made_up, **chosen).made[0]
@@ -245,6 +252,7 @@ def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_
     assert json.loads(call("compare", "-d", "marked", "--json").stdout)["rows"] == json.loads(compared.stdout)["rows"]
 
 
+@pytest.mark.long
 def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_scored(made_up, call):
     from zslplat.space import Choice
     from zslplat.tuning.single import run_setting
@@ -277,6 +285,7 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
 
 
+@pytest.mark.long
 def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up):
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
     asked = cell.cell.setting
@@ -286,6 +295,7 @@ def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up
     assert recorded._tested(setting, 1) is None
 
 
+@pytest.mark.long
 def test_a_cell_that_is_kept_with_more_trials_stays(made_up, tmp_path):
     found = made(made_up, only=["plain/here"], ways=["ours"])
     folder, told = tmp_path / "kept", []
@@ -303,6 +313,7 @@ def test_a_cell_that_is_kept_with_more_trials_stays(made_up, tmp_path):
     assert len(told) == 1
 
 
+@pytest.mark.long
 def test_kept_lines_say_where_they_come_from_and_replace_their_like(made_up, tmp_path):
     found = made(made_up, only=["plain/here"], ways=["ours"])
     folder = tmp_path / "kept"

@@ -51,6 +51,7 @@ def test_every_kind_is_tried_here():
     assert set(NAMES) == set(KINDS)
 
 
+@pytest.mark.long
 def test_packages_pass_their_own_tests_as_written(packages, tmp_path):
     folders, path = packages
     done = run(["pytest", "-q", "-p", "no:cacheprovider", *folders.values()], path, tmp_path)
@@ -61,6 +62,7 @@ def test_packages_pass_their_own_tests_as_written(packages, tmp_path):
         assert list(folder.glob("tests/test_*.py"))
 
 
+@pytest.mark.long
 def test_packages_are_listed_with_their_origin(packages, tmp_path):
     listed = run(["zslplat", "list", "--json"], packages[1], tmp_path)
     found = {(row["name"], *row["from"]) for row in json.loads(listed.stdout)["components"]}
@@ -69,6 +71,7 @@ def test_packages_are_listed_with_their_origin(packages, tmp_path):
     assert {f"zslplat-{name}" for kind, name in NAMES.items() if kind != "command"} <= loaded
 
 
+@pytest.mark.long
 def test_command_of_a_package_runs_and_is_checked(packages, tmp_path):
     done = run(["zslplat", NAMES["command"]], packages[1], tmp_path)
     assert (done.returncode, "zslplat-foo: 1" in done.stdout.splitlines()) == (0, True), done.stderr
@@ -77,6 +80,7 @@ def test_command_of_a_package_runs_and_is_checked(packages, tmp_path):
         assert "1 checks, none failed" in checked.stdout, checked.stdout + checked.stderr
 
 
+@pytest.mark.long
 def test_check_of_a_package_is_listed_by_its_code_explained_and_keeps_its_promises(packages, tmp_path):
     listed = run(["zslplat", "list", "checks", "--json"], packages[1], tmp_path)
     found = [row for row in json.loads(listed.stdout)["components"] if row["name"] == "FOLDATZERO101"]
@@ -120,6 +124,7 @@ def test_packages_are_clean_for_the_linter_by_default_rules(names, tmp_path):
             assert done.returncode == 0, kind + done.stdout + done.stderr
 
 
+@pytest.mark.long
 def test_packages_are_clean_for_the_type_checker_by_default_rules(packages, tmp_path):
     pytest.importorskip("mypy", reason="mypy is not installed")
     # An installed zslplat is searched in its place and not checked itself; here it is a folder of sources.
@@ -134,6 +139,7 @@ def test_packages_are_clean_for_the_type_checker_by_default_rules(packages, tmp_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 @pytest.mark.skipif(importlib.util.find_spec("pip") is None, reason="pip is not in this environment")
 def test_package_is_installed_by_pip_as_written(tmp_path):
     folder, site = tmp_path / "zslplat-foo", tmp_path / "site"

@@ -65,6 +65,7 @@ def test_an_export_is_arrays_json_and_one_source_file(exported):
     assert sorted(path.name for path in done.folder.parent.iterdir() if path.name.startswith(".")) == []
 
 
+@pytest.mark.long
 def test_mlflow_loads_an_export_in_a_process_of_its_own_without_the_store(exported, tmp_path):
     model, done, _ = exported
     environment = {name: value for name, value in os.environ.items() if not name.startswith(("ZSLPLAT_", "MLFLOW_"))}
@@ -99,6 +100,7 @@ def test_an_exemplar_export_has_its_gallery(tmp_path):
     assert np.array_equal(load_model(done.folder).predict(X[:5]), expected)
 
 
+@pytest.mark.long
 def test_registered_versions_lie_in_the_store_and_answer_when_the_export_is_gone(exported, tmp_path):
     from mlflow.tracking import MlflowClient
 
@@ -121,6 +123,7 @@ def test_an_export_removes_what_a_killed_one_left_and_nothing_else(exported, tmp
     assert sorted(path.name for path in tmp_path.iterdir()) == [".new-year", "again"]
 
 
+@pytest.mark.long
 def test_a_copy_that_the_registry_does_not_take_is_removed(exported, tmp_path, monkeypatch):
     from mlflow.exceptions import MlflowException
     from mlflow.tracking import MlflowClient
@@ -144,6 +147,7 @@ def test_a_copy_of_a_model_may_lie_anywhere(exported, tmp_path):
     assert np.array_equal(load_model(tmp_path / "else").predict(X), model.predict(X))
 
 
+@pytest.mark.long
 @pytest.mark.services
 def test_mlflow_serves_an_export_over_http_with_the_scores_of_the_model(exported, tmp_path):
     model, done, _ = exported

@@ -37,6 +37,7 @@ def shared(tmp_path):
     return sorted(path.name for path in (tmp_path / "mlruns" / "models").glob("*.npy"))
 
 
+@pytest.mark.long
 def test_predict_gives_the_classes_and_scores_that_the_run_recorded(runs, call, tmp_path):
     done = call("predict", "--run", runs[0], "--input", "rows.npy", "--output", "found.parquet", "--top", "2", "--json")
     assert done.returncode == 0, done.stderr
@@ -50,6 +51,7 @@ def test_predict_gives_the_classes_and_scores_that_the_run_recorded(runs, call, 
     assert json.loads(done.stdout)["rows"] == len(names[outcomes.columns["predicted"]])
 
 
+@pytest.mark.long
 def test_a_model_is_loaded_by_run_and_by_folder_and_tells_what_it_is(runs, tmp_path):
     by_run = zslplat.load_model(runs[0])
     by_folder = zslplat.load_model(tmp_path / "mlruns" / "evaluations" / runs[0])
@@ -113,6 +115,7 @@ def test_a_merge_takes_models_over_with_what_they_share(runs, call, tmp_path):
     assert model.predict(np.load(tmp_path / "rows.npy")[:3]).shape == (3,)
 
 
+@pytest.mark.long
 def test_without_a_model_asked_for_none_is_kept_and_predict_says_so(call, arranged, tmp_path, runs):
     command = ("run", "--test", "-m", "sae", "--workers", "1", "--json")
     run = json.loads(call(*command, "--no-model").stdout)["run_ids"][0]
@@ -125,6 +128,7 @@ def test_without_a_model_asked_for_none_is_kept_and_predict_says_so(call, arrang
     assert len(json.loads(call("models", "list", "--json").stdout)) == len(runs) + 1
 
 
+@pytest.mark.long
 def test_a_study_leaves_the_model_of_its_winner_which_goes_with_the_study(call, tmp_path, monkeypatch):
     monkeypatch.setenv("ZSLPLAT_STORE", str(tmp_path / "mlruns"))
     tuned = call("tune", "-m", "eszsl", "-n", "2", "--workers", "1", "--study", "pairs", "--json")

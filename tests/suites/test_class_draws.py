@@ -162,6 +162,7 @@ method = "plain"
 """
 
 
+@pytest.mark.long
 def test_a_suite_on_draws_tells_each_draw_and_their_mean(call, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
     done = call("bench", "suite.toml", "--splits", 2, "--out", "out", "-q")

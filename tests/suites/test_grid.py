@@ -21,6 +21,8 @@ from zslplat.suites.result import GridResult
 from zslplat.suites.suite import suite_from
 from zslplat.suites.written import tables_of
 
+pytestmark = pytest.mark.long
+
 DIGITS = {"name": "digits", "dataset": "digit-pairs"}
 
 SUITE = """

@@ -84,6 +84,7 @@ def equal_to(alone, folder):
     assert (folder / "out" / "scores.csv").read_text() == (alone / "out" / "scores.csv").read_text()
 
 
+@pytest.mark.long
 def test_studies_side_by_side_give_what_they_give_one_after_another(alone, leader, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
     # A study of each row waits for one of the other, which comes while it runs or never.
@@ -104,6 +105,7 @@ def test_studies_side_by_side_give_what_they_give_one_after_another(alone, leade
     assert any(a[0] < b[1] and b[0] < a[1] for a in spans for b in spans if a is not b)
 
 
+@pytest.mark.long
 def test_a_leader_that_is_killed_and_a_command_that_is_stopped_cost_what_was_running(alone, leader, tmp_path):
     (tmp_path / "suite.toml").write_text(SUITE)
     command = ("bench", "suite.toml", "--out", "out", "--abreast", 2)

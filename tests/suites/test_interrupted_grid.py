@@ -2,6 +2,8 @@
 
 import csv
 
+import pytest
+
 from zslplat.evaluation.reporter import Interrupted
 from zslplat.suites import carrying
 
@@ -23,6 +25,7 @@ method = "plain"
 """
 
 
+@pytest.mark.long
 def test_tables_of_what_is_done_are_written_on_ctrl_c(call, tmp_path, monkeypatch):
     (tmp_path / "mine.toml").write_text(SUITE)
     compute = carrying.Carrier._compute

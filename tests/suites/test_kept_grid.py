@@ -7,6 +7,8 @@ from shutil import copytree
 import pytest
 from support import lines_of
 
+pytestmark = pytest.mark.long
+
 HEAD = """
 trials = 2
 repeats = 2

@@ -10,6 +10,8 @@ from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
 from zslplat.suites.remembered import remembered
 
+pytestmark = pytest.mark.long
+
 SUITE = """
 trials = 2
 repeats = 2

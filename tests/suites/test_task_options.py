@@ -2,6 +2,8 @@
 
 import json
 
+import pytest
+
 from zslplat.spec import Spec
 
 UNSORTED = """
@@ -17,6 +19,7 @@ method = "plain(mix=0.3, ridge=1)"
 """
 
 
+@pytest.mark.long
 def test_options_of_a_task_stand_in_any_order(call, tmp_path):
     (tmp_path / "suite.toml").write_text(UNSORTED)
     done = call("bench", "suite.toml", "--json", "--trials", 1, "--repeats", 1, "--workers", 1)

@@ -65,6 +65,7 @@ def test_a_direct_transductive_method_shows_what_it_learned_of_the_last_batch():
     assert len(instance.batch_) == len(problem.truth["y_pool"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("task", "method"), [(Coding(splits=3), CodesOnce), (ExemplarRetrieval(draws=3), ComparesOnce)]
 )

@@ -111,6 +111,7 @@ def test_factors_below_one_are_refused(value):
         ZeroShot(imbalance=value)
 
 
+@pytest.mark.long
 def test_tuning_reports_the_rows_that_are_left(call, tmp_path):
     done = call(
         *("tune", "-m", "eszsl", "-d", DATA, "-t", "zsl(imbalance=10)", "-n", 2, "--workers", 1, "-q", "--json"),

@@ -277,6 +277,7 @@ def test_fewer_features_than_asked_for_shorten_the_curve():
 REAL = Path(os.environ.get("ZSLPLAT_TEST_DATA", Path(__file__).parents[3] / "shared" / "data")) / "xlsa17" / "ISOLET"
 
 
+@pytest.mark.long
 @pytest.mark.skipif(not REAL.is_dir(), reason="spoken letters are not at hand; set ZSLPLAT_TEST_DATA")
 def test_on_spoken_letters_the_well_posed_form_helps_and_the_printed_one_does_not():
     """Features picked by the printed algorithm cluster unseen letters worse than random ones do."""

@@ -77,6 +77,7 @@ def test_files_of_ones_own_keep_the_promises_of_data_sets(tmp_path):
     assert {r.state for r in results} == {PASSED}
 
 
+@pytest.mark.long
 def test_published_files_keep_the_promises_of_data_sets(real_data, monkeypatch):
     folder = real_data / "xlsa17"
     if not (folder / "ISOLET").is_dir():

@@ -286,12 +286,14 @@ def test_every_built_in_task_has_every_check():
         assert set(TASK_CHECKS) <= set(checks_for(component("tasks", name)()))
 
 
+@pytest.mark.long
 def test_a_task_of_other_data_offers_an_example():
     results = {r.check: r for r in run_checks(Elsewhere())}
     assert "example_dataset" in results["problems_hold_copies"].message
     assert [(r.check, r.message) for r in run_checks(WithExample()) if r.state != PASSED] == []
 
 
+@pytest.mark.long
 def test_tasks_that_no_plugin_registers_are_attacked_one_after_another():
     with pytest.raises(AssertionError, match="an array that tells of the truth"):
         ALL["truth_is_out_of_reach"](RowsByClass())
@@ -343,6 +345,7 @@ def test_values_per_class_lie_around_the_metric():
         values_per_class_are_those_of_the_metrics(SharesOfClasses())
 
 
+@pytest.mark.long
 def test_promises_hold_for_rows_with_several_labels():
     rows_with_several_labels_are_judged_alike(Coding())
 

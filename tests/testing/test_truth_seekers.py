@@ -27,6 +27,7 @@ from zslplat.testing.truth_seekers import (
 SEVERAL = ("coding(folds=2,splits=2)", "exemplar-retrieval(folds=2,draws=2)")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", SEVERAL)
 def test_no_attack_does_better_than_chance(task):
     outcomes = attack_outcomes(task, telling_nothing(zero_shot=False))
@@ -37,6 +38,7 @@ def test_no_attack_does_better_than_chance(task):
         assert outcome.information <= INFORMATION_BOUND, outcome
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walk", [in_memory, of_callers])
 def test_labels_that_are_within_reach_are_found(walk):
     y = np.random.default_rng(0).integers(0, 7, 331)
@@ -68,6 +70,7 @@ def nothing_told(tmp_path):
     return tmp_path
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walk", ["memory", "callers"])
 @pytest.mark.parametrize(
     ("task", "data"),
@@ -96,6 +99,7 @@ def test_tuning_and_the_test_show_chance(call, nothing_told, task, data, walk):
             assert metrics[primary] <= study["test_chance"] + 0.1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("walk", ["memory", "callers"])
 @pytest.mark.parametrize(
     ("task", "zero_shot"),

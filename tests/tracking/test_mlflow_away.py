@@ -35,6 +35,7 @@ def view(key, status="FINISHED", **more):
     return RunView(key, key, status=status, started=1e9, ended=1e9 + 1, **more)
 
 
+@pytest.mark.long
 @pytest.mark.services
 def test_mlflow_on_postgres_shows_any_text(postgres, tmp_path):
     url, said = postgres.new_database(), []
@@ -55,6 +56,7 @@ def _show_at_once(folder, url, number, barrier, answers):
     answers.put(said)
 
 
+@pytest.mark.long
 @pytest.mark.services
 def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, tmp_path, monkeypatch):
     """In folders of their own and with temporary folders of their own, as on several machines."""
@@ -75,6 +77,7 @@ def test_mlflows_tables_are_made_once_by_programs_that_start_at_once(postgres, t
     assert set(runs_of(url)) == {"trial-0", "trial-1", "trial-2"}
 
 
+@pytest.mark.long
 @pytest.mark.services
 def test_what_a_server_missed_is_shown_once_when_it_returns(postgres, tmp_path, monkeypatch):
     monkeypatch.setattr(absence, "_FIRST_PAUSE", 0.1)

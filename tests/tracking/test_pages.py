@@ -14,6 +14,8 @@ from zslplat.tracking import experiment_page
 from zslplat.tracking.run_view import NOTE
 from zslplat.tracking.words import colour, result
 
+pytestmark = pytest.mark.long
+
 PLACE = ("-d", "marked", "--workers", 1, "-q")
 COMMANDS = (
     ("tune", "-m", "plain", "--trials", 4, "--repeats", 2, *PLACE),

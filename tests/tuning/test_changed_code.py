@@ -43,6 +43,7 @@ def zslplat_methods():
 '''
 
 
+@pytest.mark.long
 def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_seen(forked, plugin_path, tmp_path):
     folder = install_distribution(tmp_path / "plugin", "zslplat-drafted", "zslplat_drafted", METHOD)
     source = folder / "zslplat_drafted.py"
@@ -204,6 +205,7 @@ def test_what_runs_where_no_type_checker_reads_counts():
     assert digest("not TYPE_CHECKING", 1) != digest("not TYPE_CHECKING", 2)
 
 
+@pytest.mark.long
 def test_trials_that_a_limit_stopped_are_tried_again_under_a_higher_one(call, tmp_path):
     common = ("tune", "-m", "plain", "-d", "marked", "--workers", 1, "--trials", 2, "--json", "--set", "pause=0.4")
     stopped = call(*common, "--trial-timeout", 0.3)

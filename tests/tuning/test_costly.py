@@ -81,6 +81,7 @@ def test_example_of_the_documentation_keeps_its_promises(example, monkeypatch):
     check_method(ConSE)
 
 
+@pytest.mark.long
 def test_costly_part_is_computed_once_per_value_and_fold_whatever_interrupts(
     call, start_program, program_environment, counts, example, tmp_path, monkeypatch
 ):
@@ -108,6 +109,7 @@ def test_costly_part_is_computed_once_per_value_and_fold_whatever_interrupts(
     assert trials_of(tmp_path / "mlruns") == trials_of(tmp_path / "straight" / "mlruns")
 
 
+@pytest.mark.long
 def test_a_value_that_cannot_be_prepared_for_fails_its_trials_alone(call, counts, tmp_path, monkeypatch):
     monkeypatch.setenv("CONSE_FAILS_ABOVE", "50")
     done = call(*TUNE, "--trials", 12, "--workers", 2)
@@ -121,11 +123,13 @@ def test_a_value_that_cannot_be_prepared_for_fails_its_trials_alone(call, counts
     assert all(record["parameters"]["C"] <= 50 for record in records if record["state"] == "complete")
 
 
+@pytest.mark.long
 def test_a_single_run_prepares_once(call, counts):
     assert call("run", "--method", "counted(C=10,T=3)", "--dataset", "marked").returncode == 0
     assert set(prepared(counts).values()) == {1}
 
 
+@pytest.mark.long
 def test_what_was_prepared_counts_in_what_a_method_costs_once_in_each_sum(call, counts, tmp_path, monkeypatch):
     monkeypatch.setenv("CONSE_PAUSE", "0.3")
     assert call(*TUNE, "--trials", 12, "--workers", 2).returncode == 0
@@ -156,6 +160,7 @@ def test_what_was_prepared_counts_in_what_a_method_costs_once_in_each_sum(call, 
     assert cost.test >= 0.3
 
 
+@pytest.mark.long
 def test_a_single_run_is_shown_with_what_it_prepared_and_by_seconds_alike(call, counts, monkeypatch):
     monkeypatch.setenv("CONSE_PAUSE", "0.3")
     for temperature in (3, 5):

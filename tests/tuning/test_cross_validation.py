@@ -26,6 +26,7 @@ def three_folds(tmp_path_factory):
     return f'npz(file="{file}")'
 
 
+@pytest.mark.long
 def test_every_fold_has_a_study_of_its_own_and_the_mean_is_over_folds(call, places, three_folds, tmp_path):
     command = ("cross-validate", *PLAIN, "--dataset", three_folds, *places)
     done = call(*command, "--json")
@@ -50,6 +51,7 @@ def test_every_fold_has_a_study_of_its_own_and_the_mean_is_over_folds(call, plac
     assert json.loads(one.stdout)["test"][0]["mAP"] == values[2]
 
 
+@pytest.mark.long
 def test_what_a_stopped_study_asks_for_can_be_given(call, places, three_folds):
     # Errors of studies name these options: after a change of code, and after failed trials.
     further = ("--study", "mine", "--accept-changed-code", "--retry-failed")
@@ -72,6 +74,7 @@ def test_what_cross_validation_cannot_do_is_said(call, places, three_folds):
         assert message in done.stderr
 
 
+@pytest.mark.long
 def test_several_labels_are_tuned_by_map_and_compared_with_intervals(call, places):
     data = ("--dataset", "digit-sets(rows=200)", "--task", "coding")
     for method in ("llc(neighbours=10)", "lc-ksvd(atoms=30,nonzeros=5,iterations=1)"):

@@ -34,6 +34,7 @@ def tags_of(store):
     return dict(sqlite3.connect(store / "mlflow.db").execute(query).fetchall())
 
 
+@pytest.mark.long
 def test_a_search_at_chance_with_empty_codes_is_said_everywhere(call, tmp_path):
     def tune(scale, *options):
         search = ("-m", "ksc(kernel=gaussian(sigma=1.0))", "-d", f"rows(scale={scale})", "-t", "coding(folds=2)")
@@ -71,6 +72,7 @@ def test_a_search_at_chance_with_empty_codes_is_said_everywhere(call, tmp_path):
     assert json.loads(sound.stdout)["warnings"] == []
 
 
+@pytest.mark.long
 def test_a_best_value_at_the_edge_is_said(call, tmp_path):
     search = ("tune", "-m", "plain(mix=0.5)", "-d", "marked", "--space", "ridge=1e2..1e9:log", "--sampler", "grid")
     done = call(*search, "--workers", 1, "--repeats", 1, "--json")
@@ -87,6 +89,7 @@ def test_a_best_value_at_the_edge_is_said(call, tmp_path):
     assert any("lies at the low end" in warning for warning in json.loads(swept.stdout)["warnings"])
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("mix", "text"), [(0.5, "ZSP201 all rows are given one class"), (0.0, "ZSP202 all scores are equal")]
 )

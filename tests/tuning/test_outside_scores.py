@@ -27,6 +27,7 @@ def settings(new_store):
     return resolve_settings({"store": new_store()})
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["zsl", "gzsl", "retrieval"])
 def test_scores_of_our_own_method_give_the_numbers_of_its_run_to_the_last_bit(settings, tmp_path, task):
     exported(settings, tmp_path / "split", task)
@@ -102,6 +103,7 @@ def test_parquet_is_read_and_float32_stays_what_it_is(settings, tmp_path):
     assert first.known == 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["zsl", "gzsl", "retrieval"])
 def test_metrics_are_the_same_to_the_last_bit_whatever_file_holds_the_scores(settings, tmp_path, task):
     exported(settings, tmp_path / "split", task)
@@ -164,6 +166,7 @@ def test_what_is_found_in_validation_is_told_beside_the_test(settings, tmp_path)
         assert "ZSP103" in [finding["code"] for finding in result.findings]
 
 
+@pytest.mark.long
 def test_what_choosing_on_validation_warns_of_is_recorded_and_not_printed_raw(settings, tmp_path):
     exported(settings, tmp_path / "split", "gzsl")
     folds = [
@@ -206,6 +209,7 @@ def test_validation_that_comes_later_is_added_and_other_validation_is_refused(ca
     one_line(done, 2, r"recorded with other scores of the validation folds; give another --name")
 
 
+@pytest.mark.long
 def test_a_new_entry_of_known_scores_says_what_is_new(settings, tmp_path, monkeypatch):
     exported(settings, tmp_path / "split", "gzsl")
     given = {"scores": [random_scores(tmp_path / "split")], "manifest": Manifest.read(tmp_path / "split")}
@@ -226,6 +230,7 @@ def test_a_new_entry_of_known_scores_says_what_is_new(settings, tmp_path, monkey
     assert later.test_evaluations == 4
 
 
+@pytest.mark.long
 def test_scores_of_several_seeds_are_one_entry_with_a_spread(call, settings, tmp_path):
     exported(settings, tmp_path / "split")
     paths = [random_scores(tmp_path / "split", seed=seed) for seed in range(4)]
@@ -251,6 +256,7 @@ def test_scores_of_several_seeds_are_one_entry_with_a_spread(call, settings, tmp
     one_line(done, 2, r"--repeat 1: nothing is recorded of outside:other .* without --repeat")
 
 
+@pytest.mark.long
 def test_what_was_known_of_the_batch_is_declared_and_sorts_the_entry(call, settings, tmp_path):
     exported(settings, tmp_path / "split")
     given = ("score", "--name", "net", "--manifest", "split", "--scores", random_scores(tmp_path / "split"))

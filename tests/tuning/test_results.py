@@ -20,6 +20,7 @@ from zslplat.tuning.rerun import differences
 TUNE = ("tune", "--method", "plain(mix=0.25)", "--dataset", "marked", "--workers", 1, "--repeats", 1, "--trials", 6)
 
 
+@pytest.mark.long
 def test_the_result_names_fixed_parameters_and_the_run_to_check_and_counts_trials_from_0(call, tmp_path):
     done = call(*TUNE, "--set", "pause=0", "--store", tmp_path / "else where")
     assert done.returncode == 0, done.stderr
@@ -41,6 +42,7 @@ def test_the_result_names_fixed_parameters_and_the_run_to_check_and_counts_trial
     assert found
 
 
+@pytest.mark.long
 def test_the_printed_commands_lead_to_a_database_elsewhere_and_to_folders_with_blanks(call, tmp_path):
     places = ("--store", tmp_path / "my store", "--storage-url", f"sqlite:///{tmp_path / 'my records.db'}")
     done = call(*TUNE, "--trials", 1, *places)
@@ -53,6 +55,7 @@ def test_the_printed_commands_lead_to_a_database_elsewhere_and_to_folders_with_b
     assert shlex.split(command)[2:] == ["--store", str(tmp_path / "my store")]
 
 
+@pytest.mark.long
 def test_a_damaged_cache_is_made_again_with_the_same_numbers(call, tmp_path):
     assert call(*TUNE, "--trials", 4).returncode == 0
     entries = sorted((tmp_path / "mlruns" / "cache").rglob("entry.json"))
@@ -140,6 +143,7 @@ def test_what_another_evaluation_gives_is_compared_number_by_number(recorded, no
     assert differences(recorded, now) == (compared, told)
 
 
+@pytest.mark.long
 def test_a_run_of_what_a_trial_has_evaluated_has_the_artifacts_that_trials_do_without(call, tmp_path):
     plain = ("-m", "plain(ridge=1,mix=0.5)", "-d", "marked", "--workers", 1, "--json")
     assert call("tune", *plain, "--trials", 1, "--repeats", 1).returncode == 0

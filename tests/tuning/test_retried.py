@@ -4,6 +4,7 @@ import os
 import sqlite3
 from contextlib import closing
 
+import pytest
 from support import install_distribution, runs_of
 
 METHOD = '''
@@ -31,6 +32,7 @@ def zslplat_methods():
 '''
 
 
+@pytest.mark.long
 def test_a_trial_that_is_tried_again_is_shown_as_it_ended_then(forked, plugin_path, tmp_path):
     file = tmp_path / "file"
     source = METHOD.replace("FILE", str(file))

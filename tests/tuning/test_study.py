@@ -8,6 +8,8 @@ import sqlite3
 import pytest
 from support import REFERENCE, runs_of, trials_of
 
+pytestmark = pytest.mark.long
+
 COMMON = (*REFERENCE, "--workers", 1)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 
+import pytest
 from support import evaluations_of, one_line, trials_of
 
 
@@ -16,6 +17,7 @@ def test_a_grid_never_has_more_trials_than_asked_for(call, new_store):
     assert not (new_store() / "studies").exists() or trials_of(new_store()) == []
 
 
+@pytest.mark.long
 def test_a_small_grid_is_searched_whole(call, tmp_path):
     grid = ("tune", "-m", "idle(ridge=1)", "-d", "marked", "--sampler", "grid", "--repeats", 1)
     done = call(*grid, "--workers", 1)
@@ -23,6 +25,7 @@ def test_a_small_grid_is_searched_whole(call, tmp_path):
     assert len({trial[2]["mix"] for trial in trials_of(tmp_path / "mlruns")}) == 7
 
 
+@pytest.mark.long
 def test_a_method_with_nothing_to_search_takes_one_trial(call, tmp_path):
     done = call("tune", "-m", "plain(ridge=1,mix=0.5)", "-d", "marked", "--workers", 1, "--json")
     assert done.returncode == 0, done.stderr
@@ -31,6 +34,7 @@ def test_a_method_with_nothing_to_search_takes_one_trial(call, tmp_path):
     assert "does not matter" not in done.stderr
 
 
+@pytest.mark.long
 def test_the_time_of_a_trial_does_not_stop_the_final_evaluation(call, tmp_path):
     slow = ("tune", "-m", "slow-final(pause=4)", "-d", "marked", "--trials", 1, "--repeats", 1, "--workers", 1)
     done = call(*slow, "--trial-timeout", 3)
@@ -38,6 +42,7 @@ def test_the_time_of_a_trial_does_not_stop_the_final_evaluation(call, tmp_path):
     assert list(evaluations_of(tmp_path / "mlruns")) == ["trial-0/repeat-0"]
 
 
+@pytest.mark.long
 def test_a_clock_that_is_set_does_not_end_a_study(call, tmp_path, monkeypatch):
     true = time.time
     looks = iter(range(10**9))

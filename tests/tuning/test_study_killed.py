@@ -10,6 +10,8 @@ import time
 import pytest
 from support import REFERENCE, evaluations_of, runs_of, trials_of
 
+pytestmark = pytest.mark.long
+
 TRIALS = ("--trials", 12)
 # Where the leader is killed: after this many lines of progress have been seen, and this many seconds more.
 POINTS = [(1, 0.0), (2, 0.3), (5, 0.0), (6, 0.1), (6, 0.3), (3, 0.0), (4, 0.2), (5, 0.4), (3, 0.9), (6, 0.1)]

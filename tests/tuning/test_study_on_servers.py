@@ -10,7 +10,7 @@ import pytest
 from mlflow_server import MlflowServer
 from support import REFERENCE, evaluations_of, rows_of, runs_of, trials_of
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(2400)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(2400), pytest.mark.long]
 
 TRIALS = ("--trials", 12)
 PLAIN = [argument for argument in REFERENCE if argument != "--json"]

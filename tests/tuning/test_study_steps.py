@@ -23,6 +23,7 @@ def curves_in(folder):
     return np.array(curves)
 
 
+@pytest.mark.long
 def test_the_value_is_the_best_of_the_mean_curve(call, tmp_path):
     done = call("run", "-m", "stepwise", "-d", "marked", "--json", "--export", tmp_path / "out", "--workers", 1)
     assert done.returncode == 0, done.stderr
@@ -33,6 +34,7 @@ def test_the_value_is_the_best_of_the_mean_curve(call, tmp_path):
     assert json.loads(done.stdout)["metrics"][0]["per_class_accuracy"] == pytest.approx(curves.mean(axis=0).max())
 
 
+@pytest.mark.long
 def test_a_fold_that_ends_early_stays_as_it_ended(call, tmp_path):
     export = ("--json", "--workers", 1, "--export")
     done = call("run", "-m", "stepwise(limit=2)", "-d", "marked", *export, tmp_path / "out")
@@ -43,6 +45,7 @@ def test_a_fold_that_ends_early_stays_as_it_ended(call, tmp_path):
     assert json.loads(done.stdout)["metrics"][0]["per_class_accuracy"] == pytest.approx(curves.mean(axis=0).max())
 
 
+@pytest.mark.long
 def test_records_hold_every_metric_of_every_fold_by_step_and_the_carry_is_of_the_kept_step(call, tmp_path):
     done = call(*STEPWISE, "-t", "gzsl", "--trials", 1, "--workers", 1)
     assert done.returncode == 0, done.stderr
@@ -101,6 +104,7 @@ def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeyp
     registry.cache_clear()
 
 
+@pytest.mark.long
 def test_stepwise_trials_do_not_depend_on_workers_or_interruptions(call, tmp_path):
     found = {}
     for name, commands in {"at once": [(12, 1)], "extended": [(5, 2), (12, 4)]}.items():

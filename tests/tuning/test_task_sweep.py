@@ -4,6 +4,7 @@ import csv
 import json
 
 import numpy as np
+import pytest
 
 DATA = (
     "synthetic(rows_train=200, rows_test_seen=10, rows_test_unseen=60, dimensions=20, attributes=6, classes_seen=10, "
@@ -13,6 +14,7 @@ TASK = "feature-selection(last=10, repeats=2, validation_repeats=1)"
 SWEEP = ("-d", DATA, "-t", TASK, "--workers", 1)
 
 
+@pytest.mark.long
 def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     methods = ("-m", "variance", "-m", "random-features(seed=3)")
     command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--json")
@@ -35,6 +37,7 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     assert repeated["test_evaluations"] == found["test_evaluations"]
 
 
+@pytest.mark.long
 def test_a_protocol_without_validation_has_its_test_and_says_so(call):
     task = "feature-selection(last=10, repeats=2, seen=pairs)"
     done = call(
@@ -62,6 +65,7 @@ def test_what_cannot_be_swept_is_said(call):
         assert text in refused.stderr.replace("\n", " "), refused.stderr
 
 
+@pytest.mark.long
 def test_values_that_are_measured_by_different_metrics_make_no_curve(call, tmp_path):
     y = (np.random.default_rng(0).random((40, 2)) < 0.5).astype(int)
     np.savez(tmp_path / "sets.npz", X=y + 0.1 * np.random.default_rng(1).normal(size=y.shape), y=y)
@@ -71,6 +75,7 @@ def test_values_that_are_measured_by_different_metrics_make_no_curve(call, tmp_p
     assert "from mAP to mAP_11pt" in done.stderr.replace("\n", " ")
 
 
+@pytest.mark.long
 def test_a_figure_that_cannot_be_drawn_costs_a_warning(call, tmp_path, monkeypatch):
     def fails(*given):
         raise ValueError("no pen")

@@ -52,6 +52,7 @@ def tuned(call, store, method, *more):
     return json.loads(done.stdout), trials_of(store)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("task", ["zsl", "gzsl"])
 def test_blocks_and_arrays_give_the_same_study(call, example, tmp_path, monkeypatch, task):
     monkeypatch.syspath_prepend(str(example))
@@ -69,12 +70,14 @@ def test_blocks_and_arrays_give_the_same_study(call, example, tmp_path, monkeypa
         assert one == pytest.approx(other, abs=1e-6)
 
 
+@pytest.mark.long
 def test_two_workers_give_the_values_of_one(call, example, tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(str(example))
     one, two = (tuned(call, tmp_path / w, "on-blocks", "--workers", w)[1] for w in ("1", "2"))
     assert one == two
 
 
+@pytest.mark.long
 def test_a_study_in_blocks_that_is_killed_ends_the_same(call, leader, tmp_path):
     arguments = ("tune", "--method", "eszsl", "--dataset", "digit-pairs", "--trials", "8", "--workers", "1")
     whole = call(*arguments, "--json", "--store", tmp_path / "whole")

@@ -75,11 +75,13 @@ def accuracy(done):
     return json.loads(done.stdout)["test"][0]["accuracy"]
 
 
+@pytest.mark.long
 def test_kernels_on_two_views_see_what_one_does_not(tune):
     left, covariances = (accuracy(tune("--kernel", kernel)) for kernel in ("gaussian@left", "log-euclidean@cov"))
     assert accuracy(tune("--kernel", BOTH)) > max(left, covariances) + 0.2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("more", [("--set", "learn_kernel=weights"), ("--space", "kernel.weight.1=0.1..1")])
 def test_weights_are_learned_or_searched(tune, tmp_path, more):
     done = tune("--kernel", BOTH, *more)
@@ -88,6 +90,7 @@ def test_weights_are_learned_or_searched(tune, tmp_path, more):
     assert ("kernel.weight.1" in searched) == (more[0] == "--space")
 
 
+@pytest.mark.long
 def test_a_method_that_knows_no_views_has_them_side_by_side(tune, tmp_path):
     trials = []
     for data in ("vectors", "plain"):
@@ -96,6 +99,7 @@ def test_a_method_that_knows_no_views_has_them_side_by_side(tune, tmp_path):
     assert trials[0] == trials[1]
 
 
+@pytest.mark.long
 def test_a_view_has_steps_of_its_own(tune, tmp_path):
     kernel = ("--kernel", "0.5*gaussian@left + 0.5*chi-squared@noise")
     refused = tune(*kernel, "--features", "noise:center", data="vectors")

@@ -10,6 +10,8 @@ from support import trials_of
 
 from zslplat.records.glance import study_names
 
+pytestmark = pytest.mark.long
+
 SOURCE = ("tune", "--method", "eszsl", "--study", "source", "--json")
 WARM = ("tune", "--method", "eszsl", "--study", "warm", "--seed", 1, "--sampler", "cmaes", "--json")
 

@@ -267,6 +267,7 @@ def faces():
     return X[train], y[train], X[~train], y[~train]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("method", "expected"),
     [

@@ -41,6 +41,7 @@ def test_codes_of_a_thousand_queries_are_optimal(rows, beta, gamma):
     assert optimality_gap(K, k, sparse_codes(K, k, gamma), gamma).max() <= 1e-10
 
 
+@pytest.mark.long
 def test_codes_on_faces_are_optimal_where_the_gram_matrix_is_ill_conditioned():
     path = DATA / "coding" / "extyaleb.npz"
     if not path.exists():

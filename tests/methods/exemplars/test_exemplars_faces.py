@@ -40,6 +40,7 @@ def first_half(faces):
     return replace(faces, splits=splits)
 
 
+@pytest.mark.long
 def test_linear_machines_chosen_on_validation_people_triple_the_cosine(faces):
     task = ExemplarRetrieval()
     folds = [(fold, task.prepare(SLEM(), fold, SLEM().space)) for fold in task.validation(faces)]
@@ -54,6 +55,7 @@ def test_linear_machines_chosen_on_validation_people_triple_the_cosine(faces):
     assert found(SLEM(lam=lam), test, task) >= 3 * found(Cosine(), test, task)
 
 
+@pytest.mark.long
 def test_wide_kernels_are_level_with_linear_machines_at_the_same_penalty(faces):
     # With an absolute penalty the wide kernel needs a hundredth of it, at the edge of what was searched.
     task = ExemplarRetrieval(queries=200)
@@ -63,6 +65,7 @@ def test_wide_kernels_are_level_with_linear_machines_at_the_same_penalty(faces):
     assert kernel == pytest.approx(found(SLEM(lam=3e-4), test, task), abs=0.02)
 
 
+@pytest.mark.long
 def test_machines_reach_the_known_values(first_half):
     task = ExemplarRetrieval(queries=400)
     test = task.test(first_half)

@@ -125,6 +125,7 @@ def test_large_factors_in_single_precision_match_double(monkeypatch):
     assert (single.factor[5, :7] == 0).all()
 
 
+@pytest.mark.long
 def test_large_factors_never_raise_the_objective_even_near_its_minimum(monkeypatch):
     problem_ = large_problem()
     steps = []

@@ -281,6 +281,7 @@ def test_knowledge_of_equal_frequency_is_said():
     assert knowledge(Spec.parse("tmv-hlp(balance=0.5)")) == "transductive, class balance"
 
 
+@pytest.mark.long
 def test_a_study_tells_the_method_of_the_views_on_both_sides(call, tmp_path):
     data = (
         "synthetic(views=2, rows_train=160, rows_test_seen=10, rows_test_unseen=60, dimensions=12, attributes=6, "

@@ -251,6 +251,7 @@ def test_conse_agrees_with_the_example_of_the_documentation(T):
     assert ConSE.costly == scope["ConSE"].costly
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["conse", "iap", "dap"])
 def test_a_study_trains_once_per_penalty_and_fold(name, call, tmp_path, monkeypatch):
     done = call("tune", "-m", name, "-d", "marked", "-n", 12, "--workers", 1, "--json")

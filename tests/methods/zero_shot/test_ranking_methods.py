@@ -217,6 +217,7 @@ for name in ("ale", "devise", "sje", "latem"):
 """
 
 
+@pytest.mark.long
 def test_two_processes_learn_the_same_to_the_last_bit():
     here, other_seed = {}, {}
     exec(LEARNED.format(seed=5), here)

@@ -158,6 +158,7 @@ def test_drawn_negatives_are_wrong_classes_with_the_right_expectation():
     assert accuracy(model, X_new, y_new, S_new) > 0.6
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["mean-class-size", "class-size", "wrong-classes"])
 def test_weights_of_the_right_class_are_multiples_of_lambda_on_balanced_classes(name):
     X, y, S, *_ = zero_shot(n=240)  # 15 rows in each of 12 classes
