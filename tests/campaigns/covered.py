@@ -1,6 +1,6 @@
 """What share of lines and of branches the tests have run, by package: one table of a report of coverage.py.
 
-    python -m pytest -n 2 --cov=zslplat --cov-report=json:.coverage.json
+    python -m pytest -n 2 --all --cov=zslplat --cov-report=json:.coverage.json
     python tests/campaigns/covered.py .coverage.json
 
 Counted is what the processes of the tests run themselves. Workers, programs in interpreters of their own and compiled

@@ -179,7 +179,7 @@ def record_coverage(root: Path, folder: Path, workers: int) -> None:
     settings.write_text(
         f"[run]\nbranch = true\nrelative_files = true\nsource = zslplat\ndata_file = {folder}/.coverage\n"
     )
-    asked = ["--cov=zslplat", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
+    asked = ["--all", "--cov=zslplat", f"--cov-config={settings}", "--cov-context=test", "--cov-report="]
     command = [sys.executable, "-m", "pytest", "-q", "-n", str(workers), *asked, f"--junitxml={folder}/tests.xml"]
     subprocess.run(command, cwd=root, env=environment(root), check=False)
 
