@@ -4,11 +4,18 @@ import io
 import time
 from dataclasses import replace
 
+import numpy as np
 from rich.console import Console
 
-from zslplat.cli.grid_view import GridTerminal, ended_text, grid_table, progress_text
+from zslplat.cli.grid_view import GridTerminal, ended_text, grid_table, print_grid, print_plan, progress_text
+from zslplat.comparison.paired import Scored
+from zslplat.reproduction.again import Again
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, WAITING, Cell
 from zslplat.suites.clock import Clock, duration
+from zslplat.suites.plan import Estimate, Plan
+from zslplat.suites.recorded import Entry
+from zslplat.suites.result import GridResult
+from zslplat.suites.suite import suite_from
 
 
 def grid(*statuses):
@@ -86,3 +93,25 @@ def test_cells_that_were_underrated_by_far_do_not_make_hours_of_all_others(monke
     now[0] += 100.0  # fifty times as long, as something was prepared of which no record told
     clock.told(replace(waiting[0], status=DONE, new=True))
     assert clock.remaining(waiting[1:]) == 40 * (60.0 + 98.0)
+
+
+def test_brackets_in_names_are_no_markup(capsys):
+    data, row = "digits [red]", "linear [/x]"
+    content = {"tasks": ["zsl"], "data": [{"name": data, "dataset": "digit-pairs"}]}
+    suite = suite_from("made", {**content, "row": [{"name": row, "method": "eszsl"}]})
+    cell = Cell(data, row, "zsl", status=DONE, value=0.5)
+    values = {"per_class_accuracy": [0.5]}
+    scored = Scored(row, row, row, values, {"per_class_accuracy": np.full((1, 9), 0.5)}, {}, "same")
+    entry = Entry("study", {}, (0.5,), "per_class_accuracy", trials=1)
+    result = GridResult(suite, (cell,), entries={cell.key: entry}, scores={cell.key: scored})
+    print_grid(result, Again(0, ()), (), as_json=False)
+    told = capsys.readouterr().out
+    assert told.count(data) == told.count(row) == 2  # scores and budgets
+    live = shown(grid_table([cell]))
+    assert data in live
+    assert row in live
+    estimate = Estimate(cell, None, "unknown")
+    print_plan(Plan(suite, (estimate,), 1, 0), 1.0, as_json=False)
+    told = capsys.readouterr().out
+    assert data in told
+    assert row in told

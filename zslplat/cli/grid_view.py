@@ -6,6 +6,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
+from rich.markup import escape
 from rich.table import Table
 
 from zslplat.cli.reporting import print_json, print_warnings, stdout_console
@@ -28,11 +29,10 @@ def grid_reporting(*, as_json: bool, quiet: bool) -> Iterator[Any]:
 
 def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: bool) -> None:
     """Print the tables of a grid, what failed, what was left out, whether it is as kept, and what its checks found."""
-    from zslplat.checks.base import unsilenced
     from zslplat.suites.written import SCORES, tables_of
 
     unheard = result.unheard_metrics()
-    findings, hidden = unsilenced(result.findings(), silenced)
+    told = result.told(silenced)
     if as_json:
         tables = tables_of(result)
         print_json(
@@ -45,9 +45,9 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
                 "cells_in_tables": result.held[0],
                 "cells_of_suite": result.held[1],
                 "kept": again.to_json(),
-                "warnings": [*unheard, *(finding.line for finding in findings)],
-                "findings": [finding.to_json() for finding in findings],
-                "silenced": hidden,
+                "warnings": [*unheard, *told.lines],
+                "findings": told.findings,
+                "silenced": told.silenced,
             }
         )
         return
@@ -69,7 +69,7 @@ def print_grid(result: Any, again: Any, silenced: Sequence[str], *, as_json: boo
         lines.append(again.line)
     for line in lines:
         console.print(line, highlight=False, markup=False, soft_wrap=True)
-    print_warnings(console, [finding.line for finding in findings], hidden)
+    print_warnings(console, told.lines, told.silenced)
 
 
 def score_tables(result: Any) -> Iterator[Table]:
@@ -86,12 +86,12 @@ def score_tables(result: Any) -> Iterator[Table]:
         own = {(line[0], line[1]): line for line in lines if kinds[line[2]] == kind and line[3] == metric}
         if not own:
             continue
-        table = Table(f"{kind}: {metric}", *names, "knows of batch", title_justify="left")
+        table = Table(escape(f"{kind}: {metric}"), *map(escape, names), "knows of batch", title_justify="left")
         for row in rows:
             found = [own.get((name, row)) for name in names]
             marks = dict.fromkeys(line[8] for line in found if line is not None)
             table.add_row(
-                row + " *" * any(line is not None and line[9] for line in found),
+                escape(row + " *" * any(line is not None and line[9] for line in found)),
                 *("" if line is None else _score(line, of_splits=line[split] == MEAN) for line in found),
                 " / ".join(marks),
             )
@@ -106,12 +106,12 @@ def _score(line: list[Any], *, of_splits: bool) -> str:
 
 
 def _budget_table(lines: list[list[Any]], names: list[str]) -> Table:
-    table = Table("trials; epochs chosen of most", *names, "unequal")
+    table = Table("trials; epochs chosen of most", *map(escape, names), "unequal")
     for row in dict.fromkeys(line[1] for line in lines):
         own = [line for line in lines if line[1] == row]
         cells = {line[0]: str(line[3]) + (f"; {line[4]:g} of {line[5]}" if line[4] != "" else "") for line in own}
         marks = dict.fromkeys(line[9] for line in own if line[9])
-        table.add_row(row, *(cells.get(name, "") for name in names), " / ".join(marks))
+        table.add_row(escape(row), *(cells.get(name, "") for name in names), escape(" / ".join(marks)))
     return table
 
 
@@ -144,10 +144,10 @@ def print_plan(planned: Any, cache_gigabytes: float, *, as_json: bool) -> None:
         return
     console = stdout_console()
     places = list(dict.fromkeys((e.cell.data, e.cell.split) for e in estimates))
-    table = Table("", *(name if split is None else f"{name} #{split}" for name, split in places))
+    table = Table("", *(escape(name if split is None else f"{name} #{split}") for name, split in places))
     for row in dict.fromkeys(e.cell.row for e in estimates):
         own = {place: [e for e in estimates if e.cell.row == row and _place(e) == place] for place in places}
-        table.add_row(row, *(_planned_text(found) for found in own.values()))
+        table.add_row(escape(row), *(_planned_text(found) for found in own.values()))
     console.print(table)
     by_status = {status: sum(e.cell.status == status for e in estimates) for status in (DONE, WAITING, SKIPPED, FAILED)}
     names = {DONE: "done already", WAITING: "to be done", SKIPPED: "left out", FAILED: "that will fail"}

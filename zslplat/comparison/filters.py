@@ -17,7 +17,7 @@ class Filters:
 
     ``names`` are of studies, methods, specs, labels or runs (:mod:`zslplat.comparison.naming`), ``methods`` of a
     method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment,
-    ``suites`` of the suite that a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or ``KEY``. All
+    ``suites`` of the suites that a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or ``KEY``. All
     may be patterns with ``*`` and ``?``.
     """
 
@@ -37,7 +37,7 @@ class Filters:
         kinds = (
             ("study", self.studies, [{group.name, *group.names} for group in groups]),
             ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
-            ("suite", self.suites, [{group.suite} if group.suite else set() for group in groups]),
+            ("suite", self.suites, [set(group.suites) for group in groups]),
             (
                 "tag",
                 [tag.strip() for tag in self.tags],

@@ -28,8 +28,8 @@ class Folded:
 
     @property
     def suite_rows(self) -> frozenset[tuple[str, str]]:
-        """The suites, and their rows, that any of them was carried out for."""
-        return frozenset(one.suite_row for one in (self.shown, *self.others) if one.suite_row is not None)
+        """The suites, and their rows, that any of them is part of."""
+        return frozenset(row for one in (self.shown, *self.others) for row in one.suite_rows)
 
     @property
     def replaced(self) -> tuple[Recorded, ...]:

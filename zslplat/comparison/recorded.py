@@ -14,6 +14,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
+from zslplat.records.membership import parts_of, suites_of
 from zslplat.records.overview import Overview
 from zslplat.records.studies import STUDY
 from zslplat.tracking.views import PARENT
@@ -108,15 +109,14 @@ class Recorded:
         return key_of(asked, self.asked.get("space"), self.asked.get("carried"), self.data, self.rows)
 
     @property
-    def suite(self) -> str | None:
-        """The suite that it was carried out for, None where it was for none."""
-        return self._part_of("suite")
+    def suites(self) -> tuple[str, ...]:
+        """The suites that it is part of, that which it was carried out for first."""
+        return suites_of(self.about)
 
     @property
-    def suite_row(self) -> tuple[str, str] | None:
-        """The suite and its row that it was carried out for, None where it was for none."""
-        row = self._part_of("row")
-        return None if self.suite is None or row is None else (self.suite, row)
+    def suite_rows(self) -> frozenset[tuple[str, str]]:
+        """The suites, each with its row, that it is part of."""
+        return frozenset((part["suite"], part["row"]) for part in parts_of(self.about) if {"suite", "row"} <= set(part))
 
     @property
     def classes(self) -> tuple[int, int] | None:
@@ -136,12 +136,8 @@ class Recorded:
         Within a suite that may be the search of another task, which hands on what it found.
         """
         own = self.trials if self.is_study else None
-        handed = self._part_of("trials")
+        handed = next((part["trials"] for part in parts_of(self.about) if "trials" in part), None)
         return own if handed is None else max(own or 0, int(handed))
-
-    def _part_of(self, name: str) -> str | None:
-        found = self.about.get("part_of", {}).get(name)
-        return None if found is None else str(found)
 
     @property
     def questions(self) -> frozenset[str]:

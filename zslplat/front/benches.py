@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from zslplat.checks.base import unsilenced
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError, quoted
 from zslplat.evaluation.memory import memory_limit, worker_count
@@ -80,7 +79,7 @@ class Grid(Result):
     def _summary(self) -> Summary:
         result = self.result
         counts = ", ".join(f"{len(found)} {s}" for s in (DONE, FAILED, SKIPPED) if (found := result.having(s)))
-        findings, silenced = unsilenced(result.findings(), self.settings.silenced)
+        told = result.told(self.settings.silenced)
         left_out = {cell.data: cell.reason for cell in result.having(SKIPPED)}
         frame = self.scores()[["data", "row", "task", "metric", "test"]]
         table = {name: column.tolist() for name, column in frame.items()}
@@ -92,7 +91,7 @@ class Grid(Result):
             *(f"failed: {cell.title}: {cell.reason}" for cell in self.failed),
             *(f"failed: {line}" for line in result.unheard_metrics()),
             *([self.kept.line] if self.kept.line else []),
-            *warning_lines([finding.line for finding in findings], silenced),
+            *warning_lines(told.lines, told.silenced),
         ]
         return Summary(f"suite {result.suite.name}: {counts}", [table], lines)
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from rich.console import Group
 from rich.live import Live
+from rich.markup import escape
 from rich.table import Table
 
 from zslplat.front.progress import (
@@ -100,9 +101,9 @@ def grid_table(cells: Sequence[Cell]) -> Table:
         at = (cell.row, (cell.data, cell.split))
         marks[at] = marks.get(at, "") + _MARKS.get(cell.status, "[yellow]-[/yellow]")
     names = [name if split is None else f"{name} #{split}" for name, split in places]
-    table = Table("", *names, caption="+ done  x failed  - left out  > now  . waiting")
+    table = Table("", *map(escape, names), caption="+ done  x failed  - left out  > now  . waiting")
     for row in rows:
-        table.add_row(row, *(marks.get((row, place), "") for place in places))
+        table.add_row(escape(row), *(marks.get((row, place), "") for place in places))
     return table
 
 

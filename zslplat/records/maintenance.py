@@ -20,6 +20,7 @@ from zslplat.records.database import Records, damaged
 from zslplat.records.faults import lasting_errors
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
+from zslplat.records.membership import counted_in, parts_of
 from zslplat.records.overview import Overview
 from zslplat.records.studies import RETRIED, STUDY, OpenStudy
 from zslplat.settings import Settings
@@ -29,7 +30,7 @@ from zslplat.settings import Settings
 class Merged:
     """What a merge took over: names of studies, number of evaluations, and a line for each study that was left out.
 
-    ``tagged`` counts what was here already and got tags of its copy there.
+    ``tagged`` counts what was here already and got tags or suites of its copy there.
     """
 
     studies: list[str] = field(default_factory=list)
@@ -147,7 +148,7 @@ def merge(records: Records, settings: Settings, other: Records, theirs: Settings
     """Take over the studies and evaluations of another store that this one does not hold; nothing that is here is lost.
 
     A study of a name that is taken is left out, unless it is the same study, of which a copy grew longer there. What
-    both stores hold has the tags of both, and of two tags of one name the one that is here.
+    both stores hold has the tags and suites of both, and of two tags of one name the one that is here.
     """
     done = Merged()
     if records.path and other.path and records.path.samefile(other.path):
@@ -220,7 +221,7 @@ def _take_study(records: Records, other: Records, name: str) -> bool:
 
 
 def _take_tags(ours: OpenStudy, theirs: OpenStudy) -> bool:
-    """Give a study the tags that only its copy has; False where there are none."""
+    """Give a study the tags and suites that only its copy has; False where there are none."""
     before = ours.values().get("about", {})
     tagged = _with_tags(before, theirs.values().get("about", {}), before)
     if tagged == before:
@@ -230,9 +231,10 @@ def _take_tags(ours: OpenStudy, theirs: OpenStudy) -> bool:
 
 
 def _with_tags(about: Mapping[str, Any], *copies: Mapping[str, Any]) -> dict[str, Any]:
-    """Return what is told of something with the tags that its copies have, of two of one name that of the last."""
+    """Return what is told of something with the tags and suites of its copies, of two tags of one name the last."""
     tags = {name: value for copy in copies for name, value in copy.get("tags", {}).items()}
-    return {**about, "tags": tags} if tags else dict(about)
+    told = counted_in(about, *(part for copy in copies for part in parts_of(copy)))
+    return {**told, "tags": tags} if tags else told
 
 
 def _same_study(ours: OpenStudy, theirs: OpenStudy) -> bool:

@@ -7,6 +7,7 @@ from typing import Any
 
 from zslplat.errors import StoreError
 from zslplat.records.database import Records
+from zslplat.records.membership import suites_of
 from zslplat.records.overview import Overview
 from zslplat.records.studies import STUDY
 
@@ -79,5 +80,5 @@ def _summary(
         evaluations=len(found),
         began=values.get("began"),
         ended=finished.get("ended"),
-        suite=(about.get("part_of") or {}).get("suite"),
+        suite=", ".join(suites_of(about)) or None,
     )

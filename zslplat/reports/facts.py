@@ -11,6 +11,7 @@ from zslplat.checks.base import Finding
 from zslplat.comparison.selection import Comparison
 from zslplat.data.families import images_of
 from zslplat.evaluation.setting import TEST
+from zslplat.records.membership import suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]
@@ -89,10 +90,9 @@ class Recorded:
         return [str(evaluation.record["run"]) for evaluation in self.tested if "run" in evaluation.record]
 
     @property
-    def suite(self) -> str | None:
-        """The suite that it was carried out for, None where it was for none."""
-        found = dict(self.about.get("part_of") or {}).get("suite")
-        return None if found is None else str(found)
+    def suites(self) -> tuple[str, ...]:
+        """The suites that it is part of, that which it was carried out for first."""
+        return suites_of(self.about)
 
     @property
     def winner(self) -> Record | None:

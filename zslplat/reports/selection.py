@@ -15,6 +15,7 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
+from zslplat.records.membership import parts_of
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
 from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps, with_trials
 from zslplat.reports.suite_findings import suite_findings
@@ -115,8 +116,8 @@ def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorde
 
 
 def _is_called(found: Recorded, name: str) -> bool:
-    row = dict(found.about.get("part_of") or {}).get("row")
-    own = (found.name, found.method, found.method.partition("(")[0], *([] if row is None else [str(row)]))
+    rows = [part["row"] for part in parts_of(found.about) if "row" in part]
+    own = (found.name, found.method, found.method.partition("(")[0], *rows)
     if any(fits(name, text) for text in own):
         return True
     return len(name) >= SHORTEST_RUN and any(run.startswith(name) for run in found.runs)
@@ -181,11 +182,11 @@ def _across(settings: Settings, boards: Sequence[Board], filters: Filters, reade
 
 
 def _of_suite(suite: str | None, chosen: Sequence[Recorded]) -> list[Recorded]:
-    """Return what was carried out for a suite; raises :class:`UnknownNameError` where nothing was."""
+    """Return what is part of a suite; raises :class:`UnknownNameError` where nothing was."""
     if suite is None:
         return list(chosen)
-    known = {found.suite for found in chosen if found.suite is not None}
-    found = [one for one in chosen if one.suite is not None and fits(suite, one.suite)]
+    known = {name for found in chosen for name in found.suites}
+    found = [one for one in chosen if any(fits(suite, name) for name in one.suites)]
     if not found:
         raise UnknownNameError("suite with anything recorded", suite, known)
     return found

@@ -8,6 +8,7 @@ from dataclasses import replace
 from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
 from zslplat.data.redrawn import drawn_from
 from zslplat.errors import ZslplatError
+from zslplat.records.membership import parts_of
 from zslplat.reports.facts import Recorded
 from zslplat.reports.reading import has_test
 from zslplat.settings import Settings
@@ -20,14 +21,14 @@ Place = tuple[str, str, str]
 
 
 def suite_findings(settings: Settings, chosen: Sequence[Recorded], *, whole: bool) -> list[Finding]:
-    """Return what is found in the suites that something of ``chosen`` was carried out for, suite after suite.
+    """Return what is found in the suites that something of ``chosen`` is part of, suite after suite.
 
     ``whole``: nothing recorded of them is left out, so that cells of a suite that nobody carried out are missing, as
     the last command that worked on it said; those whose data are not at hand are not. Given classes and draws of
     classes are told of apart.
     """
     findings: list[Finding] = []
-    for name in dict.fromkeys(found.suite for found in chosen if found.suite is not None):
+    for name in dict.fromkeys(name for found in chosen for name in found.suites):
         for drawn in (False, True):
             cells = _recorded(name, chosen, drawn)
             if whole:
@@ -62,16 +63,20 @@ def _recorded(suite: str, chosen: Sequence[Recorded], drawn: bool) -> dict[Place
     """Return the recorded cells of a suite, by data set (with its split), row and task; the last one of several."""
     cells: dict[Place, CellFacts] = {}
     for found in chosen:
-        part = dict(found.about.get("part_of") or {})
-        if found.suite != suite or not {"data", "row"} <= set(part) or ("split" in part) != drawn:
-            continue
-        data = str(part["data"]) + (f" #{part['split']}" if "split" in part else "")
-        place = (data, str(part["row"]), found.place[1])
-        done = has_test(found)
-        reason = "" if done else "no test evaluation yet"
-        trials = len(found.trials) if found.study else None
-        family = str(drawn_from(Spec.parse(found.place[0])))
-        cells[place] = CellFacts(*place, DONE if done else FAILED, trials, reason, family, tuple(sorted(found.images)))
+        for part in parts_of(found.about):
+            if part.get("suite") != suite or not {"data", "row"} <= set(part) or ("split" in part) != drawn:
+                continue
+            data = part["data"] + (f" #{part['split']}" if "split" in part else "")
+            place = (data, part["row"], found.place[1])
+            done = has_test(found)
+            cells[place] = CellFacts(
+                *place,
+                DONE if done else FAILED,
+                len(found.trials) if found.study else None,
+                "" if done else "no test evaluation yet",
+                str(drawn_from(Spec.parse(found.place[0]))),
+                tuple(sorted(found.images)),
+            )
     return cells
 
 

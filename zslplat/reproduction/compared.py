@@ -6,6 +6,7 @@ from pathlib import Path
 
 from zslplat.evaluation.reporter import Reporter
 from zslplat.reproduction.again import Again, against_kept, kept_scores
+from zslplat.reproduction.results import check_places, results_folder
 from zslplat.reproduction.written import keep_grid
 from zslplat.settings import Settings
 from zslplat.suites.grid import GridOptions, carry_out
@@ -18,10 +19,12 @@ def carry_out_compared(
 ) -> tuple[GridResult, Again]:
     """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
 
-    ``keep`` keeps its tables there. Raises :class:`StoreError` for kept results that are damaged, before anything is
-    computed, and like :func:`~zslplat.suites.grid.carry_out`.
+    ``keep`` keeps its tables there. Raises :class:`StoreError` for kept results that are damaged and for folders that
+    cannot be written, before anything is computed, and like :func:`~zslplat.suites.grid.carry_out`.
     """
     before = kept_scores(suite.name, folder)
+    given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
+    check_places(given, results_folder(folder) if keep else None)
     result = carry_out(suite, options, settings, reporter)
     again = against_kept(result, before)
     if keep:

@@ -88,6 +88,8 @@ class Carrier:
             entry = self.recorded.entry(piece, cell.task, parameters, self.options)
         elif not self.settings.tags.items() <= entry.tags.items():
             self._compute(piece, cell, parameters)  # nothing is left to compute, and what is recorded gets the tags
+        elif not new:
+            self.recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
         if entry is None:
             raise StoreError(f"{cell.title} was carried out, and its records do not say so; zslplat store check")
         done = replace(cell, status=DONE, study=entry.study, value=entry.value, seconds=entry.seconds, new=new)

@@ -53,7 +53,10 @@ class Held:
                 continue
             with suppress(Exception):  # whoever carries it out says what is wrong
                 found = recorded.done(piece, self.options, least=True)
-                done += [(piece, cell, entry) for cell, entry in found if entry is not None and cell.key in wanted]
+                own = [(piece, cell, entry) for cell, entry in found if entry is not None and cell.key in wanted]
+                for _, cell, entry in own:
+                    recorded.count_in(entry, piece.study_options(cell.task, self.options).part_of)
+                done += own
         asked = [_Asked(study_of(piece, cell, entry), entry.trials, len(entry.test)) for piece, cell, entry in done]
         known = _readable([one.study for one in asked if one not in self._scores], self.settings, reporter)
         self._scores |= {one: known.get(one.study) for one in asked if one not in self._scores}

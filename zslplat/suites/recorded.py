@@ -9,10 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Any
 
 import numpy as np
 
+from zslplat.checks.base import Finding
+from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES, CodeReader
 from zslplat.evaluation.code_roots import code_of, roots_of
@@ -21,6 +24,8 @@ from zslplat.evaluation.session import repeat_seed
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.keys import key_of
 from zslplat.records.database import SEALED, Records
+from zslplat.records.membership import belongs, counted_in, parts_of
+from zslplat.records.studies import STUDY
 from zslplat.records.took import took_together
 from zslplat.registry import component
 from zslplat.settings import Settings
@@ -38,7 +43,8 @@ class Entry:
     ``method``: as text, with what was fixed and what the search found; empty where the test alone was scored.
     ``steps``: the epoch that validation chose, out of ``most``, where the method trains in epochs; ``seconds`` of all
     trials and test evaluations; ``test``: the value of the primary metric in each repeat; ``searched``: whether there
-    was anything to search; ``tags`` that users gave.
+    was anything to search; ``tags`` that users gave. ``owner`` in the records, the cells of suites that it is
+    already (``parts``), and the ``findings`` of its checks, none silenced.
     """
 
     study: str
@@ -54,6 +60,9 @@ class Entry:
     most: Any = ""
     tags: Mapping[str, str] = field(default_factory=dict)
     method: str = ""
+    owner: str = ""
+    parts: Sequence[Mapping[str, str]] = ()
+    findings: Sequence[Finding] = ()
 
     @property
     def value(self) -> float:
@@ -135,6 +144,18 @@ class Recorded:
             found.append((cell, entry))
         return found
 
+    def count_in(self, entry: Entry, part: Mapping[str, str]) -> None:
+        """Record that what is recorded already is that cell of a suite as well."""
+        if belongs(entry.parts, part):
+            return
+        if entry.owner.startswith(STUDY):
+            study = self.records.study(entry.study)
+            study.note("about", counted_in(study.values()["about"], part))
+            return
+        for key, record in self.records.evaluations(entry.owner).items():
+            about = counted_in(record.get("about", {}), part)
+            self.records.replace_evaluation(entry.owner, key, {**record, "about": about})
+
     def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
         """Return how many trials of a search are recorded already."""
         name = self._name(self.known(piece.setting(task)), options)
@@ -167,6 +188,9 @@ class Recorded:
             finished=bool(finished["complete"]),
             tags=values["about"].get("tags", {}),
             method=str(Spec.parse(values["identity"]["method"]).with_parameters(winner["parameters"])),
+            owner=study.owner,
+            parts=parts_of(values["about"]),
+            findings=recorded_findings(finished, name),
         )
         return entry, [*trials, *known.values()]
 
@@ -200,10 +224,14 @@ class Recorded:
         asked = [_question(setting.evaluation({}, TEST, seed).to_json()) for seed in seeds]
         for _ in range(2):
             known = setting.data in self._runs
-            for found in self._evaluations(setting.data).values():
+            entries = []
+            for owner, found in self._evaluations(setting.data).items():
                 records = [found[question] for question in asked if question in found]
                 if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
-                    return run_entry(records, _primary(setting))
+                    entries.append(run_entry(records, _primary(setting), owner))
+            if entries:
+                # Runs that repeat each other are one: a suite has it where any of them is its cell.
+                return replace(entries[0], parts=[part for entry in entries for part in entry.parts])
             if not known:
                 break
             del self._runs[setting.data]  # another command may have recorded it since these were read
@@ -237,11 +265,21 @@ class Recorded:
         return asked if random else 1
 
 
-def run_entry(records: Sequence[Mapping[str, Any]], primary: str) -> Entry:
+def run_entry(records: Sequence[Mapping[str, Any]], primary: str, owner: str = "") -> Entry:
     """Return the entry of a test run, by the records of its repeats."""
     values = tuple(float(record["metrics"][primary]) for record in records)
-    tags = records[0].get("about", {}).get("tags", {})
-    return Entry(str(records[0]["run"]), {}, values, primary, seconds=took_together(records), tags=tags)
+    about = records[0].get("about", {})
+    return Entry(
+        str(records[0]["run"]),
+        {},
+        values,
+        primary,
+        seconds=took_together(records),
+        tags=about.get("tags", {}),
+        owner=owner,
+        parts=parts_of(about),
+        findings=list(dict.fromkeys(chain.from_iterable(map(recorded_findings, records)))),
+    )
 
 
 def _question(setting: Mapping[str, Any]) -> str:

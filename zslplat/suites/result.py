@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
+from typing import NamedTuple
 
-from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks
+from zslplat.checks.base import CellFacts, Finding, SuiteFacts, run_checks, unsilenced
 from zslplat.comparison.paired import Scored
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import drawn_from
 from zslplat.suites.cells import FAILED, NOT_CARRIED_OUT, SKIPPED, WAITING, Cell, Key
 from zslplat.suites.recorded import Entry
 from zslplat.suites.suite import Suite
+from zslplat.wording import counted
+
+
+class Told(NamedTuple):
+    """What checks found: a line of each check for people, all findings in JSON form, and how many are silenced."""
+
+    lines: list[str]
+    findings: list[dict[str, str]]
+    silenced: int
 
 
 @dataclass(frozen=True)
@@ -101,10 +111,36 @@ class GridResult:
         """Return what the checks of suites find in all cells of the suite, as a report of the store does."""
         return run_checks("suite", self.whole.facts)
 
+    def told(self, silenced: Collection[str] = ()) -> Told:
+        """Return what all checks have to say at the end: those of the suite, and those of the cells asked for."""
+        of_suite, hidden = unsilenced(self.findings(), silenced)
+        of_cells: dict[str, list[tuple[Cell, Finding]]] = {}
+        for cell in self.cells:
+            entry = self.entries.get(cell.key)
+            kept, more = unsilenced(() if entry is None else entry.findings, silenced)
+            hidden += more
+            for finding in kept:
+                of_cells.setdefault(finding.code, []).append((cell, finding))
+        found = [one for code in sorted(of_cells) for one in of_cells[code]]
+        return Told(
+            [*(finding.line for finding in of_suite), *(_line(of_cells[code]) for code in sorted(of_cells))],
+            [*(f.to_json() for f in of_suite), *({**f.to_json(), "cell": cell.title} for cell, f in found)],
+            hidden,
+        )
+
     @property
     def exit_code(self) -> int:
         """1 where a cell failed or a metric is nowhere to be found, 0 otherwise; what was skipped is no failure."""
         return 1 if self.having(FAILED) or self.unheard_metrics() else 0
+
+
+def _line(found: Sequence[tuple[Cell, Finding]]) -> str:
+    """Return one line of what a check found in several cells: the first, and how many more."""
+    cell, first = found[0]
+    cells = len({one.key for one, _ in found})
+    return f"{first.code} {cell.title}: {first.text}" + (
+        f"; so in {counted(cells - 1, 'more cell')}" if cells > 1 else ""
+    )
 
 
 def _bare(task: str) -> str:

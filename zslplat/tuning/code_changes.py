@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Reporter
+from zslplat.wording import counted
 
 if TYPE_CHECKING:
     from zslplat.evaluation.workbench import Workbench
@@ -22,15 +23,22 @@ _WORDS = {"method": "method", "kernel": "kernel", "task": "task", "data": "data 
 
 
 def check_code(
-    bench: Workbench, records: Sequence[Mapping[str, Any]], study: str, reporter: Reporter, *, accept: bool
+    bench: Workbench,
+    records: Sequence[Mapping[str, Any]],
+    study: str,
+    reporter: Reporter,
+    *,
+    accept: bool,
+    anew: str = "--study NAME",
 ) -> None:
     """Raise :class:`StoreError` where recorded trials of a study come from other code, unless that is accepted.
 
     Other versions of numpy, scipy or numba, and trials of the time before code was recorded, are worth a warning.
+    Trials that failed have no numbers, and no code. ``anew``: what to give to start anew.
     """
     changed: dict[str, list[int]] = {}
     other: set[str] = set()
-    unknown = [record["number"] for record in records if "code" not in record]
+    unknown = [record["number"] for record in records if "code" not in record and record["state"] != "failed"]
     for record in records:
         now, before = bench.code(record["parameters"]), record.get("code", {})
         for role in before:
@@ -43,7 +51,8 @@ def check_code(
         reporter.warn(f"trials of study {study!r} were computed with {', '.join(sorted(other))}")
     if unknown:
         reporter.warn(
-            f"{len(unknown)} trials of study {study!r} were recorded before code was: whether it changed is not known"
+            f"{counted(len(unknown), 'trial')} of study {study!r}: recorded before code was, and whether it changed is "
+            "not known"
         )
     if not changed:
         return
@@ -52,7 +61,7 @@ def check_code(
     text = f"{len(numbers)} of {len(records)} trials of study {study!r} were computed by other code of its {roles}"
     if not accept:
         raise StoreError(
-            f"{text}; give --study NAME to start anew with the code as it is, or --accept-changed-code to continue and "
+            f"{text}; give {anew} to start anew with the code as it is, or --accept-changed-code to continue and "
             "have the mixture marked"
         )
     reporter.warn(f"{text}; continuing, as asked, and the mixture is marked")

@@ -105,7 +105,15 @@ class Study:
             self._describe()
             mark_unshown(self.folder, self.study.owner)
             self.log = TrialLog(self.study, self.setting.space, self.maximise, self.reporter, self.wanted, self.folder)
-            check_code(session.bench, self.log.records, self.name, self.reporter, accept=options.accept_changed_code)
+            check_code(
+                session.bench,
+                self.log.records,
+                self.name,
+                self.reporter,
+                accept=options.accept_changed_code,
+                # Nobody names the studies of suites.
+                anew="another --store" if options.part_of else "--study NAME",
+            )
             session.start_workers(self.wanted, self.folder / "workers.log")
             with self._stoppable():
                 complete = self._search()

@@ -1,0 +1,103 @@
+"""A study that counts in several suites is shown as a cell of each, whoever carried it out."""
+
+import pytest
+
+import zslplat
+from zslplat.errors import UnknownNameError
+from zslplat.records.maintenance import merge
+from zslplat.reports.selection import Asked, gathered
+from zslplat.settings import resolve_settings
+from zslplat.tracking.stores import open_records
+
+DATA = [{"name": "digits", "dataset": "digit-pairs"}]
+LINEAR = {"name": "linear", "method": "eszsl"}
+RIDGE = {"name": "ridge", "method": "ridge-prototypes"}
+TASKS = ("zsl", "retrieval")
+
+
+def bench(store, name, *rows, **more):
+    content = {"name": name, "tasks": TASKS, "only_tested": ["retrieval"], "trials": 1, "data": DATA, "row": rows}
+    grid = zslplat.bench(content | more, workers=1, quiet=True, no_model=True, store=store)
+    assert grid.failed == []
+    return grid
+
+
+def compared(store, suite, task="zsl"):
+    return sorted(zslplat.compare(suite=suite, task=task, store=store).to_frame()["method"])
+
+
+def reported(store, suite):
+    facts = gathered(resolve_settings({"store": str(store)}), Asked(suite=suite))
+    found = {(board.task, entry.method) for board in facts.boards for entry in board.entries.values()}
+    return found, facts.suites
+
+
+@pytest.fixture(scope="module", name="store")
+def _store(tmp_path_factory):
+    """A store with one study that was tuned by itself, and two suites that share its setting and another one."""
+    store = tmp_path_factory.mktemp("shared") / "store"
+    zslplat.tune("eszsl", "digit-pairs", trials=1, workers=1, quiet=True, no_model=True, store=store)
+    bench(store, "first", LINEAR, RIDGE)
+    second = bench(store, "second", {**RIDGE, "name": "control"}, LINEAR)
+    assert [cell.new for cell in second.result.cells] == [False] * 4
+    return store
+
+
+@pytest.mark.parametrize("task", TASKS)
+@pytest.mark.parametrize("suite", ["first", "second"])
+def test_compare_shows_every_cell_of_a_suite_whoever_computed_it(store, suite, task):
+    assert len(compared(store, suite, task)) == 2
+
+
+@pytest.mark.parametrize("suite", ["first", "second"])
+def test_a_report_has_every_cell_of_a_suite_and_misses_none(store, suite):
+    found, findings = reported(store, suite)
+    assert {task for task, _ in found} == set(TASKS)
+    assert len(found) == 4
+    assert [finding.code for finding in findings] == []
+
+
+def test_rows_are_found_by_what_either_suite_calls_them(store):
+    for name in ("ridge", "control"):
+        assert len(zslplat.compare(name, dataset="digit-pairs", store=store).to_frame()) == 1
+
+
+def test_to_ask_again_adds_nothing(store):
+    settings = resolve_settings({"store": str(store)})
+
+    def told():
+        records = open_records(settings, print)
+        about = [str(records.study(name).values()["about"]) for name in sorted(records.identities())]
+        content = sorted(
+            (owner, key, str(one["about"])) for owner, key, one in records.all_evaluations() if "about" in one
+        )
+        records.close()
+        return about, content
+
+    before = told()
+    bench(store, "first", LINEAR, RIDGE)
+    bench(store, "second", {**RIDGE, "name": "control"}, LINEAR)
+    assert told() == before
+
+
+def test_cells_that_were_not_asked_for_are_part_of_the_suite_when_its_tables_have_them(tmp_path):
+    store = tmp_path / "store"
+    bench(store, "first", LINEAR, RIDGE)
+    content = {"name": "second", "tasks": ["zsl"], "trials": 1, "data": DATA, "row": [LINEAR, RIDGE]}
+    zslplat.bench(content, only="ridge", workers=1, quiet=True, no_model=True, store=store)
+    assert len((store / "suites" / "second" / "scores.csv").read_text().splitlines()) == 3
+    assert len(compared(store, "second")) == 2
+
+
+def test_a_merge_unites_the_suites_of_copies(store, tmp_path):
+    ours = tmp_path / "ours"
+    bench(ours, "third", LINEAR)
+    with pytest.raises(UnknownNameError):
+        compared(ours, "first")
+    settings, theirs = resolve_settings({"store": str(ours)}), resolve_settings({"store": str(store)})
+    records, other = open_records(settings, print), open_records(theirs, print)
+    merge(records, settings, other, theirs)
+    records.close()
+    other.close()
+    for suite in ("first", "second", "third"):
+        assert compared(ours, suite)

@@ -1,0 +1,91 @@
+"""A grid says at its end what the checks of its studies found, as each of them would by itself."""
+
+import pytest
+
+import zslplat
+from zslplat.checks.base import Finding
+from zslplat.errors import StoreError
+from zslplat.front.benches import Grid
+from zslplat.reproduction.again import Again
+from zslplat.settings import resolve_settings
+from zslplat.suites.cells import DONE, Cell
+from zslplat.suites.recorded import Entry
+from zslplat.suites.result import GridResult
+from zslplat.suites.suite import suite_from
+
+CONTENT = {
+    "name": "made",
+    "tasks": ["zsl"],
+    "trials": 1,
+    "data": [{"name": "digits", "dataset": "digit-pairs"}],
+    "row": [{"name": "linear", "method": "eszsl"}, {"name": "ridge", "method": "ridge-prototypes"}],
+}
+
+
+def found(code, text):
+    return Finding(code, text, "study", f"zslplat explain {code}")
+
+
+@pytest.fixture(name="result")
+def _result():
+    """Two cells of which one check speaks in both, and another one in the second."""
+    suite = suite_from("made", {name: value for name, value in CONTENT.items() if name != "name"})
+    cells = tuple(Cell("digits", row, "zsl", status=DONE, value=0.5) for row in ("linear", "ridge"))
+    chance, edge = found("ZSP103", "at chance"), found("ZSP101", "at the edge")
+    findings = ([chance], [chance, edge])
+    entries = {
+        cell.key: Entry("study", {}, (0.5,), "per_class_accuracy", findings=one)
+        for cell, one in zip(cells, findings, strict=True)
+    }
+    return GridResult(suite, cells, entries=entries)
+
+
+def test_a_check_has_one_line_however_many_cells_it_speaks_of(result):
+    told = result.told()
+    assert told.lines[-2:] == [
+        "ZSP101 digits / ridge / zsl: at the edge",
+        "ZSP103 digits / linear / zsl: at chance; so in 1 more cell",
+    ]
+    own = [(one["code"], one["cell"]) for one in told.findings if "cell" in one]
+    assert own == [
+        ("ZSP101", "digits / ridge / zsl"),
+        ("ZSP103", "digits / linear / zsl"),
+        ("ZSP103", "digits / ridge / zsl"),
+    ]
+
+
+def test_silenced_findings_of_cells_are_counted(result):
+    before, told = result.told(), result.told(["ZSP103"])
+    assert told.silenced - before.silenced == 2
+    assert not any("ZSP103" in line for line in told.lines)
+    assert {one["code"] for one in told.findings if "cell" in one} == {"ZSP101"}
+
+
+def test_the_summary_of_the_function_has_them_too(result):
+    shown = str(Grid(result, resolve_settings({}), Again(0, ())))
+    assert "warning: ZSP103 digits / linear / zsl: at chance; so in 1 more cell" in shown
+
+
+def test_a_cell_has_what_the_study_by_itself_would_say(tmp_path):
+    """Also where the study was carried out before."""
+    places = {"store": tmp_path / "store", "workers": 1, "quiet": True, "no_model": True}
+    # Of two values one is best, and both are ends.
+    row = {"name": "strict", "method": "eszsl(gamma=1.0)", "space": {"alpha": "1e3..1e4:log:2"}}
+    content = CONTENT | {"row": [row], "tasks": ["zsl", "retrieval"], "only_tested": ["retrieval"]}
+    grids = [zslplat.bench(content, **places) for _ in range(2)]
+    told = [[(one["code"], one["text"]) for one in grid.result.told().findings] for grid in grids]
+    assert told[0] == told[1]
+    study = zslplat.tune(row["method"], "digit-pairs", space=row["space"], trials=1, **places)
+    alone = study.result.warnings
+    assert any(line.startswith("ZSP101") for line in alone)
+    assert set(alone) <= {f"{code} {text}" for code, text in told[0]}
+
+
+@pytest.mark.parametrize(("option", "keep"), [("out", False), ("results", True)])
+def test_a_folder_that_is_none_is_refused_before_anything_is_computed(tmp_path, option, keep):
+    (tmp_path / "file").write_text("mine")
+    store = tmp_path / "store"
+    with pytest.raises(StoreError, match=r"file cannot be written: .* give another folder to --out or --results"):
+        zslplat.bench(CONTENT, keep=keep, store=store, workers=1, quiet=True, **{option: tmp_path / "file"})
+    assert not (store / "studies").exists()
+    assert (tmp_path / "file").read_text() == "mine"
