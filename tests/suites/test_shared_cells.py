@@ -3,10 +3,13 @@
 import pytest
 
 import zslplat
-from zslplat.errors import UnknownNameError
+from zslplat.errors import UnknownNameError, UsageError
+from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.maintenance import merge
 from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
+from zslplat.suites.grid import GridOptions, carry_out
+from zslplat.suites.suite import load_suite
 from zslplat.tracking.stores import open_records
 
 DATA = [{"name": "digits", "dataset": "digit-pairs"}]
@@ -101,3 +104,37 @@ def test_a_merge_unites_the_suites_of_copies(store, tmp_path):
     other.close()
     for suite in ("first", "second", "third"):
         assert compared(ours, suite)
+
+
+def test_another_suite_of_one_name_is_told_of_before_it_takes_the_tables(tmp_path):
+    text = 'tasks = ["zsl"]\ntrials = 1\n[[data]]\nname = "d"\ndataset = "digit-pairs"\n'
+    files = [tmp_path / folder / "exp.toml" for folder in ("a", "b")]
+    for file, row in zip(files, (LINEAR, RIDGE), strict=True):
+        file.parent.mkdir()
+        file.write_text(text + f'[[row]]\nname = "{row["name"]}"\nmethod = "{row["method"]}"\n')
+    settings = resolve_settings({"store": str(tmp_path / "store")})
+    told = []
+    for file in (files[0], files[0], files[1], files[1]):
+        reporter = Telling()
+        assert carry_out(load_suite(file), GridOptions(workers=1), settings, reporter).exit_code == 0
+        told.append([line for line in reporter.warned if "another suite of that name" in line])
+    assert told[0] == told[1] == told[3] == []
+    assert str(files[0]) in told[2][0]
+
+
+def test_a_file_whose_name_can_be_none_of_a_folder_is_refused(tmp_path):
+    file = tmp_path / "...toml"
+    file.write_text('tasks = ["zsl"]\n')
+    assert file.stem == ".."
+    with pytest.raises(UsageError, match="is that of its folder of tables"):
+        load_suite(file)
+
+
+class Telling(SilentReporter):
+    """Keeps what it is warned of."""
+
+    def __init__(self):
+        self.warned = []
+
+    def warn(self, text):
+        self.warned.append(text)

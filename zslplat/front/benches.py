@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from zslplat.drawing import drawn
-from zslplat.errors import UsageError, quoted
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
 from zslplat.front.asking import Tags, option_numbers, places
@@ -176,7 +175,5 @@ def _suite(given: str | Path | Mapping[str, Any] | Suite, settings: Settings) ->
     if isinstance(given, Mapping):
         content = dict(given)
         name = str(content.pop("name", "suite"))
-        if not name.strip(".") or Path(name).name != name:
-            raise UsageError(f"name={quoted(name)} of a suite is that of its folder of tables; leave / and .. out")
         return suite_from(name, content, f"suite {name}")
     return load_suite(given, settings)

@@ -28,7 +28,7 @@ from zslplat.suites.held import Held, Study, read_scores, study_of
 from zslplat.suites.options import GridOptions as GridOptions
 from zslplat.suites.plan import expected_seconds
 from zslplat.suites.recorded import Entry, Recorded
-from zslplat.suites.remembered import remember
+from zslplat.suites.remembered import remember, whose
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite, absences
 from zslplat.suites.written import write_tables
@@ -59,6 +59,12 @@ def carry_out(suite: Suite, options: GridOptions, settings: Settings, reporter: 
     check_suite(suite)
     pieces = pieces_of(suite, options.only, options.splits)
     absent = absences(suite, settings)
+    before = whose(settings, suite.name, drawn=options.splits is not None)
+    if before not in ("", suite.origin):
+        reporter.warn(
+            f"the tables under {suite.name!r} in this store are those of another suite of that name ({before}), and "
+            "this one takes their place; rename the file of one of them to keep both"
+        )
     settings.make_store()
     return _Grid(suite, options, settings, reporter, pieces, absent).run()
 
@@ -160,7 +166,7 @@ class _Grid:
         whole = self._whole()
         if self.options.out is not None and whole.scores:
             write_tables(whole, self.options.out)
-        remember(whole.facts, self.settings, drawn=self.options.splits is not None)
+        remember(whole.facts, self.settings, drawn=self.options.splits is not None, origin=self.suite.origin)
         self.reported = whole
 
     def _read_scores(self) -> None:

@@ -24,20 +24,31 @@ def place_of(settings: Settings, suite: str, *, drawn: bool) -> Path:
     return settings.suites / (f"{suite}-splits" if drawn else suite)
 
 
-def remember(facts: SuiteFacts, settings: Settings, *, drawn: bool) -> None:
-    """Write the cells of a suite as they are now."""
+def remember(facts: SuiteFacts, settings: Settings, *, drawn: bool, origin: str = "") -> None:
+    """Write the cells of a suite as they are now, and where it is from."""
     file = _file(settings, facts.subject, drawn)
     file.parent.mkdir(exist_ok=True)
     with replacing(file) as path:
-        path.write_text(json.dumps(asdict(facts), indent=1) + "\n", encoding="utf-8")
+        path.write_text(json.dumps({**asdict(facts), "origin": origin}, indent=1) + "\n", encoding="utf-8")
 
 
 def remembered(settings: Settings, suite: str, *, drawn: bool) -> tuple[CellFacts, ...]:
     """Return the cells of a suite as they were left; none where nothing is remembered."""
     with suppress(OSError, ValueError, TypeError, KeyError):
-        content = json.loads(_file(settings, suite, drawn).read_text(encoding="utf-8"))
-        return tuple(_cell(cell) for cell in content["cells"])
+        return tuple(_cell(cell) for cell in _content(settings, suite, drawn)["cells"])
     return ()
+
+
+def whose(settings: Settings, suite: str, *, drawn: bool) -> str:
+    """Return where the suite is from of which cells were left under a name; empty where nobody knows."""
+    with suppress(OSError, ValueError, TypeError, KeyError):
+        return str(_content(settings, suite, drawn)["origin"])
+    return ""
+
+
+def _content(settings: Settings, suite: str, drawn: bool) -> Mapping[str, Any]:
+    content: Mapping[str, Any] = json.loads(_file(settings, suite, drawn).read_text(encoding="utf-8"))
+    return content
 
 
 def _cell(content: Mapping[str, Any]) -> CellFacts:

@@ -37,7 +37,7 @@ from typing import Any
 
 from zslplat.config import toml_content
 from zslplat.data.catalogue import parse_dataset
-from zslplat.errors import UnknownNameError, UsageError
+from zslplat.errors import UnknownNameError, UsageError, quoted
 from zslplat.registry import Entry, registry
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -106,6 +106,12 @@ class Suite:
     seed: int = 0
     where: str = field(default="", compare=False)
 
+    @property
+    def origin(self) -> str:
+        """Where it is from, which tells it from another one of its name: its file, or who registered it."""
+        path = Path(self.where)
+        return str(path.absolute()) if path.suffix == ".toml" or path.is_file() else self.where
+
     def tasks_of(self, row: SuiteRow, data: SuiteData) -> tuple[str, ...]:
         """Return the tasks of a row on a data set, the first of which is tuned."""
         return row.tasks or data.tasks or self.tasks
@@ -169,7 +175,15 @@ def suite_of(entry: Entry) -> Suite:
 
 
 def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite:
-    """Return the suite that a mapping describes as its file does; ``origin`` is what errors call it."""
+    """Return the suite that a mapping describes as its file does; ``origin`` is what errors call it.
+
+    Raises :class:`UsageError` for what is wrong in it, and for a name that can be none of a folder of tables.
+    """
+    if not name.strip(".") or Path(name).name != name:
+        raise UsageError(
+            f"{origin or 'suite'}: its name {quoted(name)} is that of its folder of tables; give one without / that is "
+            "more than dots"
+        )
     top = Section(content, origin or f"suite {name}", "suite")
     metrics = Section(top.mapping("metrics"), f"{top.where}, [metrics]", "task")
     suite = Suite(
