@@ -6,9 +6,11 @@ import json
 import shutil
 from collections import namedtuple
 
+import numpy as np
 import pytest
 from download_toys import archive_of, serving
 from support import one_line
+from xlsa17_toys import write_folder
 
 from zslplat.cli.data import _download_progress
 from zslplat.data import download
@@ -141,8 +143,42 @@ def test_what_has_no_known_address_says_so(root):
         fetch_set("digits", root, ["digits"])
     with pytest.raises(UnknownNameError, match=r"unknown data set to fetch 'AWA3'; did you mean"):
         fetch_set("AWA3", root)
-    (root / "mine").mkdir(parents=True)
-    assert not fetch_set("mine", root).new
+    write_folder(root / "mine")
+    np.savez(root / "own.npz", X=np.eye(3))
+    for name, place in (("mine", root / "mine"), ("own", root / "own.npz")):
+        found = fetch_set(name, root)
+        assert (found.new, found.folder) == (False, place)
+
+
+@pytest.mark.parametrize("name", ["", " ", ".", "..", ".downloads", "/etc", "a/AWA2", "../root/AWA2", "AWA2/", "A\nB"])
+def test_what_is_no_name_of_one_folder_is_refused_whatever_is_there(call, root, name):
+    (root / ".downloads").mkdir(parents=True)
+    done = call("data", "fetch", name, "--data-root", root)
+    one_line(done, 2, "it is empty|begins or ends with a dot|is a path|control characters", "AWA1, AWA2, CUB or SUN")
+    assert done.stdout == ""
+
+
+def test_an_empty_folder_is_no_data_set_and_is_filled(server, root):
+    (root / "AWA2").mkdir(parents=True)
+    (root / "mine").mkdir()
+    found = fetch_set("AWA2", root, url=server.url)
+    assert (found.new, found.also) == (True, ("CUB",))
+    assert (root / "AWA2" / "origin.json").is_file()
+    with pytest.raises(UnknownNameError, match="unknown data set to fetch 'mine'"):
+        fetch_set("mine", root)
+
+
+def test_what_is_in_the_way_is_told_before_anything_is_downloaded(call, server, root):
+    (root / "CUB").mkdir(parents=True)
+    (root / "CUB" / "notes.txt").write_text("mine")
+    (root / "AWA2").write_text("mine")
+    (root / "AWA1").symlink_to("nowhere")
+    for command in ("fetch", "prepare"):
+        for name, what in (("AWA2", "is a file"), ("AWA1", "is a link"), ("CUB", "holds no data set in a layout")):
+            done = call("data", command, name, "--url", server.url, "--data-root", root)
+            one_line(done, 1, rf"{root / name} {what}.*; move it away, or give another --data-root")
+    assert not server.asked
+    assert (root / "AWA2").read_text() == (root / "CUB" / "notes.txt").read_text() == "mine"
 
 
 def test_an_archive_without_the_set_says_what_it_holds(tmp_path, root):

@@ -229,16 +229,17 @@ def prepare(
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
     from zslplat.data.catalogue import parse_dataset
-    from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, check_digest, prepare_archive
+    from zslplat.data.download import ARCHIVE_SETS, check_digest
+    from zslplat.data.fetching import fetch_set
     from zslplat.evaluation.components import open_dataset
 
     check_digest(sha256)
     settings = o.settings_from(data_root, store)
     spec = parse_dataset(name)
     root = _root(data_root)
-    if spec.name in ARCHIVE_SETS and not (root / spec.name).is_dir():
+    if spec.name in ARCHIVE_SETS:
         with _download_progress(quiet) as progress:
-            prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
+            fetch_set(spec.name, root, url=url, sha256=sha256, progress=progress, keep_archive=keep_archive)
     data = open_dataset(spec, settings)
     echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
 

@@ -58,8 +58,9 @@ def prepare_archive(
 ) -> list[Path]:
     """Fetch the archive into the data root and unpack the data sets in it that are not there yet.
 
-    Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). Existing
-    folders are left alone. Returns the new folders. ``progress`` is told bytes so far and bytes in all.
+    Each data set becomes a folder of its name under ``root``, with ``origin.json`` (address, size, SHA-256). What is
+    there already is left alone, but for empty folders. Returns the new folders. ``progress`` is told bytes so far and
+    bytes in all.
 
     What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
     same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` that is none, and

@@ -8,7 +8,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, prepare_archive
-from zslplat.errors import DataError, UnknownNameError
+from zslplat.data.layouts import EXPECTED, named
+from zslplat.data.unpacking import vacant
+from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
+from zslplat.names import unfit
 
 
 @dataclass(frozen=True)
@@ -38,23 +41,36 @@ def fetch_set(
 ) -> Fetched:
     """Bring the files of a data set under the data root, where they are not there yet.
 
-    ``registered``: names of data sets that are no files of the root. Raises :class:`UnknownNameError` for a name that
-    nothing answers to, :class:`UsageError` for a ``sha256`` that is none, and :class:`DataError` for a data set whose
-    files no address is known of, and where the download fails (:func:`zslplat.data.download.prepare_archive`).
+    It is there where the root has a folder or file of its name in a known layout. ``registered``: names of data sets
+    that are no files of the root. Raises :class:`UnknownNameError` for a name that nothing answers to,
+    :class:`UsageError` for a name that no folder of the root can have and for a ``sha256`` that is none, and
+    :class:`DataError` for a data set whose files no address is known of, where something else is in the way, and where
+    the download fails (:func:`zslplat.data.download.prepare_archive`).
     """
     check_digest(sha256)
+    wrong = unfit(name) or ("it is a path" if "/" in name else "")
+    if wrong:
+        *others, last = ARCHIVE_SETS
+        raise UsageError(
+            f"data set {quoted(name, 80)}: {wrong}; expected {', '.join(others)} or {last}, or the name of a data set "
+            "of the data root"
+        )
+    place, layout = named(root, name) or (root / name, None)
+    if layout is not None:
+        return _there(name, place)
+    if name not in ARCHIVE_SETS and name in registered:
+        raise DataError(
+            f"{name}: nothing is fetched for it: it is built in or reads files of your own (`zslplat show {name}` "
+            f"says which); addresses are known of {', '.join(ARCHIVE_SETS)}"
+        )
     folder = root / name
+    if not vacant(folder):
+        what = f"holds no data set in a layout that is known (expected {EXPECTED})"
+        if not folder.is_dir() or folder.is_symlink():
+            what = f"is a {'link' if folder.is_symlink() else 'file'}, and a data set of this name would be a folder"
+        raise DataError(f"{folder} {what}; move it away, or give another --data-root")
     if name not in ARCHIVE_SETS:
-        if folder.exists():
-            return Fetched(name, folder, new=False)
-        if name in registered:
-            raise DataError(
-                f"{name}: nothing is fetched for it: it is built in or reads files of your own (`zslplat show {name}` "
-                f"says which); addresses are known of {', '.join(ARCHIVE_SETS)}"
-            )
         raise UnknownNameError("data set to fetch", name, ARCHIVE_SETS)
-    if folder.is_dir():
-        return _there(name, folder)
     new = prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
     if folder not in new:
         only = (

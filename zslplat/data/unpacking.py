@@ -23,21 +23,28 @@ MAX_FILES = 10_000
 _CHUNK = 1 << 20
 
 
+def vacant(folder: Path) -> bool:
+    """Tell whether a folder can come to this place: nothing is there, or a folder in which nothing is."""
+    if folder.is_dir() and not folder.is_symlink():
+        return not os.listdir(folder)
+    return not os.path.lexists(folder)
+
+
 def unpack_datasets(
     archive: Path, root: Path, *, origin: Mapping[str, Any] | None = None, max_bytes: int = MAX_BYTES
 ) -> list[Path]:
     """Unpack every folder of a zip archive that holds a ``*_splits.mat``, each as ``root/<folder name>``.
 
-    Folders that are there already stay as they are. A folder appears whole or not at all. ``origin`` is written into
-    each as ``origin.json``. Raises :class:`DataError`, before anything is written, for absolute paths, ``..``, links,
-    encrypted or repeated members, names that no file can have everywhere, and sizes beyond ``max_bytes`` or beyond the
-    free space.
+    What is there already stays as it is, but for empty folders. A folder appears whole or not at all. ``origin`` is
+    written into each as ``origin.json``. Raises :class:`DataError`, before anything is written, for absolute paths,
+    ``..``, links, encrypted or repeated members, names that no file can have everywhere, and sizes beyond ``max_bytes``
+    or beyond the free space.
     """
     try:
         with zipfile.ZipFile(archive) as file:
             members = _checked_members(archive, file, max_bytes)
             folders = _dataset_folders(archive, members)
-            wanted = {folder: name for folder, name in folders.items() if not (root / name).exists()}
+            wanted = {folder: name for folder, name in folders.items() if vacant(root / name)}
             chosen = {path: info for path, info in members.items() if path.parent in wanted}
             needed, free = sum(info.file_size for info in chosen.values()), shutil.disk_usage(root).free
             if needed > free:
