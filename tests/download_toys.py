@@ -10,14 +10,17 @@ from xlsa17_toys import write_folder
 
 
 class Server(http.server.ThreadingHTTPServer):
-    """Serves ``content`` at any path; ``drops`` lists after how many bytes of the body each answer breaks off."""
+    """Serves ``content`` at any path; ``drops`` lists after how many bytes of the body each answer breaks off.
+
+    ``leads_to``: where requests are sent on to, unless it is empty.
+    """
 
     daemon_threads = True
 
     def __init__(self, content):
         super().__init__(("127.0.0.1", 0), Handler)
         self.content, self.tag, self.ranges, self.drops, self.status = content, '"v1"', True, [], 200
-        self.sends_length, self.asked = True, []
+        self.sends_length, self.asked, self.paths, self.leads_to = True, [], [], ""
 
     @property
     def url(self):
@@ -33,6 +36,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         server, asked = self.server, self.headers.get("Range")
         server.asked.append(asked)
+        server.paths.append(self.path)
+        if server.leads_to:
+            self.send_response(302)
+            self.send_header("Location", server.leads_to)
+            self.send_header("Content-Length", "0")
+            self.end_headers()
+            return
         start, status = 0, server.status
         fresh = self.headers.get("If-Range") == server.tag
         if status == 200 and asked and server.ranges and fresh:

@@ -110,8 +110,6 @@ def test_refusals_are_one_clear_line(server, tmp_path):
     server.status = 503
     with pytest.raises(DataError, match=r"the server answers 503 .*5 times in a row"):
         fetch(server.url, tmp_path / "f.zip", pause=0)
-    with pytest.raises(DataError, match="only http and https"):
-        fetch("file:///etc/hostname", tmp_path / "f.zip")
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot save"):
         fetch(server.url, tmp_path / "file" / "f.zip")

@@ -102,7 +102,7 @@ def test_no_network_is_one_clear_line(root, monkeypatch):
     def nobody(*_, **__):
         raise download.urllib.error.URLError(download.socket.gaierror(-3, "Temporary failure in name resolution"))
 
-    monkeypatch.setattr(download.urllib.request, "urlopen", nobody)
+    monkeypatch.setattr(download.urllib.request.OpenerDirector, "open", nobody)
     with pytest.raises(DataError, match=r"Temporary failure in name resolution; is this machine online\?"):
         fetch_set("AWA2", root)
 
@@ -215,6 +215,27 @@ def test_a_query_of_the_address_is_in_no_name_of_a_file(server, root):
     fetch_set("AWA2", root, url=f"{server.url}?token=secret&x={'a' * 300}", keep_archive=True)
     names = [path.name for path in (root / ".downloads").iterdir()]
     assert not [name for name in names if "secret" in name or "?" in name]
+
+
+@pytest.mark.parametrize("last", ["digests.json", "..", "a.zip.json", f"{'a' * 300}.zip", "get"])
+def test_no_name_in_an_address_gets_in_the_way_of_the_records(server, root, last):
+    fetch_set("AWA2", root, url=server.url)
+    before = (root / ".downloads" / "digests.json").read_text()
+    whole, server.content = server.content, b"<html>please sign in</html>"
+    shutil.rmtree(root / "AWA2")
+    with pytest.raises(DataError, match="no zip archive"):
+        fetch_set("AWA2", root, url=server.url.replace("xlsa17.zip", last))
+    assert {path.name: path.read_text() for path in (root / ".downloads").iterdir()} == {"digests.json": before}
+    server.content = whole
+    assert fetch_set("AWA2", root, url=server.url.replace("xlsa17.zip", last)).new
+
+
+def test_an_archive_that_is_kept_is_not_taken_for_that_of_another_address(server, root, tmp_path):
+    fetch_set("AWA2", root, url=server.url, keep_archive=True)
+    shutil.rmtree(root / "AWA2")
+    with serving(archive_of(tmp_path, extra=[("xlsa17/note.txt", "another")])) as other:
+        assert fetch_set("AWA2", root, url=other.url).url == other.url
+        assert first_digest(root, other.url).sha256 == sha256(other.content) != first_digest(root, server.url).sha256
 
 
 @pytest.mark.parametrize("given", ["zz", "0" * 63, "g" * 64, "sha256:" + "0" * 64])

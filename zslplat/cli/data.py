@@ -228,12 +228,15 @@ def prepare(
     quiet: o.Quiet = False,
 ) -> None:
     """Make a data set ready: download the public xlsa17 archive if needed, load once, keep a memory-mapped copy."""
+    from zslplat.data.addresses import checked_address
     from zslplat.data.catalogue import parse_dataset
     from zslplat.data.download import ARCHIVE_SETS, check_digest
     from zslplat.data.fetching import fetch_set
     from zslplat.evaluation.components import open_dataset
 
     check_digest(sha256)
+    if url is not None:
+        checked_address(url)
     settings = o.settings_from(data_root, store)
     spec = parse_dataset(name)
     root = _root(data_root)

@@ -22,13 +22,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException, HTTPResponse
 from pathlib import Path
-from typing import IO
+from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
+from zslplat.data.addresses import checked_address, judged
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
 from zslplat.data.unpacking import unpack_datasets
 from zslplat.errors import DataError, UsageError, quoted
+from zslplat.names import unfit
 from zslplat.settings import masked_url
 
 ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
@@ -63,19 +65,20 @@ def prepare_archive(
     bytes in all.
 
     What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
-    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` that is none, and
+    same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` or address that is none, and
     :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive is
     removed again.
     """
     check_digest(sha256)
+    url = checked_address(url)
     try:
         root.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise DataError(f"data root {root} cannot be made: {error.strerror or error}") from error
     first = first_digest(root, masked_url(url))
-    # A query may hold secrets, and be longer than names of files are.
+    # A query may hold secrets, and be longer than names of files are; other endings are those of records.
     name = urlsplit(url).path.rstrip("/").rpartition("/")[2]
-    target = root / DOWNLOADS / (name or "archive.zip")
+    target = root / DOWNLOADS / (name if name.endswith(".zip") and not unfit(name) else "archive.zip")
     since = "" if sha256 or first is None else first.fetched
     archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
     record = json.loads(_record_path(archive).read_text())
@@ -109,12 +112,12 @@ def fetch(
 
     ``sha256`` (64 hex digits) is checked when given; ``since`` says when an earlier download had it. ``timeout``
     in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
-    :class:`DataError` when the server cannot be reached, refuses, keeps breaking off, or delivers another file than
-    expected, where the disk has no room, and when another process is downloading the same file.
+    :class:`UsageError` for an address that is none (:mod:`zslplat.data.addresses`), and :class:`DataError` when the
+    server cannot be reached, refuses, keeps breaking off, or delivers another file than expected, where the disk has no
+    room, and when another process is downloading the same file.
     """
-    if not url.startswith(("http://", "https://")):
-        raise DataError(f"cannot download {masked_url(url)!r}: only http and https addresses are supported")
-    if _is_complete(target, sha256):
+    url = checked_address(url)
+    if _is_complete(target, sha256, url):
         return target
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -138,6 +141,12 @@ class _Transfer:
     progress: Progress | None
     timeout: float
     total: int | None = None
+    at: str = ""  # where the last request went, in the end
+
+    def named(self) -> str:
+        """Return the address for messages, with the one that it led to."""
+        led = self.at and self.at != self.url
+        return masked_url(self.url) + (f", which leads to {masked_url(self.at)}" if led else "")
 
     def run(self, pause: float) -> None:
         """Ask until all bytes are here; a broken connection is resumed, several without a new byte are an error."""
@@ -150,22 +159,20 @@ class _Transfer:
             except urllib.error.HTTPError as error:
                 if error.code < 500 and error.code not in (408, 429):
                     raise DataError(
-                        f"cannot download {masked_url(self.url)}: the server answers {error.code} {error.reason}; "
+                        f"cannot download {self.named()}: the server answers {error.code} {error.reason}; "
                         "look whether the address is still right, and give another with --url"
                     ) from error
                 cause = f"the server answers {error.code} {error.reason}"
             except urllib.error.URLError as error:
                 cause = str(getattr(error.reason, "strerror", "") or error.reason)
                 if isinstance(error.reason, socket.gaierror):
-                    raise DataError(
-                        f"cannot download {masked_url(self.url)}: {cause}; is this machine online?"
-                    ) from error
+                    raise DataError(f"cannot download {self.named()}: {cause}; is this machine online?") from error
             except (HTTPException, ConnectionError, TimeoutError) as error:
                 cause = str(error) or type(error).__name__
             fruitless = 0 if self.size() > before else fruitless + 1
             if fruitless >= _ATTEMPTS:
                 raise DataError(
-                    f"cannot download {masked_url(self.url)}: {cause}, {_ATTEMPTS} times in a row; the same command "
+                    f"cannot download {self.named()}: {cause}, {_ATTEMPTS} times in a row; the same command "
                     f"goes on from byte {self.size()}"
                 )
             if fruitless:
@@ -186,7 +193,7 @@ class _Transfer:
             request.add_header("Range", f"bytes={start}-")
             request.add_header("If-Range", self.validator)
         try:
-            response = urllib.request.urlopen(request, timeout=self.timeout)
+            response = self._open(request)
         except urllib.error.HTTPError as error:
             if error.code != 416:
                 raise
@@ -198,6 +205,15 @@ class _Transfer:
             return False
         with response:
             return self._receive(response, start)
+
+    def _open(self, request: urllib.request.Request) -> HTTPResponse:
+        self.at = self.url
+        try:
+            return cast(HTTPResponse, urllib.request.build_opener(_Followed(self)).open(request, timeout=self.timeout))
+        except ValueError as error:  # this address has been judged
+            raise DataError(
+                f"cannot download {self.named()}: the server leads to an address that is none: {masked_url(str(error))}"
+            ) from error
 
     def _receive(self, response: HTTPResponse, start: int) -> bool:
         length = response.headers.get("Content-Length", "")
@@ -211,7 +227,7 @@ class _Transfer:
         free = shutil.disk_usage(Path(self.file.name).parent).free
         if expected is not None and expected > free:
             raise DataError(
-                f"cannot download {masked_url(self.url)}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
+                f"cannot download {self.named()}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
                 f"are free in {Path(self.file.name).parent}; free space and give the same command again"
             )
         while chunk := _read(response):
@@ -234,6 +250,20 @@ class _Transfer:
         _validator_path(Path(self.file.name)).write_text(
             json.dumps({"url": masked_url(self.url), "validator": self.validator})
         )
+
+
+class _Followed(urllib.request.HTTPRedirectHandler):
+    """Follows where a server leads, and says where that is."""
+
+    def __init__(self, transfer: _Transfer) -> None:
+        self.transfer = transfer
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        self.transfer.at = newurl
+        wrong, _ = judged(newurl)
+        if wrong:
+            raise DataError(f"cannot download {self.transfer.named()}: {wrong}")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
 
 
 def _read(response: HTTPResponse) -> bytes:
@@ -275,16 +305,16 @@ def _finish(state: _Transfer, target: Path, sha256: str, since: str) -> Path:
     return target
 
 
-def _is_complete(target: Path, sha256: str) -> bool:
-    """Tell whether the file is there and is what its record says (and what is asked for)."""
+def _is_complete(target: Path, sha256: str, url: str) -> bool:
+    """Tell whether the file is there and is what its record says, and what is asked for or came from this address."""
     try:
         record = json.loads(_record_path(target).read_text())
         if target.stat().st_size != record["size"]:
             return False
-        digest = sha256_of(target)
+        digest, known = sha256_of(target), record["url"]
     except (OSError, ValueError, KeyError, TypeError):
         return False
-    return digest == record["sha256"] and (not sha256 or digest == sha256.lower())
+    return bool(digest == record["sha256"] and (digest == sha256.lower() if sha256 else known == masked_url(url)))
 
 
 def _record_path(target: Path) -> Path:

@@ -7,11 +7,13 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from zslplat.data.addresses import checked_address
 from zslplat.data.download import ARCHIVE_SETS, ARCHIVE_URL, Progress, check_digest, prepare_archive
 from zslplat.data.layouts import EXPECTED, named
 from zslplat.data.unpacking import vacant
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.names import unfit
+from zslplat.settings import masked_url
 
 
 @dataclass(frozen=True)
@@ -43,11 +45,12 @@ def fetch_set(
 
     It is there where the root has a folder or file of its name in a known layout. ``registered``: names of data sets
     that are no files of the root. Raises :class:`UnknownNameError` for a name that nothing answers to,
-    :class:`UsageError` for a name that no folder of the root can have and for a ``sha256`` that is none, and
+    :class:`UsageError` for a name that no folder of the root can have, a ``sha256`` or an address that is none, and
     :class:`DataError` for a data set whose files no address is known of, where something else is in the way, and where
     the download fails (:func:`zslplat.data.download.prepare_archive`).
     """
     check_digest(sha256)
+    url = checked_address(ARCHIVE_URL if url is None else url)
     wrong = unfit(name) or ("it is a path" if "/" in name else "")
     if wrong:
         *others, last = ARCHIVE_SETS
@@ -71,12 +74,12 @@ def fetch_set(
         raise DataError(f"{folder} {what}; move it away, or give another --data-root")
     if name not in ARCHIVE_SETS:
         raise UnknownNameError("data set to fetch", name, ARCHIVE_SETS)
-    new = prepare_archive(root, url=url or ARCHIVE_URL, sha256=sha256, progress=progress, keep_archive=keep_archive)
+    new = prepare_archive(root, url=url, sha256=sha256, progress=progress, keep_archive=keep_archive)
     if folder not in new:
         only = (
             f", only {', '.join(path.name for path in new)}" if new else ", nor another set that is not there already"
         )
-        raise DataError(f"{url or ARCHIVE_URL}: the archive holds no {name}{only}; give another --url")
+        raise DataError(f"{masked_url(url)}: the archive holds no {name}{only}; give another --url")
     found_here = _there(name, folder)
     also = tuple(path.name for path in new if path != folder)
     return Fetched(name, folder, True, found_here.url, found_here.sha256, also)
