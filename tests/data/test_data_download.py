@@ -14,7 +14,7 @@ from download_toys import archive_of, serving
 
 from zslplat.data.download import fetch, prepare_archive
 from zslplat.data.source import DataPlaces
-from zslplat.data.unpacking import unpack_datasets
+from zslplat.data.unpacking import ArchiveError, unpack_datasets
 from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError
 
@@ -209,6 +209,20 @@ def test_damaged_archive_leaves_no_folder(tmp_path):
     for name in ("d.zip", "t.zip"):
         with pytest.raises(DataError, match="cannot be read as a zip archive"):
             unpack_datasets(tmp_path / name, tmp_path / "root")
+    assert list((tmp_path / "root").iterdir()) == []
+
+
+@pytest.mark.parametrize("compression", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_damage_is_the_fault_of_the_archive_however_it_is_packed(tmp_path, compression):
+    with zipfile.ZipFile(tmp_path / "d.zip", "w", compression) as file:
+        file.writestr("TOY/att_splits.mat", CONTENT[:5000])
+    content = (tmp_path / "d.zip").read_bytes()
+    (tmp_path / "root").mkdir()
+    for place in (60, 100, 3000):
+        flipped = bytes(b ^ 255 for b in content[place : place + 20])
+        (tmp_path / "d.zip").write_bytes(content[:place] + flipped + content[place + 20 :])
+        with pytest.raises(ArchiveError, match="cannot be read as a zip archive"):
+            unpack_datasets(tmp_path / "d.zip", tmp_path / "root")
     assert list((tmp_path / "root").iterdir()) == []
 
 

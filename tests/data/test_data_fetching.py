@@ -13,7 +13,7 @@ from support import one_line
 from xlsa17_toys import write_folder
 
 from zslplat.cli.data import _download_progress
-from zslplat.data import download
+from zslplat.data import download, unpacking
 from zslplat.data.fetching import fetch_set
 from zslplat.data.known_digests import first_digest
 from zslplat.errors import DataError, UnknownNameError
@@ -90,6 +90,71 @@ def test_a_page_in_place_of_the_archive_is_removed_and_its_digest_is_not_trusted
     assert list((root / ".downloads").iterdir()) == []
     server.content = whole
     assert fetch_set("AWA2", root, url=server.url).new
+
+
+def damaged(content):
+    """An archive of which one member is not what its checksum says."""
+    place = content.find(b"MATLAB") + 200
+    return content[:place] + bytes(b ^ 255 for b in content[place : place + 50]) + content[place + 50 :]
+
+
+@pytest.mark.parametrize("keep", [False, True])
+def test_a_damaged_archive_is_removed_with_its_record_and_its_digest_is_not_trusted(server, root, tmp_path, keep):
+    whole, server.content = server.content, damaged(server.content)
+    message = (
+        r"/xlsa17\.zip: cannot be read as a zip archive \(Bad CRC.*\); nothing of it was kept; the same command fetches"
+    )
+    for _ in range(2):
+        with pytest.raises(DataError, match=message):
+            fetch_set("AWA2", root, url=server.url, keep_archive=keep)
+        assert [path.name for path in root.iterdir()] == [".downloads"]
+        assert list((root / ".downloads").iterdir()) == []
+    server.content, server.tag = whole, '"v2"'
+    assert fetch_set("AWA2", root, url=server.url, keep_archive=keep).sha256 == sha256(whole)
+    # From now on it is this one that is trusted.
+    shutil.rmtree(root / "AWA2")
+    (root / ".downloads" / "xlsa17.zip").unlink(missing_ok=True)
+    server.content, server.tag = damaged(whole), '"v3"'
+    with pytest.raises(DataError, match=f"has changed: SHA-256 is {sha256(damaged(whole))}, and was {sha256(whole)}"):
+        fetch_set("AWA2", root, url=server.url)
+    assert first_digest(root, server.url).sha256 == sha256(whole)
+
+
+def test_an_archive_that_is_damaged_as_it_was_at_first_can_change_by_a_digest_alone(server, root):
+    whole, server.content = server.content, damaged(server.content)
+    write_folder(root / "AWA2")
+    fetch_set("CUB", root, url=server.url)
+    shutil.rmtree(root / "AWA2")
+    with pytest.raises(
+        DataError, match="it has the expected SHA-256, and will come so again; give another --url, or the"
+    ):
+        fetch_set("AWA2", root, url=server.url)
+    assert [path.name for path in (root / ".downloads").iterdir()] == ["digests.json"]
+    server.content, server.tag = whole, '"v2"'
+    with pytest.raises(DataError, match="has changed"):
+        fetch_set("AWA2", root, url=server.url)
+    assert fetch_set("AWA2", root, url=server.url, sha256=sha256(whole)).new
+
+
+def test_an_archive_that_would_write_elsewhere_is_removed_and_the_way_out_is_told(call, server, root, tmp_path):
+    server.content = archive_of(tmp_path, extra=[("xlsa17/../../evil.mat", "evil")])
+    done = call("data", "fetch", "AWA2", "--url", server.url, "--data-root", root, "-q")
+    message = rf"{server.url}: refused, it would write outside its folder: 'xlsa17/\.\./\.\./evil\.mat'"
+    one_line(done, 1, rf"{message}; nothing of it was kept; give another --url")
+    assert list((root / ".downloads").iterdir()) == []
+    assert not list(tmp_path.rglob("evil.mat"))
+
+
+def test_an_archive_that_finds_no_room_is_kept_and_unpacked_by_the_same_command(server, root, monkeypatch):
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(unpacking, "_extract", full)
+        with pytest.raises(DataError, match=r"cannot be unpacked into .*No space left"):
+            fetch_set("AWA2", root, url=server.url)
+    assert fetch_set("AWA2", root, url=server.url).new
+    assert len(server.asked) == 1
 
 
 def test_an_address_that_is_gone_is_one_clear_line(server, root):

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from zslplat.data.addresses import checked_address, judged
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
-from zslplat.data.unpacking import unpack_datasets
+from zslplat.data.unpacking import ArchiveError, unpack_datasets
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit
 from zslplat.settings import masked_url
@@ -66,8 +66,8 @@ def prepare_archive(
 
     What an address delivered first is remembered (:mod:`zslplat.data.known_digests`), and later downloads must be the
     same file, unless ``sha256`` names another. Raises :class:`UsageError` for a ``sha256`` or address that is none, and
-    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive is
-    removed again.
+    :class:`DataError` like :func:`fetch` and :func:`~zslplat.data.unpacking.unpack_datasets`; what is no archive, or
+    one that is damaged or refused, is removed again.
     """
     check_digest(sha256)
     url = checked_address(url)
@@ -83,18 +83,26 @@ def prepare_archive(
     archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
     record = json.loads(_record_path(archive).read_text())
     if not zipfile.is_zipfile(archive):
-        archive.unlink()
-        _record_path(archive).unlink()
+        _remove(archive)
         raise DataError(
             f"{masked_url(url)}: the {record['size']} bytes that came are no zip archive, perhaps a page of the server "
             "that says why; they were removed; look at the address in a browser, or give another --url"
         )
-    folders = unpack_datasets(archive, root, origin=record)
+    try:
+        folders = unpack_datasets(archive, root, origin=record)
+    except ArchiveError as error:
+        # Its digest is not remembered either; one that is was that of an archive whose other data sets were sound.
+        _remove(archive)
+        to_do = "give another --url"
+        if error.damaged and not (sha256 or first):
+            to_do = "the same command fetches it again; if it is as damaged then, give another --url"
+        elif error.damaged:
+            to_do = f"it has the expected SHA-256, and will come so again; {to_do}, or the --sha256 of a sound one"
+        raise DataError(f"{masked_url(url)}: {error.cause}; nothing of it was kept; {to_do}") from error
     if first is None or first.sha256 != record["sha256"]:
         remember_digest(root, FirstDigest.of(record))
     if not keep_archive:
-        archive.unlink()
-        _record_path(archive).unlink()
+        _remove(archive)
     return folders
 
 
@@ -319,6 +327,11 @@ def _is_complete(target: Path, sha256: str, url: str) -> bool:
 
 def _record_path(target: Path) -> Path:
     return target.with_name(target.name + ".json")
+
+
+def _remove(archive: Path) -> None:
+    archive.unlink()
+    _record_path(archive).unlink()
 
 
 def _validator_path(part: Path) -> Path:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import json
 import lzma
 import os
@@ -23,6 +24,17 @@ MAX_FILES = 10_000
 _CHUNK = 1 << 20
 
 
+class ArchiveError(DataError):
+    """An archive is to blame itself: it is damaged, or holds what is refused. Nothing of it was unpacked.
+
+    ``cause``: the message without the file of the archive.
+    """
+
+    def __init__(self, archive: Path, cause: str, *, damaged: bool = False) -> None:
+        super().__init__(f"{archive}: {cause}")
+        self.cause, self.damaged = cause, damaged
+
+
 def vacant(folder: Path) -> bool:
     """Tell whether a folder can come to this place: nothing is there, or a folder in which nothing is."""
     if folder.is_dir() and not folder.is_symlink():
@@ -36,9 +48,9 @@ def unpack_datasets(
     """Unpack every folder of a zip archive that holds a ``*_splits.mat``, each as ``root/<folder name>``.
 
     What is there already stays as it is, but for empty folders. A folder appears whole or not at all. ``origin`` is
-    written into each as ``origin.json``. Raises :class:`DataError`, before anything is written, for absolute paths,
-    ``..``, links, encrypted or repeated members, names that no file can have everywhere, and sizes beyond ``max_bytes``
-    or beyond the free space.
+    written into each as ``origin.json``. Raises :class:`ArchiveError`, before anything is written, for absolute paths,
+    ``..``, links, encrypted or repeated members, names that no file can have everywhere, and sizes beyond
+    ``max_bytes``, and for a damaged archive; :class:`DataError` where the disk has no room, or another fault.
     """
     try:
         with zipfile.ZipFile(archive) as file:
@@ -53,11 +65,13 @@ def unpack_datasets(
                 _extract(archive, file, chosen, wanted, temporary)
                 return [_place(temporary / name, root / name, origin) for name in wanted.values()]
     except (zipfile.BadZipFile, EOFError, ValueError, RuntimeError, zlib.error, lzma.LZMAError, struct.error) as error:
-        raise DataError(
-            f"{archive}: cannot be read as a zip archive ({error}); remove it and fetch it again"
-        ) from error
+        raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
     except OSError as error:
-        raise DataError(f"{archive}: cannot be unpacked into {root}: {error.strerror or error}") from error
+        # Decoders say so of damaged streams, and a place that is none is sought where the archive names it.
+        if error.errno in (None, errno.EINVAL):
+            raise ArchiveError(archive, f"cannot be read as a zip archive ({error})", damaged=True) from error
+        why = error.strerror or error
+        raise DataError(f"{archive}: cannot be unpacked into {root}: {why}; repair that and try it again") from error
 
 
 def _checked_members(archive: Path, file: zipfile.ZipFile, max_bytes: int) -> dict[PurePosixPath, zipfile.ZipInfo]:
@@ -68,20 +82,20 @@ def _checked_members(archive: Path, file: zipfile.ZipFile, max_bytes: int) -> di
         name = info.filename
         path = PurePosixPath(name)
         if path.is_absolute() or ".." in path.parts or "\\" in name or ":" in name or "\0" in name:
-            raise DataError(f"{archive}: refused, it would write outside its folder: {name!r}")
+            raise ArchiveError(archive, f"refused, it would write outside its folder: {name!r}")
         mode = info.external_attr >> 16
         if mode and not (stat.S_ISREG(mode) or stat.S_ISDIR(mode) or stat.S_IFMT(mode) == 0):
-            raise DataError(f"{archive}: refused, it holds a link or special file: {name!r}")
+            raise ArchiveError(archive, f"refused, it holds a link or special file: {name!r}")
         if info.flag_bits & 0x1:
-            raise DataError(f"{archive}: refused, it holds an encrypted file: {name!r}")
+            raise ArchiveError(archive, f"refused, it holds an encrypted file: {name!r}")
         if info.is_dir():
             continue
         if path in members:
-            raise DataError(f"{archive}: refused, it holds a file twice: {name!r}")
+            raise ArchiveError(archive, f"refused, it holds a file twice: {name!r}")
         members[path] = info
         total += info.file_size
         if total > max_bytes or len(members) > MAX_FILES:
-            raise DataError(f"{archive}: refused, it unpacks to more than {max_bytes / 1e9:g} GB or {MAX_FILES} files")
+            raise ArchiveError(archive, f"refused, it unpacks to more than {max_bytes / 1e9:g} GB or {MAX_FILES} files")
     return members
 
 
@@ -96,14 +110,14 @@ def _dataset_folders(archive: Path, members: Mapping[PurePosixPath, zipfile.ZipI
         path: name for path, name in folders.items() if "__MACOSX" not in path.parts and not name.startswith(".")
     }
     if not folders:
-        raise DataError(f"{archive}: holds no folder with a *_splits.mat; it is no archive of zero-shot data sets")
+        raise ArchiveError(archive, "holds no folder with a *_splits.mat; it is no archive of zero-shot data sets")
     for path, name in folders.items():
         files = [member.name for member in members if member.parent == path]
         odd = next((one for one in (name, *files) if unfit(one.lstrip("."))), None)
         if odd is not None:
-            raise DataError(f"{archive}: refused, {quoted(odd)} is no name of a file everywhere: {unfit(odd)}")
+            raise ArchiveError(archive, f"refused, {quoted(odd)} is no name of a file everywhere: {unfit(odd)}")
     if len(set(folders.values())) < len(folders):
-        raise DataError(f"{archive}: two folders of one name hold data sets: {', '.join(map(str, folders))}")
+        raise ArchiveError(archive, f"two folders of one name hold data sets: {', '.join(map(str, folders))}")
     return folders
 
 
@@ -122,10 +136,10 @@ def _extract(
             while chunk := source.read(_CHUNK):
                 written += len(chunk)
                 if written > info.file_size:
-                    raise DataError(f"{archive}: {info.filename!r} is larger than the archive says; fetch it again")
+                    raise ArchiveError(archive, f"{info.filename!r} is larger than the archive says", damaged=True)
                 target.write(chunk)
         if written != info.file_size:
-            raise DataError(f"{archive}: {info.filename!r} is shorter than the archive says; fetch it again")
+            raise ArchiveError(archive, f"{info.filename!r} is shorter than the archive says", damaged=True)
 
 
 def _place(unpacked: Path, folder: Path, origin: Mapping[str, Any] | None) -> Path:
