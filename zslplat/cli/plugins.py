@@ -55,27 +55,29 @@ def check(
     ],
     as_json: o.Json = False,
 ) -> None:
-    """Run the conformance kit on every component of an installed package; exit code 1 when a check fails."""
-    from zslplat.cli.reporting import print_json
-    from zslplat.registry import registry
-    from zslplat.testing.distribution import subjects_of
+    """Run the conformance kit on every component of an installed package; exit code 1 when a check fails.
 
-    rows: list[dict[str, Any]] = []
-    for subject in subjects_of(registry(), distribution):
+    The checks run in a process of their own: a component that ends it fails, and the others are checked all the same.
+    """
+    from zslplat.cli.reporting import print_json
+    from zslplat.testing.apart import checked_apart
+
+    def beginning(subject: Any) -> None:
         if not as_json:
             echo(f"checking {subject.name} ...", err=True)
-        rows += [
-            {
-                "kind": subject.kind,
-                "name": subject.name,
-                "check": result.check,
-                "result": result.state,
-                "cause": result.message,
-                "promise": result.promise,
-                "failure": result.is_failure,
-            }
-            for result in subject.check()
-        ]
+
+    rows: list[dict[str, Any]] = [
+        {
+            "kind": subject.kind,
+            "name": subject.name,
+            "check": result.check,
+            "result": result.state,
+            "cause": result.message,
+            "promise": result.promise,
+            "failure": result.is_failure,
+        }
+        for subject, result in checked_apart(distribution, beginning)
+    ]
     failures = sum(bool(row["failure"]) for row in rows)
     if as_json:
         print_json({"distribution": distribution, "checks": len(rows), "failures": failures, "results": rows})

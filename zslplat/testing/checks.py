@@ -35,9 +35,10 @@ from zslplat.testing.running import (
     CheckResult,
     ConformanceError,
     Expected,
+    Pending,
     as_instance,
     expected_of,
-    run_check,
+    pending_check,
     under_pytest,
 )
 from zslplat.testing.selection import SELECTION_CHECKS
@@ -108,10 +109,15 @@ def checks_for(component: Any) -> tuple[Check, ...]:
 
 def run_checks(component: Any, expected_failures: Expected | None = None) -> list[CheckResult]:
     """Run all checks that apply and return how each ended; raises UnknownNameError for an expected failure of none."""
+    return [pending.run() for pending in pending_checks(component, expected_failures)]
+
+
+def pending_checks(component: Any, expected_failures: Expected | None = None) -> list[Pending]:
+    """Return all checks that apply, to be run one by one; raises as :func:`run_checks` does."""
     instance = as_instance(component)
     checks = checks_for(instance)
     expected = expected_of(instance, expected_failures, {check.__name__ for check in checks})
-    return [run_check(check, instance, expected.get(check.__name__)) for check in checks]
+    return [pending_check(check, instance, expected.get(check.__name__)) for check in checks]
 
 
 def check_kernel(kernel: Any, *, expected_failures: Expected | None = None) -> list[CheckResult]:

@@ -10,17 +10,23 @@ from typing import Any
 
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import COMMAND_GROUP, LISTED, Entry, Registry, normal_name
-from zslplat.testing.checks import run_checks
-from zslplat.testing.running import FAILED, PASSED, CheckResult, one_line, run_check
+from zslplat.testing.checks import pending_checks
+from zslplat.testing.running import FAILED, PASSED, CheckResult, Pending, one_line, pending_check
+
+BUILT = "is_built_with_its_defaults"
 
 
 @dataclass(frozen=True)
 class Subject:
-    """Something to be checked: its kind and name, and what runs its checks."""
+    """Something to be checked: its kind and name, and what builds it and returns its checks, to be run one by one."""
 
     kind: str
     name: str
-    check: Callable[[], list[CheckResult]]
+    pending: Callable[[], list[Pending]]
+
+    def check(self) -> list[CheckResult]:
+        """Run all of them in this process."""
+        return [pending.run() for pending in self.pending()]
 
 
 def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
@@ -47,30 +53,39 @@ def subjects_of(registry: Registry, distribution: str) -> list[Subject]:
         known = {plugin.distribution for plugin in registry.plugins}
         raise UnknownNameError("distribution with a plugin", distribution, known)
     names = sorted({p.name for p in [*plugins, *broken]})
-    subjects = [Subject("plugin", name, partial(_check_plugin, registry, name, wanted)) for name in names]
+    subjects = [Subject("plugin", name, partial(_plugin, registry, name, wanted)) for name in names]
     subjects += [
-        Subject(LISTED[e.kind], e.name, partial(check_entry, registry, e))
+        Subject(LISTED[e.kind], e.name, partial(_pending_of, registry, e))
         for e in sorted(entries, key=lambda e: (e.kind, e.name))
     ]
-    return subjects + [Subject("command", p.name, partial(_check_command, p)) for p in commands]
+    return subjects + [Subject("command", p.name, partial(_command, p)) for p in commands]
 
 
 def check_entry(registry: Registry, entry: Entry) -> list[CheckResult]:
     """Load a component, build it with its defaults and run its checks."""
+    return [pending.run() for pending in _pending_of(registry, entry)]
+
+
+def _pending_of(registry: Registry, entry: Entry) -> list[Pending]:
+    """Load a component, build it with its defaults and return its checks, or how that failed."""
     claimed = registry.entries[entry.kind][entry.name]
-    results: list[CheckResult] = []
+    results: list[Pending] = []
     if len(claimed) > 1:
         owners = ", ".join(e.plugin.distribution for e in claimed)
-        results.append(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name"))
+        results.append(_known(CheckResult("name_is_unique", FAILED, f"claimed by {owners}; choose another name")))
     if entry.kind == "suites":
-        return [*results, run_check(suite_is_sound, entry)]
+        return [*results, pending_check(suite_is_sound, entry)]
     try:
         instance = entry.load()()
-        return results + run_checks(instance)
+        return results + pending_checks(instance)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
-        return [*results, CheckResult("is_built_with_its_defaults", FAILED, one_line(error))]
+        return [*results, _known(CheckResult(BUILT, FAILED, one_line(error)))]
+
+
+def _known(result: CheckResult) -> Pending:
+    return Pending(result.check, result.promise, lambda: result)
 
 
 def suite_is_sound(entry: Entry) -> None:
@@ -93,18 +108,18 @@ def command_loads(point: EntryPoint) -> None:
     assert (loaded.__doc__ or "").strip(), f"{point.value} has no docstring, which its help shows"
 
 
-def _check_command(point: EntryPoint) -> list[CheckResult]:
-    return [run_check(command_loads, point)]
+def _command(point: EntryPoint) -> list[Pending]:
+    return [pending_check(command_loads, point)]
 
 
-def _check_plugin(registry: Registry, name: str, distribution: str) -> list[CheckResult]:
+def _plugin(registry: Registry, name: str, distribution: str) -> list[Pending]:
     promise = "Every hook is known, marked and returns components under names that can be typed."
     causes = [b.cause for b in registry.broken if b.name == name and normal_name(b.distribution) == distribution]
     if not causes and not _registers(registry, name, distribution):
         causes = ["registers nothing; implement a hook of zslplat.hookspecs, marked with @hookimpl"]
     if causes:
-        return [CheckResult("hooks_are_sound", FAILED, cause, promise) for cause in causes]
-    return [CheckResult("hooks_are_sound", PASSED, "", promise)]
+        return [_known(CheckResult("hooks_are_sound", FAILED, cause, promise)) for cause in causes]
+    return [_known(CheckResult("hooks_are_sound", PASSED, "", promise))]
 
 
 def _registers(registry: Registry, name: str, distribution: str) -> bool:
