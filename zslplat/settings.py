@@ -35,10 +35,7 @@ _USER = re.compile(
     r"(?P<password>:[^\s/?#'\"]*|:(?!\d+[/?#])[^\s'\"]*?)?@"
 )
 _GIVEN = re.compile(r"^[\w.+-]+://[^:/@]*:(?P<password>[^@]+)@", re.MULTILINE)
-_SECRET_KEYS = (
-    r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*"
-    r"|[\w.-]*signature|pass|pwd|api[_-]?key|sig)"
-)
+_SECRET_KEYS = r"(?:[\w.-]*(?:password|passwd|passphrase|token|secret|credential)[\w.-]*|pass|pwd|api[_-]?key|sig)"
 _QUERY = re.compile(rf"(?P<key>[?&;]{_SECRET_KEYS}=)[^\s&;#'\"()<>]+", re.IGNORECASE)
 # Shorter ones are words of any message; the address that they belong to is masked all the same.
 _SHORTEST_SECRET = 4

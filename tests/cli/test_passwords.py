@@ -99,9 +99,7 @@ def test_what_mlflow_says_of_a_failure_is_masked(new_store, monkeypatch):
         ("https://host/x?a=1&access_token=abc#here", "https://host/x?a=1&access_token=***#here"),
         ("postgresql+psycopg://me:secret@h:5432/db", "postgresql+psycopg://me:***@h:5432/db"),
         ("postgresql://h/db?user=me&PASSWORD=secret", "postgresql://h/db?user=me&PASSWORD=***"),
-        ("https://h/a.zip?X-Amz-Signature=secret&x=1", "https://h/a.zip?X-Amz-Signature=***&x=1"),
         # Nothing to hide.
-        ("http://h/a?signatures=att", "http://h/a?signatures=att"),
         ("postgresql://me@h/db", "postgresql://me@h/db"),
         ("sqlite:////data/a@b/mlflow.db", "sqlite:////data/a@b/mlflow.db"),
         ("http://127.0.0.1:5000/a@b?name=eszsl@npz", "http://127.0.0.1:5000/a@b?name=eszsl@npz"),

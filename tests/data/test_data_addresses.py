@@ -4,7 +4,7 @@ import pytest
 from download_toys import archive_of, serving
 from support import one_line
 
-from zslplat.data.addresses import checked_address
+from zslplat.data.addresses import checked_address, masked_url
 from zslplat.data.download import fetch
 from zslplat.errors import DataError, UsageError
 
@@ -130,3 +130,14 @@ def test_a_way_that_leads_on_is_gone_and_resumed(server, tmp_path):
         behind.drops, server.leads_to = [1000], behind.url
         assert fetch(server.url, tmp_path / "f.zip", pause=0).read_bytes() == behind.content
         assert behind.asked == [None, "bytes=1000-"]
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("https://h/a.zip?X-Amz-Signature=secret&x=1", "https://h/a.zip?X-Amz-Signature=***&x=1"),
+        ("http://h/a?signatures=att", "http://h/a?signatures=att"),
+    ],
+)
+def test_what_signs_an_address_is_masked(url, shown):
+    assert masked_url(url) == shown

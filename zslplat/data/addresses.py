@@ -7,10 +7,17 @@ from urllib.parse import quote, urlsplit, urlunsplit
 
 from zslplat.errors import UsageError, quoted
 from zslplat.names import visible
-from zslplat.settings import masked_url
+from zslplat.settings import masked_url as without_passwords
 
 _SCHEMES = ("http", "https")
 _BEYOND_ASCII = re.compile(r"[^\x00-\x7f]+")
+# What stores of objects sign their addresses with, where a redirect leads there.
+_SIGNED = re.compile(r"(?P<key>[?&;][\w.-]*signature=)[^\s&;#'\"()<>]+", re.IGNORECASE)
+
+
+def masked_url(text: str, *addresses: str) -> str:
+    """Return an address, or a text that holds some, without passwords, tokens and signatures; see the settings'."""
+    return _SIGNED.sub(r"\g<key>***", without_passwords(text, *addresses))
 
 
 def checked_address(url: str) -> str:

@@ -25,13 +25,12 @@ from pathlib import Path
 from typing import IO, Any, cast
 from urllib.parse import urlsplit
 
-from zslplat.data.addresses import checked_address, judged
+from zslplat.data.addresses import checked_address, judged, masked_url
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
 from zslplat.data.unpacking import ArchiveError, unpack_datasets
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit
-from zslplat.settings import masked_url
 
 ARCHIVE_URL = "https://datasets.d2.mpi-inf.mpg.de/xian/xlsa17.zip"
 ARCHIVE_SETS = ("APY", "AWA1", "AWA2", "CUB", "SUN")
