@@ -119,4 +119,5 @@ class MadeStore:
             **{"seconds": 1.5, "cpu_seconds": 1.0, "peak_bytes": 2.0e8, "run": run, "repeat": repeat, "warnings": []},
             **{"setting": setting, "question": key_of(setting), "code": {**CODE, **more.get("code", {})}},
             **{"knows": more.get("knows", NOTHING), "seed": setting["method_seed"], "created": self.now},
+            **({"outside": more["outside"]} if "outside" in more else {}),
         }

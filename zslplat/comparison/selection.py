@@ -175,7 +175,7 @@ def compared(
     primary = next((e.scored.primary for e in entries if e.scored.primary is not None), built.primary)
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
     name = metric or primary.name
-    short, names = short_names([e.scored for e in entries], [e.group for e in entries])
+    short, names = short_names([e.group for e in entries])
     suite_names, told = suite_row_names([e.folded for e in entries], short)
     names |= told
     named = [
