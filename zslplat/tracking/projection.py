@@ -117,7 +117,7 @@ class Projection:
         run_id = self.run_id(key)
         found = [Metric(mlflow_name(name), value, round(stamp * 1000), 0) for name, value in metrics.items()]
         if run_id:
-            said = [RunTag(name, value) for name, value in tags.items()]
+            said = [RunTag(name, storable(value)[:MOST_TAG]) for name, value in tags.items()]
             self._guard(lambda: self.client.log_batch(run_id, found, [], said, synchronous=True))
 
     def add_artifacts(self, key: str, folder: Path) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import json
 import shutil
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Container, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -196,11 +197,19 @@ def show_study(
 
 
 def show_run(
-    settings: Settings, records: Records, owner: str, warn: Warn, *, announced: bool, renewed: bool = False
+    settings: Settings,
+    records: Records,
+    owner: str,
+    warn: Warn,
+    *,
+    announced: bool,
+    renewed: bool = False,
+    changed: Container[str] = (),
 ) -> Projection | None:
     """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown.
 
-    ``renewed``: as :class:`ShownStudy` has it.
+    ``renewed``: as :class:`ShownStudy` has it; ``changed``: the keys of those whose tags and costs are others than when
+    they were shown.
     """
     found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
     if not found:
@@ -209,6 +218,11 @@ def show_run(
     said = {"announced": announced, "renewed": renewed}
     projection = Projection(settings, experiment, owner, records.identity, warn, **said)
     for key, record in found.items():
+        if projection.is_shown(key) and key in changed:
+            view = run_view(record, key, records.evaluation_folder(records.run_of(owner, key)), None)
+            costs = {work_name(name): value for name, value in view.work.items()}
+            # Of two values of one step MLflow shows the later one.
+            projection.amend(key, view.tags, costs, time.time())
         if projection.is_shown(key) or projection.away:
             continue
         run, setting, about = records.run_of(owner, key), record["setting"], record["about"]

@@ -37,6 +37,7 @@ from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tasks.base import Task
 from zslplat.tracking.stores import mark_unshown, open_records
+from zslplat.tuning.outside_later import named, told_later
 from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, validation_given
 from zslplat.tuning.single import RunResult, show_recorded
 from zslplat.tuning.verdicts import evaluation_findings
@@ -49,8 +50,8 @@ _DIGITS = 12
 class OutsideResult(RunResult):
     """What scoring gave: as of a single run, with the mean over the validation folds where their scores were given.
 
-    ``method`` is what comparisons call the entry, ``validation_chance`` what guessing reaches on the first fold,
-    ``notes`` are lines on how it was recorded.
+    ``method`` is what comparisons call the entry, ``validation_chance`` what guessing reaches on them, too, in the
+    mean; ``notes`` are lines on how it was recorded.
     """
 
     method: str = ""
@@ -143,7 +144,7 @@ class _Entry:
         known = self.records.evaluations(self.owner)
         if VALIDATION in known:
             result.validation = dict(known[VALIDATION]["metrics"])
-            result.validation_chance = known[VALIDATION]["chances"][0]
+            result.validation_chance = _mean(known[VALIDATION]["chances"])
             if validation is not None and known[VALIDATION]["code"]["method"] != key_of(*validation.digests):
                 raise UsageError(
                     f"{result.method} is recorded with other scores of the validation folds; give another --name"
@@ -171,25 +172,27 @@ class _Entry:
             result.split = VALIDATION
             result.known += 0 if new else 1
             self._take(known[VALIDATION])
-        tagged = self._tag()
-        if new or tagged:
-            show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn)
         if not new:
             result.notes.append("these scores are recorded already; they were not evaluated again")
+        changed = self._tell_later()
+        if changed or new:
+            show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn, changed)
         result.test_evaluations = self.records.test_evaluations(self.setting.data)
         return result
 
-    def _tag(self) -> bool:
-        """Add tags to what is recorded already; False where it has them."""
-        tagged = False
+    def _tell_later(self) -> list[str]:
+        """Take over what is said now of what is recorded already; return the keys of the records that it changes."""
+        changed, told = list[str](), dict[str, list[str]]()
         for key, record in self.records.evaluations(self.owner).items():
-            had = record["about"].get("tags", {})
-            if not self.settings.tags.items() <= had.items():
-                about_it = {**record["about"], "tags": {**had, **self.settings.tags}}
-                self.records.replace_evaluation(self.owner, key, {**record, "about": about_it})
+            found, words = told_later(key, record, self.asked, self.settings.tags)
+            if found != record:
+                self.records.replace_evaluation(self.owner, key, found)
                 mark_unshown(self.folder, self.owner)
-                tagged = True
-        return tagged
+                changed.append(key)
+            for text in words:
+                told.setdefault(text, []).append(named(key))
+        self.result.notes += [f"recorded now, of {', '.join(keys)}: {text}" for text, keys in told.items()]
+        return changed
 
     def _refuse_the_same_seed(self, test: Given, known: Mapping[str, Mapping[str, Any]]) -> None:
         """Raise :class:`UsageError` where the scores of two repeats are the same: they are of one seed.
@@ -335,7 +338,7 @@ class _Entry:
         result.metrics.append(dict(record["metrics"]))
         result.folds.append(list(record["folds"]))
         result.run_ids.append(record["run"])
-        result.chance = record["chances"][0]
+        result.chance = _mean(record["chances"])
         self._take_findings(record)
 
     def _take_findings(self, record: Mapping[str, Any]) -> None:
@@ -346,6 +349,10 @@ class _Entry:
         result.findings += [finding.to_json() for finding in findings]
         result.warnings += [finding.line for finding in kept]
         result.silenced += silenced
+
+
+def _mean(chances: Sequence[float]) -> float:
+    return sum(chances) / len(chances)
 
 
 def _chosen(task: Task, given: Given) -> dict[str, Any]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shutil
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -96,10 +96,20 @@ def run_setting(
         return single.show()
 
 
-def show_recorded(settings: Settings, records: Records, owner: str, folder: Path, warn: Callable[[str], None]) -> None:
-    """Show in MLflow what was just recorded of an owner with this folder, and what earlier commands could not."""
+def show_recorded(
+    settings: Settings,
+    records: Records,
+    owner: str,
+    folder: Path,
+    warn: Callable[[str], None],
+    changed: Collection[str] = (),
+) -> None:
+    """Show in MLflow what was just recorded of an owner with this folder, and what earlier commands could not.
+
+    ``changed``: keys of earlier records of the owner of which something else is recorded now.
+    """
     with file_lock(folder / LOCK):
-        shown = show_run(settings, records, owner, warn, announced=True)
+        shown = show_run(settings, records, owner, warn, announced=True, changed=changed)
         if shown is not None and not shown.away:
             mark_shown(folder)
     if shown is not None and not shown.away:
