@@ -90,3 +90,32 @@ def test_a_list_of_nothing_is_refused(tmp_path, read, name):
         DataError, match=rf"list\.csv: nothing stands under '{name}'; give a file whose column '{name}'"
     ):
         read(tmp_path / "list.csv")
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("row;hare, brown;fox\n3;0.5;0.25\n", "semicolons; write"),
+        (
+            "row;hare, brown;fox\n\n3;0,5;0,25\n",
+            "semicolons and decimal commas; write commas between cells and a decimal",
+        ),
+        ("row;hare, brown;fox\n3;0,5;1\n", "semicolons and decimal commas; write"),
+        ("row\thare, brown\tfox\n3\t0.5\t0.25\n", "tabs; write"),
+        ('row;"hare; brown";f,x\n3;0.5;0.25\n', "semicolons; write"),
+    ],
+)
+def test_another_separator_is_named_though_a_class_holds_a_comma(tmp_path, text, told):
+    (tmp_path / "s.csv").write_text(text)
+    with pytest.raises(DataError, match=rf"separated by {told}.*; put a name that holds a comma in quotes"):
+        read_scores(tmp_path / "s.csv")
+
+
+def test_names_of_classes_may_hold_any_separator(tmp_path):
+    (tmp_path / "s.csv").write_text('row,"a, b",c;d;e,f|g\n3,1,2,3\n')
+    assert read_scores(tmp_path / "s.csv").classes == ("a, b", "c;d;e", "f|g")
+    many = [f"{'x' * 90};{number}" for number in range(3000)]  # longer than a cell may be
+    (tmp_path / "s.csv").write_text(f"row,{','.join(many)}\n3{',0.5' * 3000}\n")
+    assert read_scores(tmp_path / "s.csv").classes == tuple(many)
+    (tmp_path / "classes.csv").write_text("class,note;seen\nc;d,0\nf|g,1\n")
+    assert read_classes(tmp_path / "classes.csv") == ("c;d", "f|g")

@@ -26,9 +26,12 @@ def numbers(m, c):
 WRONG_ARRAYS = {
     "too few rows": (
         lambda s: s[:-1],
-        r"59 rows, but 60 rows are said to be scored; expected scores of shape \(60, 4\)",
+        r"59 rows, but 60 rows are said to be scored; expected scores of shape \(60, 4\) .*every row of rows\.csv",
     ),
-    "too many columns": (lambda s: np.c_[s, s[:, 0]], r"5 columns, but 4 classes are said to be scored"),
+    "too many columns": (
+        lambda s: np.c_[s, s[:, 0]],
+        r"5 columns, but 4 classes are said to be scored; .* give a score for every class of classes\.csv, or of the",
+    ),
     "transposed": (lambda s: s.T, r"shape \(4, 60\) is the wrong way round; .*transpose it"),
     "labels": (lambda s: s.argmax(axis=1), r"one number for each of 60 rows, as predicted labels are"),
     "a column of labels": (lambda s: s.argmax(axis=1)[:, None], r"one number for each of 60 rows, as predicted labels"),
@@ -39,6 +42,10 @@ WRONG_ARRAYS = {
     "infinite": (
         lambda s: np.where(s > 1, np.inf, s),
         r"42 of 240 scores are NaN or infinite, the first inf for row \d+",
+    ),
+    "the lowest number": (
+        lambda s: np.nan_to_num(np.where(s > 1, -np.inf, s)),
+        r"42 of 240 scores are beyond 1e\+100, .* the first -1\.79\d+e\+308 .*give smaller .*the smallest score less 1",
     ),
     "beyond float64": (
         lambda s: np.where(s > 1, np.longdouble("1e400"), s.astype(np.longdouble)),
@@ -94,6 +101,10 @@ WRONG_TABLES = {
     ),
     "a column more": (with_column("extra"), r"1 of its 5 columns \(extra\) are no classes that are scored"),
     "a class twice": (with_column("unseen-11"), r"unseen-11 more than once among the classes"),
+    "no header": (
+        lambda t: "\n".join(t[1:]),
+        r"first line of a CSV file, .* is taken for the names of the classes, and here it holds numbers: put the names",
+    ),
     "a missing class": (
         lambda t: "\n".join(line.rpartition(",")[0] for line in t),
         r"no scores for 1 classes \(unseen-",
@@ -110,6 +121,10 @@ WRONG_TABLES = {
     "a ragged line": (lambda t: "\n".join([*t, "1,2"]), r"cannot be read as a CSV file .*write it again"),
     "semicolons": (lambda t: "\n".join(t).replace(",", ";"), r"separated by semicolons; write commas between cells"),
     "tabs": (lambda t: "\n".join(t).replace(",", "\t"), r"separated by tabs; write commas between cells"),
+    "semicolons and commas in names": (
+        lambda t: "\n".join(t).replace(",", ";").replace("unseen-11", "unseen, 11"),
+        r"separated by semicolons; write commas between cells, as .*; put a name that holds a comma in quotes",
+    ),
     "folds": (lambda t: "\n".join([t[0] + ",fold", *(line + ",1" for line in t[1:])]), r"'fold' is for --validation"),
     "no lines": (lambda t: t[0], r"cannot be read as a CSV file .*Empty CSV file"),
 }
@@ -126,7 +141,7 @@ def test_a_table_that_does_not_fit_is_one_clear_line(call, settings, tmp_path, c
     text += [",".join([row, *map(repr, line)]) for row, line in zip(rows, numbers(60, 4).tolist(), strict=True)]
     (tmp_path / "s.csv").write_text(change(text))
     unread = ("a word", "nothing", "a ragged line", "no lines", "no row", "a row of no number", "half a row")
-    unread += ("semicolons", "tabs")
+    unread += ("semicolons", "tabs", "semicolons and commas in names")
     code = 1 if case in unread else 2
     done = call("score", "--name", "net", "--scores", "s.csv", "--dataset", DATA)
     one_line(done, code, message)

@@ -9,6 +9,7 @@ fold does not score are empty. The index of a data frame, which has no name, is 
 
 from __future__ import annotations
 
+import csv
 import hashlib
 import re
 from collections.abc import Callable, Sequence
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.csv_faults import not_utf8, other_separator
+from zslplat.data.csv_faults import is_number, not_utf8, other_separator
 from zslplat.data.npy_header import load_npy
 from zslplat.errors import DataError
 
@@ -26,6 +27,7 @@ ROW, FOLD, CLASS = "row", "fold", "class"
 # What pandas calls an index without a name, in Parquet and in CSV.
 _INDEX = re.compile(r"(__index_level_\d+__)?")
 SUFFIXES = (".npy", ".csv", ".parquet")
+_SEPARATORS = ";\t|"  # that others write in place of commas
 _EXPECTED_ROWS = "expected rows of the data set, whole numbers counted from 0"
 
 
@@ -168,19 +170,42 @@ def _table(path: Path, texts: Sequence[str] = (FOLD,)) -> Any:
 
 def _check_text(path: Path) -> None:
     """Raise :class:`DataError` for text that is not UTF-8, or not separated by commas; files may be large."""
-    before = 0
+    before, first = 0, list[str]()
     with path.open("rb") as file:
         for line in file:
             try:
-                line.decode()
+                text = line.decode()
             except UnicodeDecodeError as error:
                 error.start += before
                 raise DataError(f"{path}: {not_utf8(path, error)}") from error
             if b"\0" in line:
                 raise DataError(f"{path}: holds NUL bytes, as text in UTF-16 does; save it as UTF-8")
-            if not before and b"," not in line and (separator := other_separator([line.decode()])):
+            if not before and b"," not in line and (separator := other_separator([text])):
                 raise DataError(f"{path}: {separator}")
+            if len(first) < 2 and text.strip():
+                first.append(text)
+                if len(first) == 2:
+                    _check_separator(path, *first)
             before += len(line)
+
+
+def _check_separator(path: Path, head: str, line: str) -> None:
+    """Raise :class:`DataError` where the first two lines agree in another separator, though names hold commas."""
+    for sign in _SEPARATORS:
+        cells = _cells(line, sign)
+        if not len(cells) == len(_cells(head, sign)) > 1:
+            continue
+        if len(_cells(line, ",")) != len(_cells(head, ",")) or all(is_number(cell.replace(",", ".")) for cell in cells):
+            raise DataError(f"{path}: {other_separator([line])}; put a name that holds a comma in quotes")
+
+
+def _cells(line: str, sign: str) -> list[str]:
+    if sign not in line:
+        return [line]
+    try:
+        return next(csv.reader([line], delimiter=sign))
+    except csv.Error:  # a cell is longer than one may be
+        return [line]
 
 
 def _column(path: Path, name: str, what: str) -> Any:

@@ -6,17 +6,22 @@ Whatever does not fit is refused in one message that says what was given, what t
 from __future__ import annotations
 
 import hashlib
+import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from zslplat.data.csv_faults import is_number
 from zslplat.data.score_files import ScoreFile
 from zslplat.errors import UsageError, near_names
 from zslplat.tasks.base import Problem, Task
 
 _SHOWN = 5
+# The largest numbers of which differences, means and sums can be made, by the precision that is kept.
+_LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e100}
+_LOW = "a low one for what cannot be, such as the smallest score less 1"
 
 
 @dataclass(frozen=True)
@@ -54,8 +59,10 @@ def aligned(
 ) -> np.ndarray:
     """Return the scores (m, c) of a file in the order of a batch, float32 as it is and other numbers as float64.
 
-    ``rows`` and ``classes`` say what its rows and columns are where the file does not. Raises :class:`UsageError` where
-    they are not those of the batch, each once, and for what are no finite scores.
+    The order of bytes is that of this machine, whatever the file has. Names of classes that differ in their form of
+    Unicode alone are the same where one class is meant. ``rows`` and ``classes`` say what its rows and columns are
+    where the file does not. Raises :class:`UsageError` where they are not those of the batch, each once, and for what
+    are no finite scores, or too large ones to count with.
     """
     _check_form(file, batch)
     given_rows = file.rows if file.rows is not None else rows
@@ -64,14 +71,13 @@ def aligned(
         side = "rows" if given_rows is None else "classes"
         raise UsageError(
             f"{file.where} does not say which {side} it scores; give --manifest FOLDER of the `zslplat export-split` "
-            f"whose order it has, or --{side} FILE"
+            f"whose order it has, or --{side} FILE{_numbers_for_names(file.classes or ())}"
         )
     _check_length(file, batch, len(given_rows), len(given_classes))
-    columns = _places_of_classes(file.where, tuple(given_classes), batch)
+    columns = _places_of_classes(file, _as_the_batch_writes(given_classes, batch), batch)
     lines = _places_of_rows(file.where, np.asarray(given_rows), batch)
     _check_finite(file, given_rows, given_classes)
-    scores = file.scores if file.scores.dtype == np.float32 else file.scores.astype(np.float64)
-    return np.ascontiguousarray(scores[np.ix_(lines, columns)])
+    return np.ascontiguousarray(file.scores.astype(_kept(file.scores), copy=False)[np.ix_(lines, columns)])
 
 
 def digest_of(scores: np.ndarray, batch: Batch) -> str:
@@ -102,6 +108,12 @@ def _check_form(file: ScoreFile, batch: Batch) -> None:
         raise UsageError(f"{file.where}: shape {scores.shape} is the wrong way round; {expected}; transpose it")
 
 
+def _kept(scores: np.ndarray) -> np.dtype:
+    """Return the type that scores are kept in, in the order of bytes of this machine."""
+    is_float32 = scores.dtype.kind == "f" and scores.dtype.itemsize == 4
+    return np.dtype(np.float32 if is_float32 else np.float64)
+
+
 def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> None:
     """Refuse a matrix whose sides are not as long as what is said of them."""
     for name, side, said, named in (
@@ -109,14 +121,40 @@ def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> Non
         ("columns", 1, classes, file.classes is not None),
     ):
         if file.scores.shape[side] != said and not named:
+            one, what = ("row", "rows") if side == 0 else ("class", "classes")
+            head = _numbers_for_names(file.classes or ()) if side == 0 else ""
             raise UsageError(
-                f"{file.where}: {file.scores.shape[side]} {name}, but {said} {'rows' if side == 0 else 'classes'} are "
-                f"said to be scored; expected scores of shape {batch.shape} for {batch.name}"
+                f"{file.where}: {file.scores.shape[side]} {name}, but {said} {what} are said to be scored; expected "
+                f"scores of shape {batch.shape} for {batch.name}; give a score for every {one} of {what}.csv, or of "
+                f"the file that --{what} names{head}"
             )
 
 
-def _places_of_classes(where: str, given: tuple[str, ...], batch: Batch) -> np.ndarray:
+def _as_the_batch_writes(given: Sequence[str], batch: Batch) -> tuple[str, ...]:
+    """Return names of classes as the batch has them, where the same name in another form of Unicode is meant."""
+    forms: dict[str, list[str]] = {}
+    for name in batch.classes:
+        forms.setdefault(unicodedata.normalize("NFC", name), []).append(name)
     wanted = set(batch.classes)
+    found = []
+    for name in given:
+        same = [] if name in wanted else forms.get(unicodedata.normalize("NFC", name), [])
+        found.append(same[0] if len(same) == 1 else name)
+    return tuple(found)
+
+
+def _numbers_for_names(names: Sequence[str]) -> str:
+    """Return what to do where numbers stand in place of names of classes, as in a table without a header."""
+    if not names or not all(map(is_number, names)):
+        return ""
+    return (
+        "; the first line of a CSV file, as the names of columns in Parquet, is taken for the names of the classes, "
+        "and here it holds numbers: put the names there"
+    )
+
+
+def _places_of_classes(file: ScoreFile, given: tuple[str, ...], batch: Batch) -> np.ndarray:
+    where, wanted = file.where, set(batch.classes)
     expected = f"{batch.name} is told apart among {len(batch.classes)} classes"
     twice = _repeated(given)
     if twice:
@@ -125,9 +163,10 @@ def _places_of_classes(where: str, given: tuple[str, ...], batch: Batch) -> np.n
     if unknown:
         near = near_names(unknown[0], batch.classes)
         hint = f"did you mean {', '.join(near)}?" if near else f"they are {_listed(batch.classes)}"
+        head = _numbers_for_names(unknown) if file.classes is not None and len(unknown) == len(given) else ""
         raise UsageError(
             f"{where}: {len(unknown)} of its {len(given)} columns ({_listed(unknown)}) are no classes that are scored; "
-            f"{expected}; {hint}"
+            f"{expected}; {hint}{head}"
         )
     missing = [name for name in batch.classes if name not in set(given)]
     if missing:
@@ -159,15 +198,21 @@ def _check_finite(file: ScoreFile, rows: np.ndarray, classes: Sequence[str]) -> 
     if not np.issubdtype(file.scores.dtype, np.floating):
         return
     # Wider numbers than float64 may be finite as they are, and are not as they are kept.
-    kept = file.scores.dtype if file.scores.dtype.itemsize <= 8 else np.dtype(np.float64)
+    kept = _kept(file.scores)
     with np.errstate(over="ignore"):
-        bad = ~np.isfinite(file.scores.astype(kept, copy=False))
+        scores = file.scores.astype(kept, copy=False)
+    # Neither NaN nor infinity compares as smaller.
+    largest = _LARGEST[kept]
+    bad = ~(np.abs(scores) <= largest)
     if bad.any():
+        endless = ~np.isfinite(scores)
+        what, wanted = f"are beyond {largest:g}, too large to take differences of", "smaller"
+        if endless.any():
+            bad, what, wanted = endless, "are NaN or infinite", "finite"
         line, column = (int(part[0]) for part in np.nonzero(bad))
         raise UsageError(
-            f"{file.where}: {int(bad.sum())} of {bad.size} scores are NaN or infinite, the first "
-            f"{file.scores[line, column]} for row "
-            f"{rows[line]}, class {classes[column]}; give finite numbers, a low one for what cannot be"
+            f"{file.where}: {int(bad.sum())} of {bad.size} scores {what}, the first {file.scores[line, column]} for "
+            f"row {rows[line]}, class {classes[column]}; give {wanted} numbers, {_LOW}"
         )
 
 
