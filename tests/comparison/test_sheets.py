@@ -3,6 +3,7 @@
 import pytest
 from store_toys import MadeStore
 
+from zslplat.comparison.exports import latex, markdown
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
 from zslplat.settings import resolve_settings
@@ -49,3 +50,46 @@ def test_a_metric_without_an_interval_over_new_classes_says_so(settings):
     for row in found.rows:  # as AUSUC of one seen class
         row |= dict.fromkeys(("low_classes", "high_classes", "difference_low_classes", "difference_high_classes"))
     assert any(told in note for note in sheets(found)[0].notes)
+
+
+# What explains a column, and the columns of which one has to be there.
+EXPLAINED = {
+    "these test rows: ": {"score on\nthese rows", "difference on\nthese rows"},
+    "new classes like these: ": {"score on\nnew classes", "difference on\nnew classes", "verdict", "p (Holm)"},
+    "a score on new classes that ends at 0 or 1": {"score on\nnew classes"},
+    "tied: ": {"tied"},
+    "other rows: ": {"difference on\nthese rows", "difference on\nnew classes", "verdict"},
+}
+
+
+def test_a_column_is_explained_where_it_is_shown_and_nowhere_else(settings):
+    made = MadeStore(settings)
+    for method, share in (("eszsl", 0.8), ("sae", 0.7)):
+        made.study(method, share)
+    made.study("conse", 0.6, rows="others")
+    found = compared(settings, warn=pytest.fail)
+    found.rows[0] |= {"low_classes": 0.6, "high_classes": 1.0}
+    (whole,) = sheets(found)
+    assert [words for words in EXPLAINED if not any(note.startswith(words) for note in whole.notes)] == []
+    some = [{title} for title in whole.titles] + [{"test", "tied"}, {"difference on\nnew classes", "p (Holm)"}]
+    told = [sheets(found, titles={"method", *titles})[0] for titles in some]
+    told += [sheets(found, width=width, gap=2)[0] for width in (60, 90, 120)]
+    for sheet in told:
+        for words, titles in EXPLAINED.items():
+            is_said = any(note.startswith(words) for note in sheet.notes)
+            assert is_said == bool(titles & set(sheet.titles)), (words, sheet.titles)
+    for text in (latex(found), markdown(found)):
+        assert ("these test rows: " in text) == ("on these rows" in text.replace(r"\\", " "))
+        assert "new classes like these: " in text
+
+
+def test_a_verdict_over_these_rows_is_explained_though_no_interval_over_them_is_shown(settings):
+    made = MadeStore(settings)
+    for method, share in (("eszsl", 0.8), ("sae", 0.7)):
+        made.study(method, share)
+    found = compared(settings, warn=pytest.fail)
+    for row in found.rows:
+        row |= {"verdict": ""}
+    assert any(row["verdict_rows"] for row in found.rows)
+    (sheet,) = sheets(found, titles={"method", "verdict"})
+    assert any(note.startswith("these test rows: ") for note in sheet.notes)

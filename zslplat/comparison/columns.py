@@ -27,6 +27,7 @@ LACKING_DRAWS = (
     "methods that lack one of the draws, or have no number there, stand last, with the mean of those that they have; "
     "it is no match for the others, and they have no difference"
 )
+ON_THESE_ROWS = "(these rows)"  # behind a verdict over the test rows, where there is none over new classes
 CUT = "a score on new classes that ends at 0 or 1 was cut there: Student's t reaches beyond, and no score does"
 
 
@@ -114,7 +115,7 @@ def verdict(row: Row) -> str:
     """Return the verdict over new classes; where there is none, that over the test rows, saying so."""
     if row["verdict"] or not row["verdict_rows"]:
         return str(row["verdict"])
-    return str(row["verdict_rows"]) if row["verdict_rows"] in NO_PAIR else f"{row['verdict_rows']} (these rows)"
+    return str(row["verdict_rows"]) if row["verdict_rows"] in NO_PAIR else f"{row['verdict_rows']} {ON_THESE_ROWS}"
 
 
 def knows(row: Row) -> str:

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
 
-from zslplat.comparison.classes import COVERS
+from zslplat.comparison.classes import COVERS, NEW_CLASSES, THESE_ROWS
 from zslplat.comparison.columns import (
     COLUMNS,
     CUT,
     NO_CLASSES,
+    ON_THESE_ROWS,
     Column,
     Row,
     cut,
@@ -28,6 +29,7 @@ from zslplat.comparison.columns import (
     number,
     p_value,
     same_score,
+    verdict,
 )
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
@@ -37,6 +39,11 @@ from zslplat.spec import Spec
 from zslplat.tuning.code_changes import MEANING
 
 BEST, TIED = "best", "tied"
+_SCORE_ON_CLASSES = "score on\nnew classes"
+# The columns that a note explains.
+_OVER_ROWS = frozenset({"score on\nthese rows", "difference on\nthese rows"})
+_OVER_CLASSES = frozenset({_SCORE_ON_CLASSES, "difference on\nnew classes", "verdict", "p (Holm)"})
+_OF_PAIRS = frozenset({"difference on\nthese rows", "difference on\nnew classes", "verdict"})
 
 
 @dataclass(frozen=True)
@@ -80,7 +87,7 @@ def sheets(
         for group, members in _by_group(rows)
     }
     hidden = [" ".join(column.title.split()) for column in known if column not in shown]
-    said = [*_notes(found, rows), *found.notes]
+    said = [*_notes(found, rows, {column.title for column in shown}), *found.notes]
     return [Sheet(_title(found), [c.title for c in shown], [c.right for c in shown], sections, said, hidden)]
 
 
@@ -120,32 +127,44 @@ def _title(found: Comparison) -> str:
     return f"{found.metric} of task {found.task} on {dataset}; differences from {origin}"
 
 
-def _notes(found: Comparison, rows: Sequence[Row]) -> list[str]:
-    """Return the sentences that belong under a table of these rows of one data set."""
+def _notes(found: Comparison, rows: Sequence[Row], shown: Collection[str]) -> list[str]:
+    """Return the sentences that belong under a table of these rows of one data set; ``shown`` are its titles.
+
+    What explains a column stands where that is shown.
+    """
     lines = [f"{name}: {text}" for name, text in found.names.items()]
     if any(row["low_classes"] is not None or row["difference_low_classes"] is not None for row in rows):
-        lines += [f"{words}: {text}" for words, text in COVERS.items()]
-        lines += [CUT] if any(map(cut, rows)) else []
+        told = "verdict" in shown and any(verdict(row).endswith(ON_THESE_ROWS) for row in rows)
+        covered = {THESE_ROWS: told or bool(_OVER_ROWS & set(shown)), NEW_CLASSES: bool(_OVER_CLASSES & set(shown))}
+        lines += [f"{words}: {COVERS[words]}" for words, is_shown in covered.items() if is_shown]
+        lines += [CUT] if _SCORE_ON_CLASSES in shown and any(map(cut, rows)) else []
     elif all(row["low"] is None for row in rows):
         lines.append(f"{found.metric} has no intervals: evaluations keep no bootstrap replicates of it")
     else:
         lines.append(NO_CLASSES.format(found.metric))
-    if any(row["tied"] for row in rows):
+    if "tied" in shown and any(row["tied"] for row in rows):
         most = any(count > MOST_TIED for count in Counter(row["group"] for row in rows).values())
         of = f" (the best {MOST_TIED} of each group have letters)" if most else ""
         lines.append(
             "tied: methods of a group that share a letter are not told apart, in whatever order they stand, after "
             f"Holm's correction over all pairs, which are more than a verdict's rivals{of}"
         )
+    if _OF_PAIRS & set(shown):
+        lines += _no_pairs(rows)
+    return [*lines, *_remarks(rows)]
+
+
+def _no_pairs(rows: Sequence[Row]) -> list[str]:
+    """Return why differences have no interval where two rows scored other test rows, or other data."""
+    lines = []
+    origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
     if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
         unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
-        origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
         text = f"scored on other test rows than {origins}{unsaid}; such differences have no interval"
         lines.append(f"{OTHER_ROWS}: {text}")
     if any(OTHER_DATA in (row["verdict"], row["verdict_rows"]) for row in rows):
-        origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
         lines.append(f"{OTHER_DATA}: another version of the data than {origins} has; such differences have no interval")
-    return [*lines, *_remarks(rows)]
+    return lines
 
 
 def _remarks(rows: Sequence[Row]) -> list[str]:
