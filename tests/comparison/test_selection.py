@@ -55,6 +55,16 @@ def test_a_setting_is_one_row_however_often_it_was_evaluated(made, show):
     assert len(show(every=True).rows) == 5
 
 
+def test_names_with_commas_behind_a_row_are_told_apart(made, show):
+    for name in ("a: (b), c=d", "plain"):
+        made.study("eszsl", 0.9, trials=3, name=name)
+    made.study("eszsl", 0.7, trials=9, name="p, q")
+    found = show()
+    assert {name: sorted(names) for name, names in found.behind.items()} == {"p, q": ["a: (b), c=d", "plain"]}
+    assert sorted(found.rows[0]["others"].split('", ')) == ['"a: (b), c=d', "plain"]  # in quotes, as tags are
+    assert show(every=True).behind == {}
+
+
 def test_what_stands_for_a_setting_is_not_chosen_by_its_test_score(made, show):
     made.study("eszsl", 0.9, trials=5, name="lucky")
     made.study("eszsl", 0.5, trials=5, name="newer")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,6 +9,7 @@ from zslplat.comparison.folding import Folded
 from zslplat.comparison.leaderboard import OTHER_DATA
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.took import mean_known, most_bytes, took
+from zslplat.wording import unmistakable
 
 OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
@@ -25,7 +25,8 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
     counted as if nothing had been at hand;
     ``labels_exported`` whether scores made elsewhere are of a split whose test labels were exported, too; ``data`` and
     ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the studies and runs of the same
-    setting that the entry stands for as well, ``folded`` how many these are.
+    setting that the entry stands for as well, ``folded`` how many these are; a name with a comma stands in quotes, as
+    values of tags do (:attr:`zslplat.comparison.selection.Comparison.behind` has the names themselves).
     """
     group = entry.shown
     first = group.tested[0]
@@ -49,19 +50,14 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "seed": group.asked.get("seed"),
         "experiment": group.about.get("experiment"),
         "suite": ", ".join(group.suites) or None,
-        "tags": ", ".join(f"{name}={_told(value)}" for name, value in group.tags.items()) or None,
+        "tags": ", ".join(f"{name}={unmistakable(value)}" for name, value in group.tags.items()) or None,
         "data": group.data,
         "test_rows": group.rows,
         "created": group.created,
         "runs": ", ".join(str(record["run"]) for record in group.tested),
         "folded": len(entry.others),
-        "others": ", ".join(other.name for other in entry.others),
+        "others": ", ".join(unmistakable(other.name) for other in entry.others),
     }
-
-
-def _told(value: str) -> str:
-    """Return the value of a tag, in quotes where it could be read as two tags."""
-    return json.dumps(value, ensure_ascii=False) if {",", '"'} & set(value) else value
 
 
 def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:

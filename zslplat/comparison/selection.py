@@ -44,6 +44,7 @@ class Comparison:
     sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
     what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
     sets on which the task is recorded, too, and that were not asked for; ``without``: those asked for without a row.
+    ``behind``: the names of the studies and runs of the same setting that a study or run stands for, by its name.
     """
 
     task: str
@@ -58,6 +59,7 @@ class Comparison:
     silenced: tuple[str, ...] = ()
     unasked: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
+    behind: dict[str, tuple[str, ...]] = field(default_factory=dict)
 
     @property
     def warnings(self) -> list[str]:
@@ -218,8 +220,11 @@ def compared(
         table["over_draws"] = over_draws(rows, classes, name, table["group"], baseline, maximise=maximise)
     unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
     without = tuple(dataset for dataset in asked if dataset not in shown)
+    behind = {e.scored.study: tuple(other.name for other in e.folded.others) for e in named if e.folded.others}
     silenced = settings.silenced
-    return Comparison(task, shown, name, maximise, rows, names, notes, across, findings, silenced, unasked, without)
+    return Comparison(
+        task, shown, name, maximise, rows, names, notes, across, findings, silenced, unasked, without, behind
+    )
 
 
 def _or_draws(dataset: str, recorded_on: Sequence[str]) -> list[str]:

@@ -146,6 +146,11 @@ class Board:
         return self.comparison.rows if self.comparison is not None else ()
 
     @property
+    def behind(self) -> Mapping[str, Sequence[str]]:
+        """The names of the studies and runs of the same setting that one stands for, by its name."""
+        return self.comparison.behind if self.comparison is not None else {}
+
+    @property
     def shown(self) -> list[tuple[str, Recorded]]:
         """Name and records of every row of the leaderboard, in its order."""
         found = ((str(row["short"]), self.entries.get(str(row["study"]))) for row in self.rows)
@@ -156,7 +161,7 @@ class Board:
         """Name of every row of the leaderboard with the study of its setting: its own, or one that it stands for."""
         found = []
         for row in self.rows:
-            names = [str(row["study"]), *str(row["others"]).split(", ")]
+            names = [str(row["study"]), *self.behind.get(str(row["study"]), ())]
             studies = [self.entries[name] for name in names if name in self.entries and self.entries[name].trials]
             found += [(str(row["short"]), study) for study in studies[:1]]
         return found

@@ -39,9 +39,8 @@ def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) ->
         ("What they know, and what to look at", "look", list(_look(board, entries, looks, easel))),
     ]
     sections = [Section(title, f"{anchor}-{name}", blocks) for title, name, blocks in parts if blocks]
-    behind = {str(row["short"]): [name for name in str(row["others"]).split(", ") if name] for row in board.rows}
     own = [
-        study_section(entry, label, f"{anchor}-study-{number}", easel, behind.get(label, ()))
+        study_section(entry, label, f"{anchor}-study-{number}", easel, board.behind.get(entry.name, ()))
         for number, (label, entry) in enumerate([*entries, *((f.name, f) for f in _validated(board))], start=1)
     ]
     if own:
@@ -77,7 +76,7 @@ def board_entries(board: Board) -> list[tuple[str, Recorded]]:
     Studies and runs that stand behind another one of the same setting are not among them.
     """
     shown = {entry.name for _, entry in board.shown}
-    behind = {name for row in board.rows for name in str(row["others"]).split(", ")}
+    behind = {name for names in board.behind.values() for name in names}
     left = [(entry.name, entry) for name, entry in board.entries.items() if name not in shown | behind]
     return board.shown + left
 

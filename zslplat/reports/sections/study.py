@@ -19,7 +19,7 @@ from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
 from zslplat.reports.sections.words import cell, duration, listed, metric_words, number, short, with_article
-from zslplat.wording import counted
+from zslplat.wording import counted, unmistakable
 
 MOST_SERIES = 200
 
@@ -31,7 +31,7 @@ def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind
     """
     blocks: list[Block] = [Words(_told(entry, easel.places), "lead")]
     if behind:
-        blocks.append(Words(f"The same setting was also evaluated as {listed(behind)}."))
+        blocks.append(Words(f"The same setting was also evaluated as {listed(list(map(unmistakable, behind)))}."))
     if entry.findings:
         blocks.append(Items(shown(entry.findings, easel.silenced), "warning"))
     if entry.winner is not None and entry.winner["parameters"]:
