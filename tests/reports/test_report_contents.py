@@ -171,6 +171,30 @@ def test_commands_lead_to_a_store_that_is_not_the_usual_one(call, store, tmp_pat
     assert call(*shlex.split(again)[1:]).returncode == 0
 
 
+def test_the_commands_of_a_study_that_began_at_another_give_the_same_in_a_store_that_has_neither(call, tmp_path):
+    common = ("--method", "eszsl", "--dataset", DATA, "--workers", 1, "-q")
+    for words in (
+        ("--study", "a: (b), c=d", "--trials", 3),
+        ("--study", "warm", "--seed", 1, "--trials", 3, "--warm-start", "a: (b), c=d:2"),
+        ("--study", "a: (b), c=d", "--trials", 12),
+    ):
+        done = call("tune", *common, *words)
+        assert done.returncode == 0, done.stderr
+    begun = [json.loads(call("studies", "show", "warm", "--json").stdout)]
+    reported(call, "warm")
+    text = next("".join(e.content) for e in page_of(tmp_path).every("code") if "zslplat tune" in e.text)
+    lines = [shlex.split(line) for line in text.splitlines() if line.startswith("zslplat tune")]
+    assert len(lines) == 2
+    for line in lines:
+        done = call(*line[1:], "--store", "fresh", "--workers", 1, "-q")
+        assert done.returncode == 0, done.stderr
+    begun.append(json.loads(call("studies", "show", "warm", "--store", "fresh", "--json").stdout))
+    first, second = ([{k: v for k, v in trial.items() if k != "run"} for trial in one["trials"]] for one in begun)
+    assert first == second
+    assert begun[0]["setting"] == begun[1]["setting"]
+    assert begun[0]["tests"][0]["metrics"] == begun[1]["tests"][0]["metrics"]
+
+
 def test_an_unknown_name_is_refused_with_those_that_are_near(call, store):
     done = call("report", "joimt")
     assert done.returncode == 2
@@ -299,6 +323,7 @@ def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_o
     tests = [word for seed in (0, 1) for word in ("--scores", random_scores(split, "test", seed))]
     done = call(*given, *tests, *(word for fold in folds for word in ("--validation", fold)), "--knows", "transductive")
     assert done.returncode == 0, done.stderr
+    result = json.loads(call("report", "--json").stdout)
     (row,) = json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--json").stdout)["rows"]
     for names in ((), ("outside:net",)):
         reported(call, *names)
@@ -317,6 +342,21 @@ def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_o
         done = call(*again[1:], cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert "recorded already" in done.stdout + done.stderr
+    # In a store without these records, too, with what validation chose.
+    export = shlex.split(told[told.index("zslplat export-split") :].partition("zslplat score")[0])
+    for words in (export, again):
+        done = call(*words[1:], "--store", "fresh")
+        assert done.returncode == 0, done.stderr
+    there = json.loads(call("report", "--store", "fresh", "--json").stdout)
+    for before, after in zip(result["boards"], there["boards"], strict=True):
+        numbers = [name for name, value in before["rows"][0].items() if isinstance(value, float)]
+        numbers = [name for name in numbers if "seconds" not in name and name != "created"]
+        assert [before["rows"][0][name] for name in numbers] == [after["rows"][0][name] for name in numbers]
+    found = [
+        json.loads(call("compare", "-d", DATA, "-t", "gzsl", "--metric", "calibrated_H", "--store", s, "--json").stdout)
+        for s in ("mlruns", "fresh")
+    ]
+    assert found[0]["rows"][0]["test"] == found[1]["rows"][0]["test"] > 0
     # The folds alone are no test.
     alone = ("score", "--name", "folds", "--manifest", split, "--split", "validation", "-q")
     done = call(*alone, *(word for fold in folds for word in ("--scores", fold)))

@@ -19,7 +19,7 @@ from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
 from zslplat.reports.sections.overview import all_boards
-from zslplat.reports.sections.provenance import commands_of, tune_command
+from zslplat.reports.sections.provenance import commands_of, provenance_blocks, tune_command
 from zslplat.reports.sections.trials import trial_table
 from zslplat.reports.sections.words import duration, listed, number, size
 from zslplat.tasks.base import Metric
@@ -246,7 +246,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
 
 def test_the_command_of_a_study_gives_what_is_not_the_default():
     identity = IDENTITY | {"seed": 3, "sampler": "random", "space": {"gamma": "1..10:log", "alpha": "0.001..1000:log"}}
-    entry = Recorded("mine", identity, {}, {}, (), [trial(0.5)] * 4)
+    entry = Recorded("mine", identity, {}, {}, (), [trial(0.5)] * 4, {"winner": 0})
     command = tune_command(entry)
     assert "--space gamma=1..10:log" in command
     assert "alpha" not in command  # the method's own range
@@ -261,8 +261,64 @@ def test_the_command_of_a_study_gives_what_is_not_the_default():
     assert commands_of(single)[0].endswith("--test --repeats 3")
     # Studies of this version have noted it, so that their method need not be there.
     gone = Recorded("mine", identity | {"method": "gone"}, {"own_ranges": ["alpha"]}, {}, (), [trial(0.5)])
-    assert "--space alpha=0.001..1000:log --trials 1" in tune_command(gone)
+    assert "--space alpha=0.001..1000:log --sampler" in tune_command(gone)
     assert "gamma" not in tune_command(gone)
+
+
+def test_a_study_that_goes_on_is_continued_to_the_usual_number_of_trials():
+    for trials in (0, 3, 20):
+        entry = Recorded("mine", IDENTITY, {}, {}, (), [trial(0.5)] * trials)
+        assert "--trials" not in tune_command(entry)  # fewer would end it here, and 0 are refused
+        assert "--trials" not in tune_command(replace(entry, identity=IDENTITY | {"sampler": "grid"}))
+    assert "--trials 21 " in tune_command(replace(entry, trials=[trial(0.5)] * 21))
+
+
+def begun(source, *numbers, count=2, **more):
+    """A study that began at these trials of another, as its identity has it."""
+    trials = [{"trial": number, "parameters": {}} for number in numbers]
+    identity = IDENTITY | {"warm_start": {"from": f"a: b:{count}", "trials": trials}}
+    return Recorded("warm", identity, {}, {}, (), [trial(0.5)], {"winner": 0}, source=source, **more)
+
+
+def test_a_study_that_began_at_another_is_done_again_after_that_one_with_the_trials_that_it_had():
+    values = [0.5, 0.8, None, 0.6, 0.9]  # trial 4 came later
+    source = Recorded("a: b", IDENTITY, {}, {}, (), [trial(v, state="complete" if v else "failed") for v in values])
+    for numbers, trials in (((1, 3), 4), ((1,), 5), ((0, 1), 3)):
+        first, second, *_ = commands_of(begun(source, *numbers))
+        assert f"--trials {trials} --study 'a: b'" in first
+        assert "--warm-start 'a: b:2' --study warm" in second
+    # The smallest are best.
+    less = replace(source, about={"primary": {"name": "error", "maximise": False}})
+    assert "--trials 5 " in commands_of(begun(less, 0, 3))[0]
+    for of, said in ((None, "is not in the store any more"), (source, "has other best trials now")):
+        *_, words = provenance_blocks(begun(of, 2))
+        assert said in words.text
+    assert not any(isinstance(block, Words) for block in provenance_blocks(begun(source, 1, 3)))
+
+
+def test_files_of_scores_made_elsewhere_are_told_as_they_are_given(tmp_path):
+    folds = [{"name": f"fold-{n}"} for n in (1, 2)]
+    shown = []
+    for files in ({"v.csv, fold-1": "", "v.csv, fold-2": ""}, {"a/v.csv": "", "b/v.csv": ""}):
+        test = {
+            "run": "r",
+            "metrics": {},
+            "folds": [{"name": "test"}],
+            "outside": {"name": "net", "files": {"t.csv": ""}},
+        }
+        test |= {"seconds": 2.5}
+        test["outside"] |= {"description": "a net", "labels_exported": True}
+        of_folds = {"folds": folds, "outside": {"name": "net", "files": files}}
+        beside = [Evaluation(of_folds, tmp_path)]
+        entry = Recorded("r", IDENTITY | {"split": "test"}, {}, {}, [Evaluation(test, tmp_path)], validated=beside)
+        export, command = commands_of(replace(entry, study=False))
+        assert export.endswith("--with-labels")
+        shown.append(command.partition("--task zsl ")[2])
+    more = "--description 'a net' --seconds 2.5 --manifest split"
+    assert shown == [
+        f"--scores t.csv --validation v.csv {more}",
+        f"--scores t.csv --validation a/v.csv --validation b/v.csv {more}",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -185,6 +185,19 @@ def test_what_choosing_on_validation_warns_of_is_recorded_and_not_printed_raw(se
     assert len(told) == len(set(told)) > 0
 
 
+def test_files_of_one_name_are_told_apart_by_their_folders(settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    paths = {}
+    for name in ("test", "fold-1", "fold-2", "fold-3"):
+        (tmp_path / name).mkdir()
+        paths[name] = random_scores(tmp_path / "split", name).rename(tmp_path / name / "scores.npy")
+    test = paths.pop("test")
+    score(settings, scores=[test], validation=[*paths.values()], manifest=Manifest.read(tmp_path / "split"))
+    found = {key: record["outside"]["files"] for _, key, record in Records(settings).all_evaluations(["run:"])}
+    assert [*found["repeat-0"]] == ["test/scores.npy"]
+    assert [*found["validation"]] == [f"fold-{n}/scores.npy" for n in (1, 2, 3)]
+
+
 def test_validation_that_comes_later_is_added_and_other_validation_is_refused(call, settings, tmp_path):
     exported(settings, tmp_path / "split")
     given = ("score", "--name", "net", "--manifest", "split", "--scores", random_scores(tmp_path / "split"), "--json")

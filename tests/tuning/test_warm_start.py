@@ -69,6 +69,19 @@ def test_patience_ends_a_study_and_without_it_the_same_goes_on(source, call):
     assert len(trials_by_study(store)["patient"]) == len(trials) + 2
 
 
+def test_a_study_goes_on_as_it_began_where_the_other_study_is_gone(source, call):
+    store, _ = source
+    command = (*WARM, "--warm-start", "source:2", "--workers", 1)
+    assert call(*command, "--trials", 3).returncode == 0
+    before = trials_by_study(store)["warm"]
+    assert call("studies", "delete", "source", "--yes").returncode == 0
+    done = call(*command, "--trials", 5)
+    assert done.returncode == 0, done.stderr
+    assert trials_by_study(store)["warm"][:3] == before
+    done = call(*WARM, "--warm-start", "source:3", "--trials", 5)
+    assert (done.returncode, "unknown study to start from" in done.stderr) == (2, True), done.stderr
+
+
 def test_a_warm_start_that_cannot_be_is_one_clear_error(source, call):
     for begin, said in (
         ("sorce", "did you mean source?"),

@@ -15,6 +15,7 @@ from zslplat.records.membership import suites_of
 from zslplat.tasks.base import Metric
 
 Record = Mapping[str, Any]
+WARM_START = "warm_start"  # as the identity of a study calls it
 
 
 @dataclass(frozen=True)
@@ -40,7 +41,9 @@ class Recorded:
 
     ``name`` is what comparisons call it; ``identity`` is its setting in JSON form; ``trials`` are the records of a
     study's trials; ``tested`` the test evaluations of the winner of a study, or all of a run; ``finished`` what a study
-    noted at its end, None while it goes on.
+    noted at its end, None while it goes on. ``validated`` are evaluations of the validation folds beside those of the
+    test, of scores made elsewhere; ``source`` is the study at whose best trials a study began, None where it is not in
+    the store.
     """
 
     name: str
@@ -55,6 +58,8 @@ class Recorded:
     findings: Sequence[Finding] = ()
     chance: float | None = None
     test_chance: float | None = None
+    validated: Sequence[Evaluation] = ()
+    source: Recorded | None = None
 
     @property
     def place(self) -> tuple[str, str]:
@@ -72,6 +77,11 @@ class Recorded:
         rows = [str(fold["rows"]) for one in self.tested for fold in one.record["folds"] if "rows" in fold]
         features = self.about.get("data", {}).get("features_digest")
         return images_of(self.place[0], rows[0] if rows else None, features)
+
+    @property
+    def warm_start(self) -> Record | None:
+        """Where the search of a study began: ``from``, a study and the number of its best trials, and ``trials``."""
+        return self.identity.get(WARM_START)
 
     @property
     def primary(self) -> Metric | None:

@@ -56,19 +56,35 @@ def recorded_studies(records: Records, settings: Settings, warn: Warn) -> list[R
                 test_chance=values.get("test_chance"),
             )
         )
-    return found
+    return _with_sources(found)
+
+
+def _with_sources(studies: Sequence[Recorded]) -> list[Recorded]:
+    """Return studies, oldest first, with the older ones at whose best trials they began."""
+    linked: dict[str, Recorded] = {}
+    for entry in studies:
+        begun = str(entry.warm_start["from"]) if entry.warm_start else ""
+        source = linked.get(begun.rpartition(":")[0])
+        linked[entry.name] = entry if source is None else replace(entry, source=source)
+    return list(linked.values())
 
 
 def with_trials(records: Records, found: Sequence[Recorded], warn: Warn) -> list[Recorded]:
     """Return studies with their trials, and runs as they are; ``warn`` is told of those that are damaged, left out."""
-    known, read = Overview(records, ("finished",)), []
-    for entry in found:
-        try:
-            trials = [record for _, record in known.finished(entry.name)] if entry.study else ()
-            read.append(replace(entry, trials=trials))
-        except StoreError as error:
-            warn(f"{error}; study {entry.name!r} is left out")
-    return read
+    known = Overview(records, ("finished",))
+    read = (_read(known, entry, warn) if entry.study else entry for entry in found)
+    return [entry for entry in read if entry is not None]
+
+
+def _read(known: Overview, entry: Recorded, warn: Warn) -> Recorded | None:
+    """Return a study with its trials, and with its source and those of it; None where it is damaged."""
+    try:
+        trials = [record for _, record in known.finished(entry.name)]
+    except StoreError as error:
+        warn(f"{error}; study {entry.name!r} is left out")
+        return None
+    source = None if entry.source is None else _read(known, entry.source, warn)
+    return replace(entry, trials=trials, source=source)
 
 
 def recorded_runs(records: Records) -> list[Recorded]:
@@ -83,6 +99,7 @@ def recorded_runs(records: Records) -> list[Recorded]:
     runs = []
     for found in by_owner.values():
         shown = [record for record in found if record["setting"].get("split") == TEST] or found
+        beside = [record for record in found if record not in shown]
         runs.append(
             Recorded(
                 f"run {shown[0]['run'][:8]}",
@@ -92,6 +109,7 @@ def recorded_runs(records: Records) -> list[Recorded]:
                 _evaluations(records, shown),
                 study=False,
                 findings=list(dict.fromkeys(one for r in found for one in recorded_findings(r, str(r["run"])))),
+                validated=_evaluations(records, beside),
             )
         )
     return runs

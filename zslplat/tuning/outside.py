@@ -38,7 +38,7 @@ from zslplat.spec import Spec
 from zslplat.tasks.base import Task
 from zslplat.tracking.stores import mark_unshown, open_records
 from zslplat.tuning.outside_later import named, told_later
-from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, validation_given
+from zslplat.tuning.outside_scores import Given, OutsideScores, declared, test_given, told_apart, validation_given
 from zslplat.tuning.single import RunResult, show_recorded
 from zslplat.tuning.verdicts import evaluation_findings
 
@@ -109,7 +109,8 @@ class _Entry:
     """One entry: what is recorded of it already, and what is recorded now.
 
     ``code`` are the hashes of the code that scores, ``told`` is what records keep of the surroundings, ``warned`` what
-    loading and building warned of; ``owner`` and ``choices`` (of validation) are found out by :meth:`evaluate`.
+    loading and building warned of; ``owner``, ``choices`` (of validation) and ``names`` (of files, as records have
+    them) are found out by :meth:`evaluate`.
     """
 
     asked: OutsideScores
@@ -124,6 +125,7 @@ class _Entry:
     warned: Sequence[str]
     owner: str = ""
     choices: dict[str, Any] = field(default_factory=dict)
+    names: Mapping[str, str] = field(default_factory=dict)
     started: float = field(default_factory=time.time)
 
     def __post_init__(self) -> None:
@@ -132,6 +134,7 @@ class _Entry:
     def evaluate(self, validation: Given | None, test: Given | None) -> OutsideResult:
         """Record what is not recorded yet, and show it."""
         result = self.result
+        self.names = told_apart([file.where for given in (validation, test) if given for file in given.files])
         self._find(validation, test)
         result.method, result.about = str(self.setting.method), dict(self.told)
         known, new = self.records.evaluations(self.owner), False
@@ -296,7 +299,7 @@ class _Entry:
             "outside": {
                 "name": asked.name,
                 "description": asked.description,
-                "files": {Path(file.where).name: file.sha256 for file in given.files},
+                "files": {self.names[file.where]: file.sha256 for file in given.files},
                 "labels_exported": self._labels_exported,
             },
             "seed": repeat,

@@ -108,6 +108,16 @@ def _by_fold(files: Sequence[ScoreFile], folds: Sequence[str]) -> Sequence[Score
     return files
 
 
+def told_apart(files: Sequence[str]) -> dict[str, str]:
+    """Return the names of files without their folders, or with as many of these as tell them apart."""
+    paths = {file: Path(file).parts for file in files}
+    for depth in range(1, max(map(len, paths.values()), default=0)):
+        names = {file: str(Path(*parts[-depth:])) for file, parts in paths.items()}
+        if len(set(names.values())) == len(names):
+            return names
+    return {file: file for file in files}
+
+
 def declared(asked: OutsideScores) -> str:
     """Check name, repeat and declared knowledge; return the latter in words, as of methods."""
     if not _NAME.fullmatch(asked.name):

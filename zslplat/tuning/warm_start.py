@@ -24,16 +24,20 @@ def warm_start_of(
     """Return where a search begins: ``from``, the study and how many of its trials, and ``trials``, their values.
 
     ``source``: ``STUDY`` or ``STUDY:K``, the K best of its complete trials; ``identity``: the JSON form of the search
-    without this. A search that is recorded already begins where it did. Values that are not searched here, or lie
-    outside the ranges, are left out, and ``note`` is told so. Raises :class:`UsageError` where nothing is left, and
-    :class:`UnknownNameError` for a study that is not in the store.
+    without this. A search that is recorded already begins where it did, also where the other study is gone. Values that
+    are not searched here, or lie outside the ranges, are left out, and ``note`` is told so. Raises :class:`UsageError`
+    where nothing is left, and :class:`UnknownNameError` for a study that is not in the store.
     """
-    study, best = _parsed(source, records.study_names())
+    try:
+        study, best = _parsed(source, records.study_names())
+    except UnknownNameError:
+        begun = _begun(records, identity, source) or _begun(records, identity, f"{source}:{BEST}")
+        if begun is None:
+            raise
+        return begun
     told = f"{study}:{best}"
-    for other in records.identities().values():
-        begun = other.get(KEY)
-        if begun and begun["from"] == told and {k: v for k, v in other.items() if k != KEY} == dict(identity):
-            return dict(begun)
+    if (begun := _begun(records, identity, told)) is not None:
+        return begun
     trials: list[dict[str, Any]] = []
     left_out: dict[str, str] = {}
     for number, values in _best(records, study, best):
@@ -56,6 +60,15 @@ def warm_start_of(
     if reasons:
         note(f"warm start from {study}: {reasons}; the search proposes values in their place")
     return {"from": told, "trials": trials}
+
+
+def _begun(records: Records, identity: Mapping[str, Any], told: str) -> dict[str, Any] | None:
+    """Return where a search that is recorded already began, None where none of this identity began there."""
+    for other in records.identities().values():
+        begun = other.get(KEY)
+        if begun and begun["from"] == told and {k: v for k, v in other.items() if k != KEY} == dict(identity):
+            return dict(begun)
+    return None
 
 
 def first_values(search: Mapping[str, Any]) -> list[dict[str, Any]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from itertools import chain
@@ -12,13 +13,14 @@ from zslplat import registry
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import NOTHING
 from zslplat.evaluation.setting import TEST, describe_range
-from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock
+from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock, Words
 from zslplat.reports.facts import Recorded
 from zslplat.spec import Spec
 
 # What of a study's setting is an option of ``tune``, where it is not the default.
 _OPTIONS = {"features": "--features", "signatures": "--signatures"}
 _DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
+_TRIALS = 20  # what a search has where nobody says how many
 
 
 def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
@@ -28,6 +30,8 @@ def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
     """
     rows: list[tuple[str, str]] = [("method", entry.method), ("data set", entry.place[0]), ("task", entry.place[1])]
     rows += [("seed", str(entry.identity.get("seed", "")))]
+    if entry.warm_start:
+        rows.append(("begins at the best trials of", str(entry.warm_start["from"])))
     if entry.about.get("preprocessing"):
         rows.append(("preprocessing", str(entry.about["preprocessing"])))
     rows.append(("data", str(entry.identity.get("data", "")) or "not recorded"))
@@ -50,6 +54,13 @@ def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
     columns = [Column("what"), Column("value")]
     yield TableBlock("What it was made with", columns, [[Cell(name), Cell(value)] for name, value in rows])
     yield Commands("Do it again", [command + places for command in commands_of(entry)])
+    if entry.warm_start and (entry.source is None or _trials_begun_at(entry) is None):
+        gone = "is not in the store any more" if entry.source is None else "has other best trials now"
+        yield Words(
+            f"The study at which it began ({entry.warm_start['from']}) {gone}: in another store these commands cannot "
+            "give the same again.",
+            "note",
+        )
 
 
 def commands_of(entry: Recorded) -> list[str]:
@@ -57,7 +68,7 @@ def commands_of(entry: Recorded) -> list[str]:
     outside = [one.record["outside"] for one in entry.tested if "outside" in one.record]
     if outside:
         return _score_commands(entry, outside)
-    lines = [tune_command(entry)] if entry.study else []
+    lines = [*_source_commands(entry), tune_command(entry)] if entry.study else []
     if entry.config is not None:
         lines.append(f"zslplat run --test --config {shlex.quote(str(entry.config))}")
     elif not entry.study:
@@ -65,12 +76,45 @@ def commands_of(entry: Recorded) -> list[str]:
     return lines + [f"zslplat rerun {run} --check" for run in entry.runs[:1]]
 
 
-def tune_command(entry: Recorded) -> str:
-    """Return the ``tune`` command of a study: every option that is not the default."""
+def _source_commands(entry: Recorded) -> list[str]:
+    """Return the commands of the studies at whose best trials a study began, the first of all first."""
+    if entry.source is None:
+        return []
+    return [*_source_commands(entry.source), tune_command(entry.source, _trials_begun_at(entry))]
+
+
+def _trials_begun_at(entry: Recorded) -> int | None:
+    """Return how many trials its source had when a study began at the best of them; None where it never had these."""
+    if entry.source is None or entry.warm_start is None:
+        return None
+    begun = {int(trial["trial"]) for trial in entry.warm_start["trials"]}
+    count = int(str(entry.warm_start["from"]).rpartition(":")[2])
+    primary = entry.source.primary
+    sign = 1 if primary is not None and not primary.maximise else -1
+    best: list[tuple[float, int]] = []
+    found = None
+    for number, record in enumerate(entry.source.trials):
+        if record["state"] == "complete" and record["value"] is not None:
+            insort(best, (sign * float(record["value"]), number))
+            del best[count:]
+        found = number + 1 if begun <= {place for _, place in best} else found
+    return found
+
+
+def tune_command(entry: Recorded, trials: int | None = None) -> str:
+    """Return the ``tune`` command of a study: every option that is not the default.
+
+    ``trials``: how many there are to be, by default as many as there are. One that has not come to its end gets the
+    usual number, as nobody has recorded how many were asked for.
+    """
     identity, words = entry.identity, ["zslplat", "tune", *_common(entry)]
     for name, text in _own_ranges(entry).items():
         words += ["--space", f"{name}={text}"]
-    words += ["--trials", str(len(entry.trials))]
+    there = len(entry.trials)
+    if trials or entry.finished is not None or (there > _TRIALS and identity.get("sampler") != "grid"):
+        words += ["--trials", str(trials or there)]
+    if entry.warm_start:
+        words += ["--warm-start", str(entry.warm_start["from"])]
     for name, usual in _DEFAULTS.items():
         if identity.get(name, usual) != usual:
             words += [f"--{name.replace('_', '-')}", str(identity[name])]
@@ -111,15 +155,26 @@ def _score_commands(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> li
     of = ["--dataset", dataset, "--task", task, *(["--seed", str(seed)] if seed else [])]
     words = ["zslplat", "score", "--name", str(outside[0]["name"]), *of]
     words += [] if entry.split == TEST else ["--split", entry.split]
-    files = list(chain.from_iterable(one["files"] for one in outside))
-    for file in files:
-        words += ["--scores", file]
-    knows = entry.tested[0].record.get("knows")
-    words += ["--knows", str(knows)] if knows not in (None, NOTHING) else []
-    if not any(file.lower().endswith(".npy") for file in files):
+    files = [("--scores", file) for one in entry.tested for file in _files(one.record)]
+    files += [("--validation", file) for one in entry.validated for file in _files(one.record)]
+    words += chain.from_iterable(files)
+    first = entry.tested[0].record
+    words += ["--knows", str(first["knows"])] if first.get("knows") not in (None, NOTHING) else []
+    words += ["--description", str(outside[0]["description"])] if outside[0].get("description") else []
+    words += ["--seconds", str(first["seconds"])] if "seconds" in first else []
+    exported = any(one.get("labels_exported") for one in outside)
+    if not exported and not any(file.lower().endswith(".npy") for _, file in files):
         return [shlex.join(words)]
-    export = ["zslplat", "export-split", "--to", "split", *of]
+    export = ["zslplat", "export-split", "--to", "split", *of, *(["--with-labels"] if exported else [])]
     return [shlex.join(export), shlex.join([*words, "--manifest", "split"])]
+
+
+def _files(record: Mapping[str, Any]) -> list[str]:
+    """Return the names of the files of scores of an evaluation; a file that held all folds once."""
+    names, folds = list(record["outside"]["files"]), [str(fold["name"]) for fold in record["folds"]]
+    if len(names) == len(folds):
+        names = [name.removesuffix(f", {fold}") for name, fold in zip(names, folds, strict=True)]
+    return list(dict.fromkeys(names))
 
 
 def _common(entry: Recorded) -> Sequence[str]:

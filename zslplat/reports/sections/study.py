@@ -61,7 +61,8 @@ def _told(entry: Recorded, places: str) -> str:
     text = f"A study of {entry.method}, {where}: {counted(len(states), 'trial')} ({kinds or 'none yet'}), "
     text += f"{duration(seconds)} of computing."
     if entry.finished is None or not entry.tested:
-        return f"{text} It has no test evaluation yet; this continues it: {tune_command(entry)}{places}"
+        continues = f"{tune_command(entry)}{places} (--trials N for N trials in all)"
+        return f"{text} It has no test evaluation yet; this continues it: {continues}"
     primary = entry.primary
     winner = entry.winner
     if primary is None or winner is None:
