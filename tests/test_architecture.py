@@ -32,7 +32,7 @@ FLOORS = (
     ("drawing", "tables", "published"),
     ("figures", "pictures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins"),
     ("errors",),
-    ("multiples", "keys", "names", "wording", "__init__"),
+    ("multiples", "keys", "names", "plain_json", "wording", "__init__"),
 )
 MOST_LINES = 400
 

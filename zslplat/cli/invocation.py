@@ -6,7 +6,6 @@ plugins, libraries or worker processes, goes to standard error. Both options are
 """
 
 import contextlib
-import json
 import os
 import sys
 from dataclasses import dataclass
@@ -15,6 +14,7 @@ from typing import Annotated, Any, TextIO
 import typer
 
 from zslplat.names import visible
+from zslplat.plain_json import plain_json
 
 
 @dataclass
@@ -69,8 +69,8 @@ def echo(text: str, *, err: bool = False, nl: bool = True) -> None:
 
 
 def write_result(content: Any) -> None:
-    """Write a result as one JSON document on standard output."""
-    text = json.dumps(content, indent=2, default=str)
+    """Write a result as one JSON document on standard output; numbers that are not finite are null."""
+    text = plain_json(content, indent=2)
     if _results is None:
         print(text)
         return

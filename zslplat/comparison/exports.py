@@ -19,6 +19,7 @@ from zslplat.comparison.rank_diagram import draw_ranks
 from zslplat.comparison.selection import Comparison
 from zslplat.comparison.sheets import BEST, TIED, Cell, Sheet, sheets
 from zslplat.errors import UsageError, ZslplatError
+from zslplat.plain_json import plain_json
 from zslplat.records.folders import folder_name
 from zslplat.registry import one_line
 from zslplat.tables import Table, write_table
@@ -189,7 +190,7 @@ def _write_csv(found: Sequence[Comparison], path: Path) -> None:
 
 def _write_json(found: Sequence[Comparison], path: Path) -> None:
     contents = [one.to_json() for one in found]
-    path.write_text(json.dumps(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
+    path.write_text(plain_json(contents[0] if len(contents) == 1 else contents, indent=1) + "\n", encoding="utf-8")
 
 
 def _write_parquet(found: Sequence[Comparison], path: Path) -> None:

@@ -1,0 +1,30 @@
+"""Results are JSON that every reader takes: JSON has no numbers that are not finite."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+
+from zslplat.cli.invocation import write_result
+from zslplat.comparison.exports import export
+from zslplat.comparison.selection import Comparison
+
+
+def strictly(text):
+    def refuse(name):
+        raise AssertionError(f"{name} is no JSON")
+
+    return json.loads(text, parse_constant=refuse)
+
+
+def test_numbers_that_are_not_finite_are_null_wherever_they_stand(capsys):
+    odd = float("nan"), float("inf"), -float("inf"), np.float64("nan"), 0.1, 3, None, True
+    write_result({"a": odd, "b": [{"c": odd[0]}], "d": Path("x")})
+    found = strictly(capsys.readouterr().out)
+    assert found == {"a": [None, None, None, None, 0.1, 3, None, True], "b": [{"c": None}], "d": "x"}
+
+
+def test_files_of_a_comparison_are_such_json_too(tmp_path):
+    rows = [{"dataset": "a", "test": 0.5, "low": float("nan")}]
+    export(Comparison("zsl", ("a",), "mAP", True, rows), tmp_path / "table.json")
+    assert strictly((tmp_path / "table.json").read_text())["rows"] == [{"dataset": "a", "test": 0.5, "low": None}]
