@@ -231,6 +231,11 @@ def test_what_does_not_say_its_rows_or_cannot_be_read_is_refused(call, settings,
     one_line(call(*given, "o.npy"), 1, r"o\.npy: cannot be read as a \.npy file of numbers")
     one_line(call(*given, "s.npy", "--manifest", "s.npy"), 1, r"no manifest of an exported split")
     one_line(call("score", "--name", "7 nets", "--scores", "s.npy"), 2, r"--name '7 nets': expected a letter")
+    one_line(
+        call("score", "--name", "שלום", "--scores", "s.npy"),
+        2,
+        r"--name 'שלום': expected a letter from a to z or A to Z",
+    )
     done = call(*given, "s.npy", *rows, *classes)
     assert done.returncode == 0, done.stderr
 

@@ -122,8 +122,8 @@ def declared(asked: OutsideScores) -> str:
     """Check name, repeat and declared knowledge; return the latter in words, as of methods."""
     if not _NAME.fullmatch(asked.name):
         raise UsageError(
-            f"--name {quoted(asked.name)}: expected a letter, then letters, digits, '_', '-' and '.'; that is what "
-            "comparisons call the scores"
+            f"--name {quoted(asked.name)}: expected a letter from a to z or A to Z, then letters, digits, '_', '-' and "
+            "'.'; that is what comparisons call the scores"
         )
     if why := unfit(asked.name):
         raise UsageError(f"--name {quoted(asked.name)} cannot be used: {why}")
