@@ -1,6 +1,9 @@
 """The page of a report: nothing is loaded, every text is escaped, everybody can read it."""
 
+import json
 import re
+import shutil
+import subprocess
 import warnings
 from itertools import pairwise
 from xml.etree import ElementTree
@@ -225,3 +228,28 @@ def test_classes_are_thinned_evenly():
     kept = thinned_evenly(labels, 100)
     assert len(kept) == 100
     assert np.sum(kept < 900) == 50
+
+
+def test_only_numbers_that_have_a_place_among_others_are_sorted_by():
+    cells = [Cell("inf", float("inf")), Cell("–", float("nan")), Cell("0.5", 0.5), Cell("–")]
+    table = TableBlock("a", [Column("name"), Column("n", True)], [[cell, cell] for cell in cells])
+    page = read_html(render_page(Page("a", "a", [Section("a", "top", [table])])))
+    rows = next(page.every("tbody")).every("tr")
+    values = [[cell.attributes.get("data-value") for cell in row.every("th", "td")] for row in rows]
+    assert values == [[None, None], [None, None], ["0.5", "0.5"], [None, None]]
+
+
+@pytest.mark.skipif(shutil.which("node") is None, reason="node is not installed")
+@pytest.mark.parametrize(("sign", "wanted"), [(1, ["1", "9", "a", "b"]), (-1, ["9", "1", "b", "a"])])
+def test_what_is_nothing_is_sorted_last_in_both_directions(sign, wanted):
+    script = re.search("<script>(.*?)</script>", page_with("plain"), re.DOTALL).group(1)
+    own = "".join(
+        re.search(rf"  function {name}\(.*?\n  }}\n", script, re.DOTALL).group() for name in ("valueOf", "compare")
+    )
+    cells = [("–",), ("b",), ("",), ("9", "9"), ("a",), ("–",), ("1", "1"), ("",)]
+    rows = [{"cells": [{"textContent": text, "dataset": {"value": v[0]} if v else {}}]} for text, *v in cells]
+    own += f"const rows = {json.dumps(rows)}.map((row, i) => ({{ i: i, value: valueOf(row, 0), row: row }}));\n"
+    own += f"rows.sort((a, b) => compare(a.value, b.value, {sign}) || a.i - b.i);\n"
+    own += "console.log(JSON.stringify(rows.map((one) => one.row.cells[0].textContent)));"
+    done = subprocess.run(["node", "-e", own], capture_output=True, text=True, check=True)
+    assert json.loads(done.stdout) == [*wanted, "–", "", "–", ""]

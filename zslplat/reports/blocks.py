@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -17,6 +18,11 @@ class Cell:
     text: str
     value: float | None = None
     strong: bool = False
+
+    @property
+    def sorted_by(self) -> float | None:
+        """The value where it is a number that has a place among others; None for one that is not finite."""
+        return self.value if self.value is not None and math.isfinite(self.value) else None
 
 
 @dataclass(frozen=True)

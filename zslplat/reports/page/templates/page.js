@@ -24,14 +24,14 @@
 
   // Tables are sorted by a button in each heading: numbers by their exact values, the rest as text, nothing last.
   function valueOf(row, place) {
-    var cell = row.cells[place], value = cell.dataset.value;
-    return value === undefined ? { text: cell.textContent.trim() } : { number: Number(value) };
+    var cell = row.cells[place], value = cell.dataset.value, text = cell.textContent.trim();
+    if (value !== undefined) { return { rank: 0, number: Number(value) }; }
+    return { rank: text === "" || text === "\u2013" ? 2 : 1, text: text };
   }
   function compare(a, b, sign) {
-    if (a.number !== undefined && b.number !== undefined) { return sign * (a.number - b.number); }
-    if (a.number !== undefined) { return -1; }
-    if (b.number !== undefined) { return 1; }
-    return sign * a.text.localeCompare(b.text, undefined, { numeric: true });
+    if (a.rank !== b.rank) { return a.rank - b.rank; }
+    if (a.rank === 0) { return sign * (a.number - b.number); }
+    return a.rank === 1 ? sign * a.text.localeCompare(b.text, undefined, { numeric: true }) : 0;
   }
   function sort(table, heading, place) {
     var down = heading.getAttribute("aria-sort") === "descending";
