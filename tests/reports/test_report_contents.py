@@ -243,6 +243,11 @@ def test_damaged_outcomes_of_one_run_leave_the_others_with_a_note(call, store, t
             path.write_bytes(b"\x00damaged\xff")
     done = reported(call, "--task", "gzsl")
     assert "cannot be read" in done.stderr
+    # What is damaged beside a record is told where notes are told, too.
+    told = json.loads(call("report", "--task", "gzsl", "--json").stdout)["notes"]
+    for name in ("per_class", "confusion", "seen_unseen_curve"):
+        (note,) = (note for note in told if f"{name}.csv cannot be read" in note)
+        assert note in done.stderr
     page = page_of(tmp_path)
     warned = [e.text for e in page.every("ul") if "warning" in (e.attributes.get("class") or "")]
     assert any(run in text and "cannot be read" in text for text in warned)

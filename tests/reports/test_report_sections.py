@@ -8,18 +8,19 @@ import pytest
 
 from zslplat.comparison.selection import Comparison
 from zslplat.records.took import took_together
-from zslplat.reports.blocks import Chart, TableBlock, Words
-from zslplat.reports.facts import Board, Evaluation, Recorded, Sweep
+from zslplat.reports.blocks import Chart, Folded, TableBlock, Words
+from zslplat.reports.facts import Board, Evaluation, Facts, Recorded, Sweep
 from zslplat.reports.recorded_files import class_scores, picture_of, series_of, table_of
 from zslplat.reports.sections.across import across_section
 from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, differences_of_best
-from zslplat.reports.sections.curves import best_so_far, sweep_chart
+from zslplat.reports.sections.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
-from zslplat.reports.sections.overview import all_boards
+from zslplat.reports.sections.overview import all_boards, page_of
 from zslplat.reports.sections.provenance import commands_of, provenance_blocks, tune_command
+from zslplat.reports.sections.study import study_section
 from zslplat.reports.sections.trials import trial_table
 from zslplat.reports.sections.words import duration, listed, number, size
 from zslplat.tasks.base import Metric
@@ -62,12 +63,12 @@ def test_what_failed_without_a_time_counts_as_long_as_it_was_under_way():
 def test_of_many_classes_the_pairs_confused_most_are_told_instead_of_a_matrix(tmp_path):
     count = MOST_CLASSES + 1
     lines = ["true,predicted,rows,share", *(f"c{i},c{i},9,0.9" for i in range(count)), "c7,c8,1,0.1"]
-    found = list(confusion_blocks(evaluation(tmp_path, confusion="\n".join(lines)), "a", Easel()))
+    found = list(confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", Easel()))
     assert not any(isinstance(block, Chart) for block in found)
     (table,) = (block for block in found if isinstance(block, TableBlock))
     assert [cell.text for cell in table.rows[0]] == ["c7", "c8", "1", "10.0%"]
     lines = [line for line in lines if not line.startswith("c50")]
-    (chart,) = confusion_blocks(evaluation(tmp_path, confusion="\n".join(lines)), "a", Easel())
+    (chart,) = confusion_blocks([evaluation(tmp_path, confusion="\n".join(lines))], "a", Easel())
     assert isinstance(chart, Chart)
     assert "c7" in chart.description
 
@@ -83,6 +84,53 @@ def test_tables_that_are_damaged_or_missing_are_none_and_noted(tmp_path):
     assert series_of(broken) == {}
     (tmp_path / "projection.png").write_bytes(b"<svg onload=alert(1)>")
     assert picture_of(broken, "projection") == ""
+
+
+def test_files_that_cannot_be_read_are_noted_once_whatever_needed_them(tmp_path):
+    broken = evaluation(tmp_path)
+    for name in ("per_class", "objective"):
+        (tmp_path / f"{name}.csv").write_bytes(b"\xff\xfe")
+    easel = Easel()
+    entry = Recorded("s", IDENTITY | {"split": "test"}, {}, {}, [broken], study=False)
+    assert "Per class" not in [
+        getattr(block, "summary", "") for block in study_section(entry, "a", "here", easel).blocks
+    ]
+    assert all(f"{name}.csv cannot be read" in " ".join(easel.notes) for name in ("per_class", "objective"))
+    found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", ""), row("b", "")])
+    easel = Easel()
+    entries = {"a": entry, "b": replace(entry, tested=[evaluation(tmp_path / "b", per_class=PER_CLASS.format(0.5))])}
+    list(differences_of_best(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries), easel))
+    assert len(easel.notes) == 1
+    board = Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, entries)
+    page = page_of(Facts("all", tmp_path, "0", [board], notes=["a study is left out"]), "1.0", "today")
+    assert page.notes[0] == "a study is left out"
+    assert len(page.notes) == len(set(page.notes)) == 3
+
+
+def test_what_is_shown_of_the_first_of_several_repeats_says_so(tmp_path):
+    tables = {
+        "confusion": "true,predicted,rows,share\nx,x,2,0.5\nx,y,2,0.5\n",
+        "objective": "step,objective\n1,3\n2,2\n",
+    }
+    tables |= {
+        "projection": "panel,class,x,y\nfeatures,x,0,1\nfeatures,x,1,0\n",
+        "curve": "features,accuracy\n1,0.5\n2,0.6\n",
+    }
+    tested = [evaluation(tmp_path / str(number), **tables) for number in range(3)]
+    found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, [row("a", "")])
+    for repeats in (1, 3):
+        entry = Recorded("a", IDENTITY | {"split": "test"}, {}, {}, tested[:repeats], study=False)
+        blocks = study_section(entry, "a", "here", Easel()).blocks
+        shown = {block.summary: block.blocks for block in blocks if isinstance(block, Folded)}
+        (confusion,), (series,), (placed,) = shown["Confusion"], shown["Convergence"], map_blocks([entry], Easel())
+        titles = [
+            *(chart.title for chart in (confusion, series, placed)),
+            confusion.description,
+            confusion.table.caption,
+        ]
+        assert [("the first of 3 repeats" in title) for title in titles] == [repeats == 3] * 5
+        (chart,) = feature_curves(Board("digit-pairs", "zsl", Metric("accuracy"), found, {"a": entry}), Easel())
+        assert ("First repeat" in chart.note) == (repeats == 3)
 
 
 def test_scores_per_class_are_means_over_repeats(tmp_path):
@@ -129,6 +177,13 @@ def test_the_headline_names_the_best_on_validation_and_both_intervals():
     assert "over these test rows 0.700 to 0.900, over new classes 0.600 to 1.000" in told[0]
     assert "b (+0.100) is ahead of it" in told[1]
     assert "too few classes" in told[2]
+
+
+def test_where_there_is_no_interval_of_a_difference_the_headline_says_it_once():
+    rows = [row("a", ""), row("b", "", low=None), row("c", "", low=None)]
+    found = Comparison("zsl", ("digit-pairs",), "per_class_accuracy", True, rows)
+    _, told = headline(Board("digit-pairs", "zsl", Metric("per_class_accuracy"), found, {}))
+    assert told == "Beside a, b (+0.100) and c (+0.100) are without an interval of the difference."
 
 
 def test_where_nothing_was_validated_the_headline_says_what_is_reached_and_names_no_best():

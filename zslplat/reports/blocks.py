@@ -119,9 +119,10 @@ class Section:
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report: ``about`` are pairs of what it tells of itself."""
+    """A whole report: ``about`` are pairs of what it tells of itself, ``notes`` say what could not be read."""
 
     title: str
     subtitle: str
     sections: Sequence[Section]
     about: Sequence[tuple[str, str]] = field(default_factory=tuple)
+    notes: Sequence[str] = ()

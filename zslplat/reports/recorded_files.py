@@ -16,9 +16,10 @@ from zslplat.reports.facts import Evaluation
 MOST_ROWS = 200_000
 MOST_PICTURE = 400_000  # bytes of a picture that is still embedded
 Columns = dict[str, list[str]]
+Warn = Callable[[str], None]
 
 
-def table_of(evaluation: Evaluation, name: str, warn: Callable[[str], None] | None = None) -> Columns:
+def table_of(evaluation: Evaluation, name: str, warn: Warn | None = None) -> Columns:
     """Return the columns of a recorded table as text; none where it is missing or cannot be read."""
     path = evaluation.artifacts / f"{name}.csv"
     if not path.is_file():
@@ -67,9 +68,9 @@ class ClassScores:
 _MEASURES = ("accuracy_calibrated", "accuracy_among_all", "accuracy", "average_precision")
 
 
-def class_scores(tested: Sequence[Evaluation]) -> ClassScores | None:
+def class_scores(tested: Sequence[Evaluation], warn: Warn | None = None) -> ClassScores | None:
     """Return the scores per class of repeats; None where no table says them."""
-    tables = [table for table in (table_of(evaluation, "per_class") for evaluation in tested) if "class" in table]
+    tables = [table for table in (table_of(evaluation, "per_class", warn) for evaluation in tested) if "class" in table]
     measure = next((name for name in _MEASURES if tables and all(name in table for table in tables)), None)
     if measure is None or any(table["class"] != tables[0]["class"] for table in tables):
         return None
@@ -79,19 +80,32 @@ def class_scores(tested: Sequence[Evaluation]) -> ClassScores | None:
     return ClassScores(first["class"], rows, scores, measure, first.get("kind", []))
 
 
-def series_of(evaluation: Evaluation) -> dict[str, tuple[list[float], list[float]]]:
-    """Return {name: (steps, values)} of all recorded series: objective, incoherence, ... by iteration."""
+def series_of(evaluation: Evaluation, warn: Warn | None = None) -> dict[str, tuple[list[float], list[float]]]:
+    """Return {name: (steps, values)} of all recorded series: objective, incoherence, ... by iteration.
+
+    What cannot be read may have been one.
+    """
     found = {}
     if evaluation.artifacts.is_dir():
         for path in sorted(evaluation.artifacts.glob("*.csv")):
-            with open(path, encoding="utf-8", errors="replace") as file:
-                header = file.readline().strip().split(",")
-            if len(header) == 2 and header[0] == "step":
-                table = table_of(evaluation, path.stem)
+            header = _header(path)
+            if header is None:
+                table_of(evaluation, path.stem, warn)
+            elif len(header) == 2 and header[0] == "step":
+                table = table_of(evaluation, path.stem, warn)
                 steps, values = (numbers(column) for column in table.values()) if len(table) == 2 else ([], [])
                 if len(steps) > 1 and np.isfinite(values).all():
                     found[header[1]] = (steps, values)
     return found
+
+
+def _header(path: Path) -> list[str] | None:
+    """Return the names of the columns of a table; None where they cannot be read."""
+    try:
+        with open(path, encoding="utf-8") as file:
+            return file.readline().strip().split(",")
+    except (OSError, ValueError):
+        return None
 
 
 def picture_of(evaluation: Evaluation, name: str) -> str:

@@ -47,12 +47,12 @@ def write_report(
     replaced = _may_be_replaced(path)
     facts = gathered(settings, asked, command, options)
     made = time.strftime("%Y-%m-%d %H:%M %z")
-    html = render_page(page_of(facts, __version__, made))
-    _write_whole(path, html)
+    page = page_of(facts, __version__, made)
+    _write_whole(path, render_page(page))
     boards: list[dict[str, object]] = [
         {"task": b.task, "dataset": b.dataset, "metric": b.primary.name, "rows": list(b.rows)} for b in facts.boards
     ]
-    return Written(path, path.stat().st_size, replaced, boards, facts.notes)
+    return Written(path, path.stat().st_size, replaced, boards, page.notes)
 
 
 def default_file(settings: Settings, asked: Asked) -> Path:

@@ -13,7 +13,7 @@ from zslplat.reports.charts.styles import Style
 from zslplat.reports.facts import Board, Evaluation
 from zslplat.reports.recorded_files import ClassScores, class_scores, numbers, table_of
 from zslplat.reports.sections.easel import Easel
-from zslplat.reports.sections.words import cell, number
+from zslplat.reports.sections.words import cell, first_of, number
 from zslplat.wording import counted
 
 MOST_CLASSES = 50
@@ -24,7 +24,7 @@ MOST_BARS = 40
 def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     """Yield the difference per class between the two best on validation, or on test where that is not known of two."""
     two, validated = _two_best(board)
-    found = [(label, class_scores(entry.tested)) for label, entry in board.shown if label in two]
+    found = [(label, class_scores(entry.tested, easel.notes.append)) for label, entry in board.shown if label in two]
     found.sort(key=lambda pair: two.index(pair[0]))
     scores = [(label, own) for label, own in found if own is not None]
     if len(scores) < 2:
@@ -119,16 +119,16 @@ def class_chart(scores: ClassScores, name: str, style: Style, easel: Easel) -> C
     return Chart(svg, title, description, table=class_table(scores), note=note)
 
 
-def confusion_blocks(evaluation: Evaluation, name: str, easel: Easel) -> Iterator[Block]:
-    """Yield the confusion matrix of one evaluation up to 50 classes, and the pairs most often confused."""
-    table = table_of(evaluation, "confusion", easel.notes.append)
+def confusion_blocks(tested: Sequence[Evaluation], name: str, easel: Easel) -> Iterator[Block]:
+    """Yield the confusion matrix of the first repeat up to 50 classes, and the pairs most often confused."""
+    table, first = table_of(tested[0], "confusion", easel.notes.append), first_of(len(tested))
     if not {"true", "predicted", "rows", "share"} <= set(table):
         return
     counts, shares = numbers(table["rows"]), numbers(table["share"])
     true, predicted = table["true"], table["predicted"]
     rows = sorted(set(true))
     columns = sorted(set(predicted) | set(true))
-    pairs = _confused(true, predicted, counts, shares)
+    pairs = _confused(true, predicted, counts, shares, first)
     if len(columns) > MOST_CLASSES:
         yield Words(f"The confusion matrix of {len(columns)} classes cannot be read; these pairs are confused most.")
         yield pairs
@@ -136,9 +136,10 @@ def confusion_blocks(evaluation: Evaluation, name: str, easel: Easel) -> Iterato
     matrix = np.zeros((len(rows), len(columns)))
     for t, p, share in zip(true, predicted, shares, strict=True):
         matrix[rows.index(t), columns.index(p)] = share if np.isfinite(share) else 0.0
-    title = f"Confusion of {name}"
+    title = f"Confusion of {name}{first}"
     right = sum(c for t, p, c in zip(true, predicted, counts, strict=True) if t == p)
-    description = f"{len(rows)} true classes by {len(columns)} given ones; {right:g} of {sum(counts):g} rows are right"
+    description = f"{title}: {len(rows)} true classes by {len(columns)} given ones; {right:g} of {sum(counts):g} rows "
+    description += "are right"
     if pairs.rows:
         most = pairs.rows[0]
         description += f"; most often confused: {most[2].text} rows of {most[0].text} are called {most[1].text}"
@@ -147,7 +148,9 @@ def confusion_blocks(evaluation: Evaluation, name: str, easel: Easel) -> Iterato
     yield Chart(svg, title, f"{description}.", table=pairs, note=note)
 
 
-def _confused(true: Sequence[str], predicted: Sequence[str], counts: list[float], shares: list[float]) -> TableBlock:
+def _confused(
+    true: Sequence[str], predicted: Sequence[str], counts: list[float], shares: list[float], first: str
+) -> TableBlock:
     wrong = [i for i in range(len(true)) if true[i] != predicted[i] and counts[i] > 0]
     wrong.sort(key=lambda i: (-shares[i], -counts[i]))
     columns = [Column("true class"), Column("given class"), Column("rows", True), Column("share of class", True)]
@@ -156,4 +159,4 @@ def _confused(true: Sequence[str], predicted: Sequence[str], counts: list[float]
         for i in wrong[:MOST_PAIRS]
     ]
     note = f"{MOST_PAIRS} of {len(wrong)} pairs." if len(wrong) > MOST_PAIRS else ""
-    return TableBlock("Most confused pairs of classes", columns, rows, note)
+    return TableBlock(f"Most confused pairs of classes{first}", columns, rows, note)

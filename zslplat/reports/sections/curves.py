@@ -190,7 +190,9 @@ def method_lines(by_method: Mapping[str, Points], what: str, board: Board, easel
         f"{line.label}: {number(line.y[0])} at {line.x[0]:g}, {number(line.y[-1])} at {line.x[-1]:g}" for line in lines
     )
     svg = line_chart(lines, Axes(xlabel.replace("_", " "), metric_words(ylabel)), easel.key(), title, description)
-    return Chart(svg, title, description, _legend(lines), lines_table(title, xlabel, lines))
+    several = any(len(entry.tested) > 1 for label, entry in board.shown if label in by_method)
+    note = "First repeat of each method." if several else ""
+    return Chart(svg, title, description, _legend(lines), lines_table(title, xlabel, lines), note)
 
 
 def lines_table(title: str, xlabel: str, lines: Sequence[Line]) -> TableBlock:

@@ -75,6 +75,6 @@ def _standing(rows: list[Row], first: Row) -> list[str]:
         names = [f"{row['short']} ({number(row['difference'], sign=True, digits=3)})" for row in own]
         shown = listed([*names[:6], f"{len(names) - 6} more"] if len(names) > 7 else names)
         are = "is" if len(names) == 1 else "are"
-        said = _SAID.get(verdict, verdict or "beside it, without an interval of the difference")
+        said = _SAID.get(verdict, verdict or "without an interval of the difference")
         sentences.append(f"Beside {first['short']}, {shown} {are} {said}.")
     return sentences

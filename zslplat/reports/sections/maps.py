@@ -15,9 +15,10 @@ from zslplat.reports.blocks import Block, Cell, Chart, Column, Commands, Picture
 from zslplat.reports.charts.maps import map_chart, thinned_evenly
 from zslplat.reports.charts.styles import Style
 from zslplat.reports.charts.swatches import Swatch
-from zslplat.reports.facts import Evaluation, Recorded
+from zslplat.reports.facts import Recorded
 from zslplat.reports.recorded_files import numbers, picture_of, table_of
 from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.words import first_of
 from zslplat.spec import Spec
 from zslplat.wording import counted
 
@@ -29,7 +30,7 @@ def map_blocks(recorded: Sequence[Recorded], easel: Easel) -> Iterator[Block]:
     commands, shown = [], set[str]()
     for entry in sorted(reversed(recorded), key=lambda entry: entry.study):  # only runs of their own make maps
         method = Spec.parse(entry.method).name
-        found = [block for evaluation in entry.tested[:1] for block in _maps(evaluation, entry, easel)]
+        found = list(_maps(entry, easel)) if entry.tested else []
         if found and method not in shown:  # the newest of a method
             yield from found
             shown.add(method)
@@ -45,9 +46,11 @@ def map_command(config: Path) -> str:
     return f"zslplat run --test --config {shlex.quote(str(config))} --export maps"
 
 
-def _maps(evaluation: Evaluation, entry: Recorded, easel: Easel) -> Iterator[Block]:
+def _maps(entry: Recorded, easel: Easel) -> Iterator[Block]:
+    evaluation = entry.tested[0]
     table = table_of(evaluation, NAME, easel.notes.append)
     title = f"Where {Spec.parse(entry.method).name} puts the test rows (t-SNE), {entry.place[1]} on {entry.place[0]}"
+    title += first_of(len(entry.tested))
     if not {"panel", "class", "x", "y"} <= set(table):
         source = picture_of(evaluation, NAME)
         if source:

@@ -42,7 +42,7 @@ def page_of(facts: Facts, version: str, made: str) -> Page:
         ("made", made),
         ("by", f"zslplat {version}"),
     ]
-    return Page(_title(facts), f"Report of {facts.scope}", sections, about)
+    return Page(_title(facts), f"Report of {facts.scope}", sections, about, _notes(facts, easel))
 
 
 def _title(facts: Facts) -> str:
@@ -63,13 +63,16 @@ def _summary(facts: Facts, easel: Easel) -> Section:
     if len(facts.boards) > 1:
         blocks.append(all_boards(facts.boards))
     blocks += _suites(facts)
-    if facts.notes:
-        blocks.append(Items([sentence(note) for note in facts.notes], "warning"))
+    if notes := _notes(facts, easel):
+        blocks.append(Items([sentence(note) for note in notes], "warning"))
     if easel.left_out:
         blocks.append(Words(f"{easel.left_out} groups of charts were left out to keep the file small.", "note"))
-    if easel.notes:
-        blocks.append(Items([sentence(note) for note in dict.fromkeys(easel.notes)], "warning"))
     return Section("At a glance", "glance", blocks or [Words("One comparison; its result is below.")])
+
+
+def _notes(facts: Facts, easel: Easel) -> list[str]:
+    """Return what could not be read, of records and of the files beside them."""
+    return list(dict.fromkeys([*facts.notes, *easel.notes]))
 
 
 def _suites(facts: Facts) -> list[Words | TableBlock | Items]:

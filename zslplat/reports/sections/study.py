@@ -18,7 +18,7 @@ from zslplat.reports.sections.curves import lines_table
 from zslplat.reports.sections.easel import Easel
 from zslplat.reports.sections.provenance import provenance_blocks, tune_command
 from zslplat.reports.sections.trials import parameter_charts, trial_table
-from zslplat.reports.sections.words import cell, duration, listed, metric_words, number, short, with_article
+from zslplat.reports.sections.words import cell, duration, first_of, listed, metric_words, number, short, with_article
 from zslplat.wording import counted, unmistakable
 
 MOST_SERIES = 200
@@ -124,12 +124,11 @@ def _folds(entry: Recorded) -> Sequence[dict[str, object]]:
 def _outcome(entry: Recorded, label: str, easel: Easel) -> Iterator[Block]:
     if not entry.tested:
         return
-    first = entry.tested[0]
-    scores = class_scores(entry.tested)
+    scores = class_scores(entry.tested, easel.notes.append)
     if scores is not None and np.isfinite(scores.scores).any():
         drawn = easel.fitting(lambda: [class_chart(scores, label, easel.style(label), easel)], "Scores per class")
         yield Folded("Per class", drawn)
-    confused = easel.fitting(lambda: confusion_blocks(first, label, easel), "Confusion")
+    confused = easel.fitting(lambda: confusion_blocks(entry.tested, label, easel), "Confusion")
     if confused:
         yield Folded("Confusion", confused)
     series = easel.fitting(lambda: _series(entry, label, easel), "Convergence")
@@ -141,13 +140,12 @@ def _series(entry: Recorded, label: str, easel: Easel) -> Iterator[Chart]:
     by_name: dict[str, list[Line]] = {}
     style = easel.style(label)
     cut = False
-    for evaluation in entry.tested[:1]:
-        for name, (steps, values) in series_of(evaluation).items():
-            cut = cut or len(steps) > MOST_SERIES
-            x, y = thinned(steps, values, MOST_SERIES)
-            by_name.setdefault(name, []).append(Line(label, x, y, style))
+    for name, (steps, values) in series_of(entry.tested[0], easel.notes.append).items():
+        cut = cut or len(steps) > MOST_SERIES
+        x, y = thinned(steps, values, MOST_SERIES)
+        by_name.setdefault(name, []).append(Line(label, x, y, style))
     for name, lines in by_name.items():
-        title = f"{name.replace('_', ' ')} by iteration, {label}"
+        title = f"{name.replace('_', ' ')} by iteration, {label}{first_of(len(entry.tested))}"
         line = lines[0]
         description = (
             f"{title}: {line.y[0]:.5g} at iteration {line.x[0]:g}, {line.y[-1]:.5g} at iteration {line.x[-1]:g}."

@@ -85,6 +85,11 @@ def listed(names: Sequence[str]) -> str:
     return " and ".join(filter(None, [", ".join(names[:-1]), names[-1] if names else ""]))
 
 
+def first_of(count: int) -> str:
+    """Return what a title says where only the first of several repeats is shown; empty where there is one."""
+    return f", the first of {count} repeats" if count > 1 else ""
+
+
 def sentence(text: str) -> str:
     """Return a text as a sentence: a capital letter in front, a full stop behind."""
     text = text.strip()
