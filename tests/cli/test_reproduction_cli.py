@@ -29,6 +29,8 @@ FILE = "a-file-where-a-folder-should-be"
         (("reproduce", "000-table-2", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
         (("reproduce", "000-table-2", "--dry-run", "--out", f"{FILE}/cells.csv"), 1, f"{FILE} cannot be written"),
         (("reproduce", "000-table-2", "--keep", "--results", FILE), 1, f"{FILE} cannot be written"),
+        (("reproduce", "000-table-2", "--keep", "--results", "cut"), 1, "reproduce-000-table-2.csv, line 1: 1 col"),
+        (("claims", "002", "--run", "--keep", "--results", "cut"), 1, "claims.csv, line 1: 1 columns, 'claim', with"),
         (
             ("reproduce", "001", "--only", "/H"),
             2,
@@ -39,6 +41,9 @@ FILE = "a-file-where-a-folder-should-be"
 )
 def test_what_means_nothing_is_refused_before_anything_is_carried_out(call, tmp_path, arguments, code, said):
     (tmp_path / FILE).write_text("")
+    (tmp_path / "cut").mkdir()
+    for name, content in (("claims", "claim\n"), ("reproduce-000-table-2", "row\n")):
+        (tmp_path / "cut" / f"{name}.csv").write_text(content)
     done = call(*arguments, cwd=tmp_path)
     assert (done.returncode, done.stdout) == (code, "")
     assert " ".join(done.stderr.split()).startswith("error: ")

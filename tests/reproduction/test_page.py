@@ -46,6 +46,7 @@ def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_
         same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.55, "knows_of_batch": "transductive"},
         same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.25, "split": "mean"},
     ]
+    lines = [{"from_memory": False, **line} for line in lines]
     keep_results("bench-drawn-scores", lines[3:], SCORE_KEY, tmp_path, hours=0.5)
     assert "Suite" not in page(tmp_path)
     keep_results("bench-small-scores", lines, SCORE_KEY, tmp_path, hours=0.5)

@@ -9,14 +9,14 @@ from zslplat.reproduction.results import keep_results, read_file
 def test_results_of_commands_abreast_are_all_kept(tmp_path):
     def keep(number):
         for turn in range(5):
-            keep_results("claims", [{"claim": f"{number}-{turn}", "seconds": "1"}], ("claim",), tmp_path, hours=0.0)
+            keep_results("notes", [{"note": f"{number}-{turn}", "seconds": "1"}], ("note",), tmp_path, hours=0.0)
 
     with ThreadPoolExecutor(4) as pool:
         list(pool.map(keep, range(4)))
-    assert {line["claim"] for line in read_file(tmp_path / "claims.csv")} == {
+    assert {line["note"] for line in read_file(tmp_path / "notes.csv")} == {
         f"{number}-{turn}" for number in range(4) for turn in range(5)
     }
-    assert [path.name for path in tmp_path.iterdir()] == ["claims.csv"]
+    assert [path.name for path in tmp_path.iterdir()] == ["notes.csv"]
 
 
 def test_digests_of_downloads_abreast_are_all_remembered(tmp_path):

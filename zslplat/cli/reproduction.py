@@ -80,7 +80,7 @@ def reproduce(
     from zslplat.reproduction.cells import check_root, only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
-    from zslplat.reproduction.results import check_places, results_folder
+    from zslplat.reproduction.results import check_kept, check_places, results_folder
     from zslplat.reproduction.written import keep_cells, write_cells
 
     if table is None:
@@ -92,6 +92,8 @@ def reproduce(
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
     check_root(settings.data_root)
     check_places(out.parent if out else None, results_folder(results) if keep else None)
+    if keep:
+        check_kept([f"reproduce-{name}" for name in chosen], results_folder(results))
     found = []
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         for name, wanted in chosen.items():
@@ -185,9 +187,9 @@ def claims(
     from zslplat.cli.reproduced import print_claims
     from zslplat.errors import UsageError
     from zslplat.reproduction.cells import check_root
-    from zslplat.reproduction.claims import keep_claims, recorded_claims, run_claims
+    from zslplat.reproduction.claims import RESULTS, keep_claims, recorded_claims, run_claims
     from zslplat.reproduction.page import write_page
-    from zslplat.reproduction.results import check_places, results_folder
+    from zslplat.reproduction.results import check_kept, check_places, results_folder
     from zslplat.reproduction.written import write_claims
 
     check_places(*(path.parent for path in (out, page) if path))
@@ -199,6 +201,8 @@ def claims(
         settings = o.settings_from(data_root, store, tracking_uri, storage_url)
         check_root(settings.data_root)
         check_places(results_folder(results) if keep else None)
+        if keep:
+            check_kept([RESULTS], results_folder(results))
         count = o.worker_count(workers, memory)
         options = GridOptions(
             trials=trials,

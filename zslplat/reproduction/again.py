@@ -65,9 +65,8 @@ def kept_scores(suite: str, folder: Path | None = None) -> dict[tuple[str, ...],
     ``folder``: of kept results; the package's and those in ``./results`` where it is None. Raises :class:`StoreError`
     for what cannot be read.
     """
-    name = f"bench-{suite}-scores"
-    lines = read_results(name, folder, SCORE_KEY)
-    values = [number(line.get("test"), name) for line in lines]
+    lines = read_results(f"bench-{suite}-scores", folder, SCORE_KEY)
+    values = [number(line["test"]) for line in lines]
     return {
         key_of(line, SCORE_KEY): (line.get("trials", ""), value)
         for line, value in zip(lines, values, strict=True)

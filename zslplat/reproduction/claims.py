@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -158,8 +159,11 @@ def _check_asked(
 
 
 def keep_claims(judged: Sequence[Judged], folder: Path | None = None) -> Path | None:
-    """Keep the differences that were found as ``claims.csv``; None where there are none."""
-    lines = [line for one in judged for line in one.lines]
+    """Keep the differences that were found as ``claims.csv``; None where there are none.
+
+    One that is no number says nothing, and is not kept.
+    """
+    lines = [line for one in judged for line in one.lines if math.isfinite(float(line["difference"]))]
     if not lines:
         return None
     return keep_results(RESULTS, lines, KEY, folder, hours=0.0)
@@ -309,7 +313,7 @@ def _judged_now(line: dict[str, Any], tested: Sequence[Experiment | Measured]) -
 
 def _contrast(line: Mapping[str, Any]) -> Contrast:
     low, high = line["low"], line["high"]
-    return Contrast(line["contrast"], float(line["difference"] or 0.0), low, high, line["over"], line["classes"])
+    return Contrast(line["contrast"], float(line["difference"]), low, high, line["over"], line["classes"])
 
 
 def _one_each(lines: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -16,6 +16,7 @@ from typing import Any
 from zslplat.data.drafts import alone_in, replacing
 from zslplat.errors import StoreError
 from zslplat.records.environment import environment_record, git_state
+from zslplat.reproduction.columns import check_columns, check_line
 from zslplat.tables import Table, write_table
 
 PACKAGED = Path(__file__).parent / "results"
@@ -88,6 +89,15 @@ def check_places(*folders: Path | None) -> None:
             raise StoreError(f"{what}; give another folder to --out or --results") from error
 
 
+def check_kept(names: Iterable[str], folder: Path) -> None:
+    """Read the results that lines will be added to; raises :class:`StoreError` for damaged ones.
+
+    What takes hours asks this first.
+    """
+    for name in names:
+        read_file(folder / f"{name}.csv")
+
+
 def provenance(hours: float) -> dict[str, str]:
     """Return what every kept line says of its origin: commit, versions, hours, day."""
     environment = environment_record()
@@ -121,31 +131,45 @@ def result_names(folder: Path | None = None) -> list[str]:
 def read_file(path: Path) -> list[Line]:
     """Return the lines of a file of results; none where there is no file.
 
-    Raises :class:`StoreError` for a file that is no table.
+    Raises :class:`StoreError` for a file that is no table, and for what was cut off or edited, with line and column:
+    see :mod:`zslplat.reproduction.columns`.
     """
     if not path.is_file():
         return []
+    told, ended, lines = f"kept results {path}", 0, []
     try:
-        with open(path, newline="", encoding="utf-8") as file:
-            reader = csv.DictReader(file, strict=True, restval="")
-            lines = list(reader)
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise StoreError(f"kept results {path} are no CSV in UTF-8: {error}; mend or remove the file") from error
-    if any(None in line for line in lines):
-        raise StoreError(f"kept results {path} have lines with more cells than the first; mend or remove the file")
-    return [dict(line) for line in lines]
+        # A spreadsheet begins the file with a mark of its encoding.
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            reader = csv.reader(file, strict=True)
+            try:
+                columns = next(reader, [])
+                check_columns(path.stem, columns, f"{told}, line 1")
+                ended = reader.line_num
+                for cells in reader:
+                    # Cells may have lines of their own: a line of results begins where the one before it ended.
+                    where, ended = f"{told}, line {ended + 1}", reader.line_num
+                    if not cells:
+                        continue
+                    if len(cells) != len(columns):
+                        raise StoreError(
+                            f"{where}: {len(cells)} cells, expected {len(columns)} as in the first line; it was cut "
+                            "off or edited: restore it from a copy of the file"
+                        )
+                    lines.append(dict(zip(columns, cells, strict=True)))
+                    check_line(path.stem, lines[-1], where)
+            except csv.Error as error:
+                raise StoreError(
+                    f"{told}, line {ended + 1}: {error}, expected cells with commas between them, in quotes where "
+                    "they have commas; mend the line, or restore the file from a copy"
+                ) from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise StoreError(f"{told} are no CSV in UTF-8: {error}; mend or remove the file") from error
+    return lines
 
 
-def number(text: str | None, name: str = "") -> float | None:
-    """Return a kept number; None for an empty entry.
-
-    Raises :class:`StoreError`, which says the ``name`` of the results, for what is no number.
-    """
-    try:
-        return float(text) if text else None
-    except ValueError:
-        what = f"kept results {name}".rstrip()
-        raise StoreError(f"{what} have {text!r} where a number should be; mend the file") from None
+def number(text: str | None) -> float | None:
+    """Return a number of a line that was read, and checked as it was; None for an empty entry."""
+    return float(text) if text else None
 
 
 def _own_hours(line: Mapping[str, Any]) -> dict[str, str]:
