@@ -95,7 +95,7 @@ def test_a_deleted_study_is_gone_everywhere_and_the_others_stay(call, tmp_path):
     assert "in use by another process" in busy.stderr
     done = call("studies", "delete", "eszs", "--yes", "--json")
     assert done.returncode == 0, done.stderr
-    assert json.loads(done.stdout) == {"study": "eszs", "trials": 1, "evaluations": 1, "runs": 3}
+    assert json.loads(done.stdout) == {"study": "eszs", "trials": 1, "evaluations": 1, "oracle": 0, "runs": 3}
     assert [row["study"] for row in json.loads(call("studies", "list", "--json").stdout)] == ["gfhf"]
     assert len(tags_of(store, "zslplat.key")) == before - 3
     assert len(set((store / "artifacts").iterdir())) == len(artifacts) - 3

@@ -285,6 +285,52 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
 
 
+def oracle_records(settings):
+    """Return {(owner, key): content} of all that the oracle recorded."""
+    with sqlite3.connect(settings.store / "optuna.db") as connection:
+        query = "select owner, key, content from zslplat_evaluations where owner like 'oracle:%' order by id"
+        return {(owner, key): json.loads(content) for owner, key, content in connection.execute(query)}
+
+
+@pytest.mark.long
+def test_what_the_oracle_recorded_counts_where_it_is_of_this_setting_and_code_and_complete(made_up):
+    chosen = {"only": ["plain/here"], "ways": ["ours"], "oracle": True}
+    cell, first = made(made_up, **chosen).made[0], oracle_records(made_up)
+    owner = f"oracle:{cell.study}"
+    assert list(first) == [(owner, f"trial-{number}") for number in range(4)]
+    other = {"metrics": {cell.cell.place.metric: 2.0}, "folds": []}  # no share, and ahead of all
+    changes = [{"state": "failed", "metrics": {}, "folds": []}, {"question": "another"} | other, {"code": {}} | other]
+    records = open_records(made_up, print)
+    for number, change in enumerate(changes):
+        records.replace_evaluation(owner, f"trial-{number}", first[owner, f"trial-{number}"] | change)
+    records.close()
+    tampered = oracle_records(made_up)
+    assert made(made_up, **chosen).made[0].oracle == cell.oracle
+    found = oracle_records(made_up)
+    # What does not count stays: it was a look at the test split.
+    assert {place: found[place] for place in tampered} == tampered
+    assert set(found) - set(tampered) == {(owner, f"trial-{number}/again-1") for number in range(3)}
+    assert made(made_up, **chosen).made[0].oracle == cell.oracle
+    assert oracle_records(made_up) == found
+
+
+@pytest.mark.long
+def test_what_the_oracle_scored_of_a_study_is_deleted_with_it(made_up, call):
+    printed, ours = made(made_up, only=["plain/here"], oracle=True).made
+    owners = [owner for owner, _ in oracle_records(made_up)]
+    assert owners == [f"oracle:{printed.study}"] * 2 + [f"oracle:{ours.study}"] * 4
+    store = ("--store", made_up.store)
+    asked = call("studies", "delete", ours.study, *store)
+    assert asked.returncode == 2
+    assert "4 trials, 2 test evaluations and 4 evaluations of its oracle, which" in asked.stderr
+    done = call("studies", "delete", ours.study, *store, "--yes")
+    assert f"deleted study {ours.study}: 4 trials, 2 test evaluations, 4 evaluations of its oracle, " in done.stdout
+    assert [owner for owner, _ in oracle_records(made_up)] == owners[:2]
+    done = call("studies", "delete", printed.study, *store, "--yes", "--json")
+    assert json.loads(done.stdout)["oracle"] == 2
+    assert oracle_records(made_up) == {}
+
+
 @pytest.mark.long
 def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up):
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]

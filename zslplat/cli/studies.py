@@ -149,6 +149,7 @@ def delete(
     """Delete a study for good: its trials and test evaluations, their files, and its runs in MLflow."""
     from zslplat.cli.reporting import print_json
     from zslplat.errors import UsageError
+    from zslplat.records.database import SEALED
     from zslplat.tracking.deletion import delete_study
     from zslplat.tracking.stores import existing_records
 
@@ -157,18 +158,20 @@ def delete(
     if not yes:
         found = records.study(study)
         trials, tests = len(found.finished()), len(records.evaluations(found.owner))
+        sealed = len(records.evaluations(SEALED + study))
+        told = f"{trials} trials, {tests} test evaluations and {sealed} evaluations of its oracle"
+        told = told if sealed else f"{trials} trials and {tests} test evaluations"
         raise UsageError(
-            f"study {study!r} has {trials} trials and {tests} test evaluations, which cannot be had again without "
-            "computing them; give --yes to delete it"
+            f"study {study!r} has {told}, which cannot be had again without computing them; give --yes to delete it"
         )
     done = delete_study(settings, records, study, o.say)
     records.close()
     if as_json:
         print_json(vars(done))
     else:
-        echo(
-            f"deleted study {study}: {done.trials} trials, {done.evaluations} test evaluations, {done.runs} MLflow runs"
-        )
+        told = f"{done.trials} trials, {done.evaluations} test evaluations"
+        told += f", {done.oracle} evaluations of its oracle" if done.oracle else ""
+        echo(f"deleted study {study}: {told}, {done.runs} MLflow runs")
 
 
 def _number(value: float | None) -> str:

@@ -16,7 +16,7 @@ from zslplat.data.drafts import left_in, replacing
 from zslplat.data.kept import take_over_kept
 from zslplat.errors import StoreError
 from zslplat.models.sharing import take_over, unnamed
-from zslplat.records.database import Records, damaged
+from zslplat.records.database import SEALED, Records, damaged
 from zslplat.records.faults import lasting_errors
 from zslplat.records.folders import folder_name, working_lock
 from zslplat.records.locks import file_lock
@@ -130,7 +130,7 @@ def remove(path: Path) -> None:
 
 
 def delete_records(records: Records, study: str) -> int:
-    """Delete a study from the database, its evaluations first; return how many trials it had.
+    """Delete a study from the database, its evaluations first and its oracle's; return how many trials it had.
 
     Stopped in between it is a study without evaluations, which can be deleted as well.
     """
@@ -139,7 +139,8 @@ def delete_records(records: Records, study: str) -> int:
     with lasting_errors(records.url):
         trials = len(records.study(study).study.get_trials(deepcopy=False))
         with records.engine.begin() as connection:
-            connection.execute(sa.text("delete from zslplat_evaluations where owner = :own"), {"own": STUDY + study})
+            for owner in (STUDY + study, SEALED + study):
+                connection.execute(sa.text("delete from zslplat_evaluations where owner = :own"), {"own": owner})
         optuna.delete_study(study_name=study, storage=records.storage)
     return trials
 

@@ -14,6 +14,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any
 
 from zslplat.errors import StoreError
@@ -60,10 +61,11 @@ def score_trials(
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> Oracle:
-    """Score every complete trial of a study that has ended on the test split; what is recorded is not scored again.
+    """Score every complete trial of a study that has ended on the test split.
 
-    ``setting`` is that of the study, with its ranges; ``less_is_better`` says it of the metric. Trials that fail are
-    passed over. Raises :class:`StoreError` for a study that has not ended, or of which no trial can be scored.
+    What is recorded of the same setting by the same code is not scored again, unless it failed. ``setting`` is that of
+    the study, with its ranges; ``less_is_better`` says it of the metric. Trials that fail are passed over. Raises
+    :class:`StoreError` for a study that has not ended, or of which no trial can be scored.
     """
     reporter = reporter or SilentReporter()
     records = open_records(settings, reporter.warn)
@@ -74,29 +76,50 @@ def score_trials(
             raise StoreError(f"study {study!r} has not ended; the oracle looks at studies whose winner is known")
         owner = f"{SEALED}{study}"
         complete = [record for record in trials if record["state"] == "complete"]
-        _evaluate(session, owner, study, complete, limits or Limits())
-        known = records.evaluations(owner)
-        found = {record["number"]: _value(known.get(f"trial-{record['number']}"), metric) for record in complete}
+        scored = _evaluated(session, owner, study, complete, limits or Limits())
+        found = {number: _value(record, metric) for number, record in scored.items()}
         return _oracle(found, metric, int(values["finished"]["winner"]), study, less_is_better=less_is_better)
 
 
-def _evaluate(session: Session, owner: str, study: str, trials: list[dict[str, Any]], limits: Limits) -> None:
-    """Score the trials that no record of the oracle knows, each recorded as soon as it is known."""
+def _evaluated(
+    session: Session, owner: str, study: str, trials: list[dict[str, Any]], limits: Limits
+) -> dict[int, dict[str, Any] | None]:
+    """Return the oracle's record of each trial by its number, those that are missing made and recorded now."""
     records = session.records
     known = records.evaluations(owner)
-    missing = [trial for trial in trials if f"trial-{trial['number']}" not in known]
-    if not missing:
-        return
-    keys = [f"trial-{trial['number']}" for trial in missing]
-    requests = [
-        Request(
-            label=f"oracle {key}",
-            run=run_identifier("", owner, key),
-            setting=session.setting.evaluation(trial["parameters"], TEST, session.setting.seed, trial["carry"]),
-            parameters=trial["parameters"],
-        )
-        for key, trial in zip(keys, missing, strict=True)
-    ]
+    requests = {}
+    for trial in trials:
+        setting = session.setting.evaluation(trial["parameters"], TEST, session.setting.seed, trial["carry"])
+        key = _key(trial["number"], known, setting, session.bench.code(trial["parameters"]))
+        run = run_identifier("", owner, key)
+        requests[key] = Request(label=f"oracle {key}", run=run, setting=setting, parameters=trial["parameters"])
+    missing = [key for key in requests if key not in known]
+    if missing:
+        _evaluate(session, owner, study, {key: requests[key] for key in missing}, limits)
+        known = records.evaluations(owner)
+    return {trial["number"]: known.get(key) for trial, key in zip(trials, requests, strict=True)}
+
+
+def _key(number: int, known: Mapping[str, Mapping[str, Any]], setting: Setting, code: Mapping[str, str]) -> str:
+    """Return the key of a trial's record: that of one which is complete, of this setting, by the code of today.
+
+    Where there is none, one that is free: what failed is tried again, and what was computed otherwise stays as it is,
+    for it was a look at the test split.
+    """
+    for again in count():
+        key = f"trial-{number}/again-{again}" if again else f"trial-{number}"
+        record = known.get(key)
+        if record is None:
+            break
+        same = record.get("question") == setting.question and record.get("code") == code
+        if same and record.get("state") == "complete":
+            break
+    return key
+
+
+def _evaluate(session: Session, owner: str, study: str, requests: Mapping[str, Request], limits: Limits) -> None:
+    """Score trials by the keys of their records, each recorded as soon as it is known."""
+    records, keys = session.records, list(requests)
 
     def keep(position: int, answer: Answer) -> None:
         content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}, "folds": []}
@@ -104,10 +127,10 @@ def _evaluate(session: Session, owner: str, study: str, trials: list[dict[str, A
         records.add_evaluation(owner, keys[position], TEST, session.setting.data, content)
 
     try:
-        session.start_workers(len(missing), study_folder(session.settings, study) / "workers.log")
+        session.start_workers(len(keys), study_folder(session.settings, study) / "workers.log")
         prepared = session.prepared(TEST, session.setting.space)
-        session.reporter.stage(f"oracle: scoring {len(missing)} trials of {study} on the test split, for analysis only")
-        session.evaluate(requests, prepared, limits, keep)
+        session.reporter.stage(f"oracle: scoring {len(keys)} trials of {study} on the test split, for analysis only")
+        session.evaluate(list(requests.values()), prepared, limits, keep)
     except KeyboardInterrupt:
         raise Interrupted("stopped; the trials so far are recorded; give the same command again to continue") from None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 from zslplat.errors import InUseError, StoreError
 from zslplat.models.sharing import free
-from zslplat.records.database import Records
+from zslplat.records.database import SEALED, Records
 from zslplat.records.folders import study_folder
 from zslplat.records.maintenance import at_rest, delete_records
 from zslplat.settings import Settings
@@ -19,11 +19,12 @@ from zslplat.tracking.projection import Projection
 
 @dataclass(frozen=True)
 class Deleted:
-    """What went with a study: trials, test evaluations, runs in MLflow."""
+    """What went with a study: trials, test evaluations, those of its oracle, runs in MLflow."""
 
     study: str
     trials: int
     evaluations: int
+    oracle: int
     runs: int
 
 
@@ -35,7 +36,7 @@ def delete_study(settings: Settings, records: Records, name: str, warn: Callable
     """
     study, folder = records.study(name), study_folder(settings, name)
     with records.leads.leading(name, folder / "leader.lock"):
-        known, run_of = records.evaluations(study.owner), records.runs()
+        known, sealed, run_of = records.evaluations(study.owner), records.evaluations(SEALED + name), records.runs()
         # What shows the records goes first: without them it could not be found.
         runs = _delete_runs(settings, records, study.owner, study.values(), warn)
         trials = delete_records(records, name)
@@ -44,7 +45,7 @@ def delete_study(settings: Settings, records: Records, name: str, warn: Callable
         shutil.rmtree(folder, ignore_errors=True)
     with suppress(InUseError), at_rest(settings):  # `store gc` frees them, too
         free(settings.store)
-    return Deleted(name, trials, len(known), runs)
+    return Deleted(name, trials, len(known), len(sealed), runs)
 
 
 def _delete_runs(
