@@ -32,6 +32,23 @@ FILE = "a-file-where-a-folder-should-be"
         (("reproduce", "000-table-2", "--keep", "--results", "cut"), 1, "reproduce-000-table-2.csv, line 1: 1 col"),
         (("claims", "002", "--run", "--keep", "--results", "cut"), 1, "claims.csv, line 1: 1 columns, 'claim', with"),
         (
+            ("reproduce", "--only", "nosuch"),
+            2,
+            "--only without a table, which is what it is about; give a table or paper",
+        ),
+        (("reproduce", "--keep", "--oracle", "--trials", "3"), 2, "--oracle, --trials, --keep without a table"),
+        (("reproduce", "--no-standins"), 2, "--no-standins without a table"),
+        (
+            ("reproduce", "000-table-2", "--only", "gaussian-ort/digit-pairs", "--no-standins", "--dry-run"),
+            2,
+            "--only 'gaussian-ort/digit-pairs': digit-pairs is a stand-in, and these are left out (--no-standins)",
+        ),
+        (
+            ("reproduce", "xlsa17", "--way", "printed", "--dry-run"),
+            2,
+            "table xlsa17-gzsl has no cell in the way printed",
+        ),
+        (
             ("reproduce", "001", "--only", "/H"),
             2,
             "unknown row or column (--only) of 001-figure-4, 001-table-1, 001-t",

@@ -1,6 +1,7 @@
 """Tables made again: marked stand-ins, isolated failures, resumption, and an oracle that nothing selects by."""
 
 import json
+import re
 import sqlite3
 from dataclasses import replace
 
@@ -10,7 +11,7 @@ from support import evaluations_of, trials_of
 
 import zslplat.reproduction.reproduce as module
 from zslplat.data.dataset import SignatureSet
-from zslplat.errors import StoreError, UnknownNameError
+from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.setting import Setting
 from zslplat.published import load_table, read_table
@@ -230,9 +231,46 @@ def test_only_what_is_asked_for_is_carried_out(made_up):
     found = made(made_up, only=["plain/here"], ways=["ours"], dry_run=True)
     assert list(by_name(found)) == [("plain", "here", "ours")]
     assert found.made[0].status == "planned"
-    assert made(made_up, only=["other"], dry_run=True, standins=False).made == []
     with pytest.raises(UnknownNameError, match="did you mean plain"):
         made(made_up, only=["plian"])
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"only": ["other"], "standins": False}, "--only 'other': other is a stand-in, and these are left out"),
+        ({"only": ["plain/here", "failing/other"], "standins": False}, "--only 'failing/other': other is a stand-in"),
+        (
+            {"only": ["failing/here"], "ways": ["printed"]},
+            "--only 'failing/here': failing has no way printed (--way); it has: ours",
+        ),
+        ({"only": ["/here"], "ways": []}, "--only '/here': no row has the way none"),
+        ({"ways": []}, "table made-up has no cell in the way none"),
+    ],
+)
+def test_what_leaves_nothing_to_carry_out_is_an_error_of_use(made_up, options, said):
+    for dry_run in (True, False):
+        with pytest.raises(UsageError, match=re.escape(said)):
+            made(made_up, dry_run=dry_run, **options)
+
+
+def test_a_stand_in_that_is_named_and_not_at_hand_is_told():
+    settings = resolve_settings({})
+    found = reproduce("000-table-2", settings, only=["eszsl/ISOLET"], dry_run=True)
+    assert found.made == []
+    ((column, how),) = [(one.column, one.how) for one in found.missing]
+    assert column == "ISOLET"
+    assert "ISOLET" in how
+    assert "data root" in how
+    assert "ISOLET" not in {one.column for one in reproduce("000-table-2", settings, dry_run=True).missing}
+
+
+def test_of_several_tables_each_takes_what_it_carries_out_of_only():
+    tables = {name: load_recipe(name) for name in ("000-table-2", "xlsa17-zsl")}
+    assert only_by_table(tables, ["eszsl"], ["printed", "ours"]) == {"000-table-2": ["eszsl"], "xlsa17-zsl": ["eszsl"]}
+    assert only_by_table(tables, ["gaussian"], ["printed"]) == {"000-table-2": ["gaussian"]}
+    with pytest.raises(UsageError, match="--only '/digit-pairs': digit-pairs is a stand-in"):
+        only_by_table(tables, ["/digit-pairs"], standins=False)
 
 
 @pytest.mark.long

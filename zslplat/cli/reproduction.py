@@ -76,7 +76,7 @@ def reproduce(
     from zslplat.cli.invocation import echo
     from zslplat.cli.reporting import print_json, reporting
     from zslplat.cli.reproduced import list_tables, print_reproduction
-    from zslplat.errors import UnknownNameError
+    from zslplat.errors import UnknownNameError, UsageError
     from zslplat.reproduction.cells import check_root, only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
@@ -84,11 +84,21 @@ def reproduce(
     from zslplat.reproduction.written import keep_cells, write_cells
 
     if table is None:
+        about: dict[str, object] = {"--only": only, "--way": way, "--no-standins": not standins, "--oracle": oracle}
+        about |= {"--trials": trials, "--repeats": repeats, "--dry-run": dry_run}
+        about |= {"--out": out, "--keep": keep, "--results": results}
+        if given := [name for name, value in about.items() if value]:
+            raise UsageError(
+                f"{', '.join(given)} without a table, which is what it is about; give a table or paper, for example "
+                "000-table-2, or nothing for the list of them"
+            )
         list_tables(as_json=as_json)
         return
     if way is not None and way not in WAYS:
         raise UnknownNameError("way (--way)", way, WAYS)
-    chosen = only_by_table({name: load_recipe(name) for name in recipes_of(table)}, only or ())
+    ways = WAYS if way is None else (way,)
+    recipes = {name: load_recipe(name) for name in recipes_of(table)}
+    chosen = only_by_table(recipes, only or (), ways, standins=standins)
     settings = o.settings_from(data_root, store, tracking_uri, storage_url)
     check_root(settings.data_root)
     check_places(out.parent if out else None, results_folder(results) if keep else None)
@@ -102,7 +112,7 @@ def reproduce(
                 settings,
                 _options(trials, repeats, workers, cluster, trial_timeout, memory),
                 only=wanted,
-                ways=WAYS if way is None else (way,),
+                ways=ways,
                 standins=standins,
                 oracle=oracle,
                 dry_run=dry_run,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -109,13 +109,19 @@ def planned(
     seed: int = 0,
     budget: Budget | None = None,
 ) -> tuple[list[Cell], list[Missing]]:
-    """Return the cells whose data are at hand, and the columns whose data are not.
+    """Return the cells whose data are at hand, and the columns, and stand-ins that ``only`` names, whose data are not.
 
     ``only``: ROW, /COLUMN or ROW/COLUMN by their ids, the ids of stand-ins among the columns; all that fit any of them
     are taken. A number of trials or repeats in ``budget`` takes the place of the recipe's. Raises
-    :class:`UnknownNameError` for an ``only`` that names nothing.
+    :class:`UnknownNameError` for an ``only`` that names nothing, and :class:`UsageError` where ``ways`` and
+    ``standins`` leave nothing of what is asked for; a recipe without rows says itself why.
     """
     asked = [_asked(text, recipe) for text in only]
+    for text, one in zip(only, asked, strict=True):
+        if why := _nothing_of(one, recipe, ways, standins=standins):
+            raise UsageError(f"--only {text!r}: {why}")
+    if recipe.rows and not any(way in row for row in recipe.rows.values() for way in ways):
+        raise UsageError(f"table {recipe.table} has no cell in the way {_listed(ways)} (--way)")
     cells: list[Cell] = []
     missing: list[Missing] = []
     for way in ways:
@@ -124,28 +130,36 @@ def planned(
             if not rows:
                 continue
             if not at_hand(place.dataset, place.files, settings):
-                if place.standin is None and place.column not in [entry.column for entry in missing]:
-                    missing.append(Missing(place.column, place.dataset, place.files, sources().get(place.get, "")))
+                named_so = place.column if place.standin is None else place.standin.id
+                is_named = place.standin is None or any(column in (named_so, place.id) for _, column in asked)
+                if is_named and named_so not in [entry.column for entry in missing]:
+                    how = sources().get(place.get, "") or _where_expected(place)
+                    missing.append(Missing(named_so, place.dataset, place.files, how))
                 continue
             cells += [_cell(table, row, way, recipe.rows[row][way], place, seed, budget or Budget()) for row in rows]
     return cells, missing
 
 
-def only_by_table(tables: Mapping[str, Recipe], only: Sequence[str]) -> dict[str, list[str]]:
-    """Return what of ``only`` each of several tables has; tables that have nothing of it are left out.
+def only_by_table(
+    tables: Mapping[str, Recipe], only: Sequence[str], ways: Sequence[str] = WAYS, *, standins: bool = True
+) -> dict[str, list[str]]:
+    """Return what of ``only`` each of several tables carries out; tables that have nothing of it are left out.
 
-    Raises :class:`UnknownNameError` for a text that names nothing in any of them.
+    Raises like :func:`planned` for a text that names nothing in any of them, or of which nothing is left in all.
     """
     found: dict[str, list[str]] = {name: [] for name in tables}
     for text in only:
-        errors = []
+        errors, left = [], []
         for name, recipe in tables.items():
             try:
-                _asked(text, recipe)
+                why = _nothing_of(_asked(text, recipe), recipe, ways, standins=standins)
             except UnknownNameError as error:
                 errors.append(error)
             else:
-                found[name].append(text)
+                left += [why]
+                found[name] += [] if why else [text]
+        if left and all(left):
+            raise UsageError(f"--only {text!r}: {left[0]}")
         if len(errors) == 1 == len(tables):
             raise errors[0]
         if len(errors) == len(tables):
@@ -157,6 +171,27 @@ def _known(tables: Mapping[str, Recipe], text: str) -> list[str]:
     """Return what a text for ``--only`` might have named in any of several tables."""
     names = {f"/{name}" for recipe in tables.values() for name in (*recipe.columns, *recipe.standins)}
     return sorted(names if text.startswith("/") else names | {row for one in tables.values() for row in one.rows})
+
+
+def _nothing_of(asked: tuple[str, str], recipe: Recipe, ways: Sequence[str], *, standins: bool) -> str:
+    """Return why nothing of a row and column is carried out in these ways; empty where something is."""
+    row, column = asked
+    if column and column not in recipe.columns and not standins:
+        return f"{column} is a stand-in, and these are left out (--no-standins); leave that away, or name a column"
+    rows = [recipe.rows[row]] if row else list(recipe.rows.values())
+    if any(way in one for one in rows for way in ways):
+        return ""
+    has = dict.fromkeys(way for one in rows for way in one)
+    return f"{row or 'no row'} has {'no' if row else 'the'} way {_listed(ways)} (--way); it has: {_listed(has)}"
+
+
+def _listed(ways: Iterable[str]) -> str:
+    return ", ".join(ways) or "none"
+
+
+def _where_expected(place: Place) -> str:
+    """Return what has to lie under the data root for a stand-in to be at hand."""
+    return f"place {', '.join(place.files) or f'data set {place.dataset}'} under the data root ({HOW_TO_SET})"
 
 
 def check_root(root: Path | None) -> None:

@@ -140,7 +140,8 @@ def reproduce(
 
     ``budget``: trials and repeats in place of the recipe's, workers and limits. ``dry_run``: nothing is carried out.
     ``oracle`` scores every trial of every study on the test split afterwards, see :mod:`zslplat.reproduction.oracle`.
-    Raises :class:`UsageError` for a table without a recipe and for an ``only`` that names nothing.
+    Raises :class:`UsageError` for a table without a recipe, for an ``only`` that names nothing, and where ``ways`` and
+    ``standins`` leave nothing of what is asked for.
     """
     reporter = reporter or SilentReporter()
     budget = budget or Budget()
