@@ -26,6 +26,7 @@ FILE = "a-file-where-a-folder-should-be"
         (("claims", "--keep"), 2, "--keep without --run"),
         (("claims", "002", "--run", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
         (("claims", "002", "--page", f"{FILE}/page.md"), 1, f"{FILE} cannot be written"),
+        (("claims", "002", "--run", "--page", FILE), 2, f"{FILE} exists and is no page of results"),
         (("reproduce", "000-table-2", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
         (("reproduce", "000-table-2", "--dry-run", "--out", f"{FILE}/cells.csv"), 1, f"{FILE} cannot be written"),
         (("reproduce", "000-table-2", "--keep", "--results", FILE), 1, f"{FILE} cannot be written"),

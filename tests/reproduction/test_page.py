@@ -1,8 +1,12 @@
 """The page of results: what it shows of kept cells and suites, and that it is up to date."""
 
 import re
+import shutil
 from pathlib import Path
 
+import pytest
+
+from zslplat.errors import StoreError, UsageError
 from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.page import page, write_page
 from zslplat.reproduction.results import PACKAGED, keep_results
@@ -65,3 +69,37 @@ def test_a_suite_of_which_a_part_is_kept_says_so(tmp_path):
     line |= {"test": 0.5, "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "from_memory": False, "trials": 3}
     keep_results("bench-quick-scores", [line], SCORE_KEY, tmp_path, hours=0.5)
     assert re.search(rf"Suite quick: 1 of {whole} cells\. Commits: .*; 0\.50 hours\.", page(tmp_path))
+
+
+def test_a_page_takes_the_place_of_a_page_alone(tmp_path):
+    file, kept = tmp_path / "page.md", tmp_path / "kept"
+    shutil.copy(ROOT / "docs" / "results.md", file)
+    write_page(file, kept)
+    first = file.read_text()
+    assert first.startswith("# Results\n\nMade by `zslplat claims --page")
+    assert "Suite" not in first
+    write_page(file, kept)
+    for content in ("", "# Results\n\nof my own", "Made by `zslplat claims --page`"):
+        file.write_text(content)
+        with pytest.raises(UsageError, match=r"page\.md exists and is no page of results; give --page another name"):
+            write_page(file, kept)
+        assert file.read_text() == content
+    with pytest.raises(UsageError, match="is a folder"):
+        write_page(tmp_path, kept)
+
+
+def test_a_page_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, monkeypatch):
+    file, kept = tmp_path / "page.md", tmp_path / "kept"
+    write_page(file, kept)
+    before = file.read_text()
+
+    def write_text(path, text, **options):
+        whole(path, text[:100], **options)
+        raise OSError(28, "No space left on device")
+
+    whole = Path.write_text
+    monkeypatch.setattr(Path, "write_text", write_text)
+    with pytest.raises(StoreError, match=r"page cannot be written to .*page\.md: No space left on device; give --page"):
+        write_page(file, kept)
+    assert file.read_text() == before
+    assert [path.name for path in tmp_path.iterdir()] == ["page.md"]

@@ -72,14 +72,19 @@ def print_claims(found: Sequence[Judged]) -> None:
         paper = own[0].claim.paper
         title = f"{code}: {paper.name} ({paper.authors}, {paper.venue} {paper.year})"
         console.print(title, highlight=False, markup=False, soft_wrap=True)
-        shown = Shown("claim", "in words", "printed", "tested by", "verdict", "why", show_lines=True)
+        longest = max(len(judged.claim.id) for judged in own)
+        shown = Shown(show_lines=True)
+        # What is printed can be given again: ids are never cut, and on one line wherever there is room, as in a pipe.
+        shown.add_column("claim", width=longest if 3 * longest <= console.width else None, overflow="fold")
+        for column in ("printed", "tested by", "verdict", "why"):
+            shown.add_column(column, overflow="fold")
         for judged in own:
             claim = judged.claim
             by = "\n".join(part.rpartition("::")[2] for part in judged.experiment.split(", ") if part)
             lines = [single_line(line) for line in judged.lines]
             apart = [f"not the paper's: {judged.apart}"] if judged.apart else []
             why = "\n".join([judged.verdict.why, *lines, *apart])
-            shown.add_row(claim.id, claim.text, claim.printed, by, judged.verdict.verdict, why)
+            shown.add_row(f"{claim.id}\n{claim.text}", claim.printed, by, judged.verdict.verdict, why)
         console.print(shown, markup=False)
     counts = {name: sum(judged.verdict.verdict == name for judged in found) for name in CLAIM_VERDICTS}
     console.print("; ".join(f"{name}: {count}" for name, count in counts.items()), highlight=False, markup=False)

@@ -198,11 +198,13 @@ def claims(
     from zslplat.errors import UsageError
     from zslplat.reproduction.cells import check_root
     from zslplat.reproduction.claims import RESULTS, keep_claims, recorded_claims, run_claims
-    from zslplat.reproduction.page import write_page
+    from zslplat.reproduction.page import check_page, write_page
     from zslplat.reproduction.results import check_kept, check_places, results_folder
     from zslplat.reproduction.written import write_claims
 
     check_places(*(path.parent for path in (out, page) if path))
+    if page is not None:
+        check_page(page)
     if results is not None and not keep and not results.is_dir():
         raise UsageError(f"--results {results}: no such folder; expected one that --keep has written results to")
     if run:
