@@ -7,9 +7,9 @@ from typing import Any
 
 from zslplat.comparison.folding import Folded
 from zslplat.comparison.leaderboard import OTHER_DATA
+from zslplat.comparison.listed import unmistakable
 from zslplat.methods.knowledge import CLASS_BALANCE, TRANSDUCTIVE, UNSEEN_SIGNATURES
 from zslplat.records.took import mean_known, most_bytes, took
-from zslplat.wording import unmistakable
 
 OTHER_TEST_ROWS = "other test rows"
 NOT_TUNED = "not tuned"
