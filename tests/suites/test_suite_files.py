@@ -5,10 +5,10 @@ import tomllib
 import pytest
 
 from zslplat.errors import UnknownNameError, UsageError
-from zslplat.registry import registry
+from zslplat.registry import Entry, Plugin, registry
 from zslplat.spec import Spec
 from zslplat.suites.cells import pieces_of
-from zslplat.suites.suite import load_suite, suite_from, suite_names
+from zslplat.suites.suite import load_suite, suite_from, suite_names, suite_of
 
 TEXT = """
 trials = 2
@@ -143,6 +143,21 @@ def test_unknown_names_and_files_are_named():
         load_suite("zero_shot")
     with pytest.raises(UsageError, match=r"suite nowhere.toml cannot be read"):
         load_suite("nowhere.toml")
+
+
+def test_the_file_of_a_plugins_suite_is_the_affair_of_its_distribution(tmp_path):
+    entry = Entry("suites", "table", Plugin("lab", "zslplat-lab", "1.0"), str(tmp_path / "table.toml"))
+    with pytest.raises(UsageError) as raised:
+        suite_of(entry)
+    assert str(raised.value) == (
+        f"suite table of zslplat-lab: its file {tmp_path / 'table.toml'} cannot be read: No such file or directory; "
+        "repair or uninstall zslplat-lab"
+    )
+    (tmp_path / "table.toml").write_text("trials = ")
+    with pytest.raises(
+        UsageError, match=r"^suite table of zslplat-lab: its file .* is no TOML: .*; repair or uninstall"
+    ):
+        suite_of(entry)
 
 
 def test_options_that_a_data_set_does_not_have_are_refused_and_what_is_not_at_hand_is_not(tmp_path):

@@ -170,7 +170,7 @@ def suite_of(entry: Entry) -> Suite:
     """Return the suite of a registered entry; raises like :func:`load_suite`."""
     origin = f"suite {entry.name} of {entry.plugin.distribution}"
     target = entry.load()
-    content = target if isinstance(target, Mapping) else _read(Path(target))
+    content = target if isinstance(target, Mapping) else _read(Path(target), entry)
     return suite_from(entry.name, content, origin)
 
 
@@ -297,13 +297,16 @@ def _texts(*lists: Sequence[str]) -> list[str]:
     return list(dict.fromkeys(text for texts in lists for text in texts))
 
 
-def _read(path: Path) -> Mapping[str, Any]:
+def _read(path: Path, entry: Entry | None = None) -> Mapping[str, Any]:
+    """Return what a file holds; errors name the distribution where the file is that of a registered ``entry``."""
+    what, instead, mend = f"suite {path}", f"; give a name ({', '.join(suite_names())}) or a file", ""
+    if entry is not None:
+        distribution = entry.plugin.distribution
+        what = f"suite {entry.name} of {distribution}: its file {path}"
+        instead = mend = f"; repair or uninstall {distribution}"
     try:
         return toml_content(path)
     except OSError as error:
-        reason = error.strerror or error
-        raise UsageError(
-            f"suite {path} cannot be read: {reason}; give a name ({', '.join(suite_names())}) or a file"
-        ) from error
+        raise UsageError(f"{what} cannot be read: {error.strerror or error}{instead}") from error
     except ValueError as error:
-        raise UsageError(f"suite {path} is no TOML: {error}") from error
+        raise UsageError(f"{what} is no TOML: {error}{mend}") from error
