@@ -97,3 +97,14 @@ def test_damaged_results_are_told_before_anything_is_computed(call, tmp_path, co
     assert told in done.stderr
     assert len(done.stderr.splitlines()) == 1
     assert not (tmp_path / "mlruns" / "suites").exists()
+
+
+@pytest.mark.parametrize("part", ["differences", "budgets"])
+def test_what_a_grid_will_be_added_to_is_read_before_anything_is_computed(call, tmp_path, part):
+    (tmp_path / "suite.toml").write_text(HEAD + rows_of(ROWS))
+    (tmp_path / "kept").mkdir()
+    (tmp_path / "kept" / f"bench-suite-{part}.csv").write_text("data,row\ntoy\n")
+    done = call("bench", "suite.toml", "--keep", "--results", "kept")
+    assert done.returncode == 1
+    assert f"bench-suite-{part}.csv, line 2: 1 cells, expected 2 as in the first line" in done.stderr
+    assert not (tmp_path / "mlruns" / "suites").exists()

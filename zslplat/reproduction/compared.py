@@ -6,8 +6,8 @@ from pathlib import Path
 
 from zslplat.evaluation.reporter import Reporter
 from zslplat.reproduction.again import Again, against_kept, kept_scores
-from zslplat.reproduction.results import check_places, results_folder
-from zslplat.reproduction.written import keep_grid
+from zslplat.reproduction.results import check_kept, check_places, results_folder
+from zslplat.reproduction.written import KEPT_TABLES, keep_grid
 from zslplat.settings import Settings
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.result import GridResult
@@ -23,6 +23,8 @@ def carry_out_compared(
     cannot be written, before anything is computed, and like :func:`~zslplat.suites.grid.carry_out`.
     """
     before = kept_scores(suite.name, folder)
+    if keep:
+        check_kept([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], results_folder(folder))
     given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
     check_places(given, results_folder(folder) if keep else None)
     result = carry_out(suite, options, settings, reporter)

@@ -17,6 +17,7 @@ from zslplat.tables import Table, write_table
 
 DIFFERENCE_KEY = ("task", "metric", "ahead", "behind", "data", "split")
 BUDGET_KEY = ("data", "row", "split")
+KEPT_TABLES = ("scores", "differences", "budgets")  # of a grid
 CELL_KEY = ("table", "row", "column", "way", "metric", "seed")
 # What a kept line leaves out: it means nothing outside the store.
 _LOCAL = ("study", "status")
@@ -75,10 +76,13 @@ def keep_grid(result: GridResult, folder: Path | None = None) -> list[Path]:
     # Differences between means over draws of classes are others than those on the given classes.
     drawn = any(split is not None for *_, split in result.scores)
     found = []
-    for name, header, lines, key, more in (
-        ("scores", SCORES, tables.scores, SCORE_KEY, {}),
-        ("differences", DIFFERENCES, tables.differences, DIFFERENCE_KEY, {"split": MEAN if drawn else GIVEN}),
-        ("budgets", BUDGETS, tables.budgets, BUDGET_KEY, {}),
+    for name, header, lines, key, more in zip(
+        KEPT_TABLES,
+        (SCORES, DIFFERENCES, BUDGETS),
+        (tables.scores, tables.differences, tables.budgets),
+        (SCORE_KEY, DIFFERENCE_KEY, BUDGET_KEY),
+        ({}, {"split": MEAN if drawn else GIVEN}, {}),
+        strict=True,
     ):
         kept = [{**dict(zip(header, line, strict=True)), **more, "seed": result.suite.seed} for line in lines]
         if name == "differences":
