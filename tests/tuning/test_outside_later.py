@@ -31,6 +31,7 @@ def recorded(settings):
     return found
 
 
+@pytest.mark.long
 def test_seconds_and_a_description_that_come_later_are_taken_over_and_it_is_said(settings, given, tmp_path):
     given["validation"] = [random_scores(tmp_path / "split", f"fold-{n}") for n in (1, 2, 3)]
     first = score(settings, **given)
@@ -64,6 +65,7 @@ def test_what_comes_later_is_of_the_repeats_that_are_given(settings, given, tmp_
     assert [record["seconds"] for record in recorded(settings).values()] == [5, 7, 7]
 
 
+@pytest.mark.long
 def test_what_comes_later_is_shown_by_compare_and_mlflow(call, given, tmp_path):
     words = ("score", "--name", "net", "--manifest", "split", "--scores", given["scores"][0])
     assert call(*words).returncode == 0
