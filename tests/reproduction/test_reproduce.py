@@ -15,7 +15,7 @@ from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import open_dataset
 from zslplat.evaluation.setting import Setting
 from zslplat.published import load_table, read_table
-from zslplat.reproduction.cells import Budget, only_by_table, planned
+from zslplat.reproduction.cells import Budget, planned
 from zslplat.reproduction.oracle import _oracle
 from zslplat.reproduction.recipe import load_recipe, read_recipe
 from zslplat.reproduction.reproduce import other_data, reproduce
@@ -215,18 +215,6 @@ def test_the_oracle_takes_the_least_where_less_is_better(made_up):
     assert {cell.less_is_better for cell in cells} == {True}
 
 
-def test_of_several_tables_each_takes_what_it_has_of_only():
-    tables = {name: load_recipe(name) for name in ("000-table-2", "000-table-4")}
-    assert only_by_table(tables, ["eszsl"]) == {"000-table-2": ["eszsl"]}
-    assert only_by_table(tables, ["gaussian", "sae/AWA1"]) == {
-        "000-table-2": ["gaussian", "sae/AWA1"],
-        "000-table-4": ["gaussian"],
-    }
-    assert only_by_table(tables, []) == {"000-table-2": [], "000-table-4": []}
-    with pytest.raises(UnknownNameError, match="did you mean gaussian"):
-        only_by_table(tables, ["gausian"])
-
-
 def test_only_what_is_asked_for_is_carried_out(made_up):
     found = made(made_up, only=["plain/here"], ways=["ours"], dry_run=True)
     assert list(by_name(found)) == [("plain", "here", "ours")]
@@ -252,25 +240,6 @@ def test_what_leaves_nothing_to_carry_out_is_an_error_of_use(made_up, options, s
     for dry_run in (True, False):
         with pytest.raises(UsageError, match=re.escape(said)):
             made(made_up, dry_run=dry_run, **options)
-
-
-def test_a_stand_in_that_is_named_and_not_at_hand_is_told():
-    settings = resolve_settings({})
-    found = reproduce("000-table-2", settings, only=["eszsl/ISOLET"], dry_run=True)
-    assert found.made == []
-    ((column, how),) = [(one.column, one.how) for one in found.missing]
-    assert column == "ISOLET"
-    assert "ISOLET" in how
-    assert "data root" in how
-    assert "ISOLET" not in {one.column for one in reproduce("000-table-2", settings, dry_run=True).missing}
-
-
-def test_of_several_tables_each_takes_what_it_carries_out_of_only():
-    tables = {name: load_recipe(name) for name in ("000-table-2", "xlsa17-zsl")}
-    assert only_by_table(tables, ["eszsl"], ["printed", "ours"]) == {"000-table-2": ["eszsl"], "xlsa17-zsl": ["eszsl"]}
-    assert only_by_table(tables, ["gaussian"], ["printed"]) == {"000-table-2": ["gaussian"]}
-    with pytest.raises(UsageError, match="--only '/digit-pairs': digit-pairs is a stand-in"):
-        only_by_table(tables, ["/digit-pairs"], standins=False)
 
 
 @pytest.mark.long
