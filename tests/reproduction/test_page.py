@@ -99,7 +99,9 @@ def test_a_page_that_cannot_be_written_whole_leaves_what_was_there(tmp_path, mon
 
     whole = Path.write_text
     monkeypatch.setattr(Path, "write_text", write_text)
-    with pytest.raises(StoreError, match=r"page cannot be written to .*page\.md: No space left on device; give --page"):
+    with pytest.raises(
+        StoreError, match=r"the page of results cannot be written to .*page\.md: No space left on device; give --page"
+    ):
         write_page(file, kept)
     assert file.read_text() == before
     assert [path.name for path in tmp_path.iterdir()] == ["page.md"]

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from zslplat import __version__
-from zslplat.data.drafts import replacing
-from zslplat.errors import StoreError, UsageError
+from zslplat.data.whole_files import WholeFile
+from zslplat.errors import UsageError
 from zslplat.records.folders import folder_name
 from zslplat.reports.page.rendering import GENERATOR, render_page
 from zslplat.reports.sections.overview import page_of
@@ -17,7 +17,7 @@ from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import Settings
 
 _SUFFIXES = ("", ".html", ".htm")
-_HEAD = 2000  # characters in which a report says that it is one
+_REPORT = WholeFile("report", "--out", "report.html", GENERATOR, reach=2000)
 
 
 @dataclass(frozen=True)
@@ -44,11 +44,11 @@ def write_report(
     path = default_file(settings, asked) if out is None else out
     if path.suffix.lower() not in _SUFFIXES:
         raise UsageError(f"--out {path}: a report is one HTML file; give it a name that ends in .html")
-    replaced = _may_be_replaced(path)
+    replaced = _REPORT.is_there(path)
     facts = gathered(settings, asked, command, options)
     made = time.strftime("%Y-%m-%d %H:%M %z")
     page = page_of(facts, __version__, made)
-    _write_whole(path, render_page(page))
+    _REPORT.write(path, render_page(page))
     boards: list[dict[str, object]] = [
         {"task": b.task, "dataset": b.dataset, "metric": b.primary.name, "rows": list(b.rows)} for b in facts.boards
     ]
@@ -59,29 +59,3 @@ def default_file(settings: Settings, asked: Asked) -> Path:
     """Return the file of a report in the store: named by what it is of."""
     parts = [*asked.names, *filter(None, (asked.suite, asked.dataset, asked.task))]
     return settings.store / "reports" / f"{folder_name('_'.join(parts)) if parts else 'store'}.html"
-
-
-def _may_be_replaced(path: Path) -> bool:
-    """Tell whether there is an earlier report; raises :class:`UsageError` where there is something else."""
-    if not path.exists():
-        return False
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; give --out the name of a file, such as {path / 'report.html'}")
-    if not path.is_file():
-        raise UsageError(f"{path} is no ordinary file, and a report is not written into it; give --out another name")
-    with open(path, encoding="utf-8", errors="replace") as file:
-        if GENERATOR not in file.read(_HEAD):
-            raise UsageError(f"{path} exists and is no report; give --out another name, or move it away")
-    return True
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write a file beside its place and rename it, so that a reader finds all of it or what was there before."""
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as new:
-            new.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"the report cannot be written to {path}: {error.strerror or error}; give --out another file"
-        ) from error

@@ -26,10 +26,7 @@ def carry_out_compared(
     if keep:
         check_kept([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], results_folder(folder))
     given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out
-    new = given is not None and not given.exists()
     check_places(given, results_folder(folder) if keep else None)
-    if given is not None and new:
-        given.rmdir()  # there may be nothing to write
     result = carry_out(suite, options, settings, reporter)
     again = against_kept(result, before)
     if keep:

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
-from zslplat.data.drafts import replacing
-from zslplat.errors import StoreError, UsageError
+from zslplat.data.whole_files import WholeFile
 from zslplat.published import load_table
 from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.claims import Judged, recorded_claims
@@ -23,6 +22,7 @@ from zslplat.suites.suite import load_suite, suite_names
 
 _CELLS, _GRID, _SCORES = "reproduce-", "bench-", "-scores"
 _MARK = "# Results\n\nMade by `zslplat claims --page"  # what a page is known by
+_PAGE = WholeFile("page of results", "--page", "results.md", _MARK, reach=len(_MARK))
 _HEAD = f"""{_MARK} docs/results.md` from the kept results; do not edit it. `zslplat claims` and
 `zslplat reproduce` say how a number came about and make it again.
 """
@@ -63,36 +63,15 @@ source at hand.
 def write_page(path: Path, folder: Path | None = None) -> None:
     """Write the page of the results in a folder (default: the project's own, with ``./results`` over them).
 
-    It is written beside its place and renamed. Raises like :func:`check_page`, and :class:`StoreError` where it cannot
-    be written.
+    Raises like :func:`check_page`, and :class:`StoreError` where it cannot be written.
     """
     check_page(path)
-    text = page(folder)
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        with replacing(path) as new:
-            new.write_text(text, encoding="utf-8")
-    except OSError as error:
-        raise StoreError(
-            f"the page cannot be written to {path}: {error.strerror or error}; give --page another name"
-        ) from error
+    _PAGE.write(path, page(folder))
 
 
 def check_page(path: Path) -> None:
     """Raise :class:`UsageError` where something else than an earlier page lies in the place of a page."""
-    if not path.exists():
-        return
-    if path.is_dir():
-        raise UsageError(f"{path} is a folder; give --page the name of a file, such as {path / 'results.md'}")
-    if not path.is_file():
-        raise UsageError(f"{path} is no ordinary file, and a page is not written into it; give --page another name")
-    try:
-        with open(path, encoding="utf-8", errors="replace") as file:
-            known = file.read(len(_MARK)) == _MARK
-    except OSError as error:
-        raise StoreError(f"{path} cannot be read: {error.strerror or error}; give --page another name") from error
-    if not known:
-        raise UsageError(f"{path} exists and is no page of results; give --page another name, or move it away")
+    _PAGE.is_there(path)
 
 
 def page(folder: Path | None = None) -> str:

@@ -73,16 +73,16 @@ def key_of(line: Mapping[str, Any], key: Iterable[str]) -> tuple[str, ...]:
 
 
 def check_places(*folders: Path | None) -> None:
-    """Make the folders that results will be written to; raises :class:`StoreError` for one that cannot be written.
+    """Raise :class:`StoreError` for a folder that results cannot be written to; none is made that is not there yet.
 
     What takes hours asks this first.
     """
     for folder in folders:
         if folder is None:
             continue
+        place = folder.absolute()
         try:
-            folder.mkdir(parents=True, exist_ok=True)
-            with tempfile.TemporaryFile(dir=folder):
+            with tempfile.TemporaryFile(dir=next(path for path in (place, *place.parents) if path.exists())):
                 pass
         except OSError as error:
             what = f"{folder} cannot be written: {error.strerror or error}"

@@ -37,7 +37,7 @@ class Found:
 
 
 class Held:
-    """Looks up what a store holds of pieces; scores that were read once are remembered."""
+    """Looks up what a store holds of pieces, and counts it in their suite; scores that were read are remembered."""
 
     def __init__(self, settings: Settings, records: Records, options: StudyOptions, *, any_code: bool) -> None:
         self.settings, self.records, self.options, self.any_code = settings, records, options, any_code
