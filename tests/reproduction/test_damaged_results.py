@@ -188,3 +188,16 @@ def test_the_command_says_it_in_one_line(edited, call, form):
     assert done.returncode == 1
     assert f"claims.csv, line {number}, column difference: '', expected a finite number" in done.stdout + done.stderr
     assert "Traceback" not in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("name", "hint"),
+    [("000-cosine-falls", "was 000-cosines-fall or "), ("nothing-of-it", "zslplat claims lists them all")],
+)
+def test_a_difference_of_what_is_no_claim_is_left_out_and_said(edited, call, name, hint):
+    place, _ = edited("claim", name)
+    done = call("claims", CLAIM, "--results", place)
+    assert done.returncode == 0
+    told = " ".join(done.stderr.split())
+    assert f"1 kept difference is of '{name}', which is no claim: left out; {hint}" in told
+    assert "is no claim" not in call("claims", CLAIM).stderr

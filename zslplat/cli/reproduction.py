@@ -197,7 +197,7 @@ def claims(
     from zslplat.cli.reproduced import print_claims
     from zslplat.errors import UsageError
     from zslplat.reproduction.cells import check_root
-    from zslplat.reproduction.claims import RESULTS, keep_claims, recorded_claims, run_claims
+    from zslplat.reproduction.claims import RESULTS, keep_claims, lines_of_no_claim, recorded_claims, run_claims
     from zslplat.reproduction.page import check_page, write_page
     from zslplat.reproduction.results import check_kept, check_places, results_folder
     from zslplat.reproduction.written import write_claims
@@ -236,6 +236,9 @@ def claims(
         if given := [name for name, value in idle.items() if value]:
             raise UsageError(f"{', '.join(given)} without --run, which carries out what tests the claims; add --run")
         found = recorded_claims(names or (), results)
+        with reporting(as_json=as_json, quiet=quiet) as reporter:
+            for told in lines_of_no_claim(results):
+                reporter.warn(told)
     if out is not None:
         write_claims(found, out)
     if page is not None:

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from zslplat.errors import UnknownNameError, ZslplatError
+from zslplat.errors import UnknownNameError, ZslplatError, near_names, quoted
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.warned import collected, divided
 from zslplat.published import Claim, load_claims
@@ -30,6 +31,7 @@ from zslplat.suites.cells import DONE, FAILED, SKIPPED
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.result import GridResult
 from zslplat.suites.suite import Suite
+from zslplat.wording import counted
 
 RESULTS = "claims"
 KEY = ("claim", "suite", "contrast", "trials", "seed")
@@ -87,6 +89,19 @@ def recorded_claims(names: Sequence[str] = (), folder: Path | None = None) -> li
         _judged(claim, experiments, [_plain(line) for line in kept if line["claim"] == claim.id])
         for claim in chosen_claims(names)
     ]
+
+
+def lines_of_no_claim(folder: Path | None = None) -> list[str]:
+    """Return what is to be said of kept differences whose claim is not known: no verdict counts them."""
+    known = {claim.id for claim in load_claims()}
+    told = []
+    for name, count in Counter(line["claim"] for line in read_results(RESULTS, folder, KEY)).items():
+        if name not in known:
+            meant = near_names(name, known)
+            differences = counted(count, "kept difference is", "kept differences are")
+            what = f"was {' or '.join(meant)} meant?" if meant else "zslplat claims lists them all"
+            told.append(f"{differences} of {quoted(name)}, which is no claim: left out; {what}")
+    return told
 
 
 def run_claims(
