@@ -15,10 +15,11 @@ from zslplat.reports.sections.across import across_section
 from zslplat.reports.sections.classes import MOST_CLASSES, confusion_blocks, differences_of_best
 from zslplat.reports.sections.curves import best_so_far, feature_curves, sweep_chart
 from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.glance import all_boards
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.leaderboard_table import leaderboard_table, left_out_of_names
 from zslplat.reports.sections.maps import map_blocks
-from zslplat.reports.sections.overview import all_boards, page_of
+from zslplat.reports.sections.overview import page_of
 from zslplat.reports.sections.provenance import commands_of, provenance_blocks, tune_command
 from zslplat.reports.sections.study import study_section
 from zslplat.reports.sections.trials import trial_table

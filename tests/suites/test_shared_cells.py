@@ -6,6 +6,8 @@ import zslplat
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.reporter import SilentReporter
 from zslplat.records.maintenance import merge
+from zslplat.reports.sections.glance import all_boards
+from zslplat.reports.sections.words import NOTHING
 from zslplat.reports.selection import Asked, gathered
 from zslplat.settings import resolve_settings
 from zslplat.suites.grid import GridOptions, carry_out
@@ -50,6 +52,16 @@ def _store(tmp_path_factory):
 @pytest.mark.parametrize("suite", ["first", "second"])
 def test_compare_shows_every_cell_of_a_suite_whoever_computed_it(store, suite, task):
     assert len(compared(store, suite, task)) == 2
+
+
+@pytest.mark.parametrize("suite", ["first", "second", None])
+def test_a_row_of_a_suite_is_one_line_over_all_boards_of_a_report(store, suite):
+    facts = gathered(resolve_settings({"store": str(store)}), Asked(suite=suite))
+    table = all_boards(facts.boards, suite)
+    assert {line[0].text for line in table.rows} == {"linear", "ridge-prototypes"}
+    assert len(table.rows) == 2
+    assert all(line[-1].text != NOTHING and line[-2].text != NOTHING for line in table.rows)
+    assert f"linear is a row of suite {suite or 'first'}: eszsl for " in table.note
 
 
 @pytest.mark.parametrize("suite", ["first", "second"])

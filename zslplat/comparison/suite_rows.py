@@ -35,7 +35,7 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
         if names.keys() & set(found):
             continue  # rows of two suites share a setting: the first one has it
         others = {short[i] for i in range(len(short)) if i not in found} | {*names.values()}
-        called = row if row not in others else _of_suite(row, suite)
+        called = row if row not in others else of_suite(row, suite)
         names |= dict.fromkeys(found, called)
         settings = dict.fromkeys(f"{short[i]} on {entries[i].shown.dataset}" for i in found)
         notes[called] = f"row of suite {suite}: {', '.join(settings)}"
@@ -44,10 +44,11 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
 
 def row_names(keys: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Return what rows of suites, each with its suite, can be called."""
-    return frozenset(name for suite, row in keys for name in (row, _of_suite(row, suite)))
+    return frozenset(name for suite, row in keys for name in (row, of_suite(row, suite)))
 
 
-def _of_suite(row: str, suite: str) -> str:
+def of_suite(row: str, suite: str) -> str:
+    """Return what a row is called where something else has its name."""
     return f"{row} [{suite}]"
 
 

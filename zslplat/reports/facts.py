@@ -184,9 +184,10 @@ class Facts:
     ``across`` are the comparisons of tasks with several data sets; ``silenced`` are the codes of findings that are
     counted, not shown; ``unfinished`` are studies without a test evaluation; ``notes`` say what could not be read, or
     was left out; ``looks`` counts how often the test split of each data set was scored over the whole store;
-    ``suites`` is what checks find in the suites that something was carried out for. ``brief``: there are too many
-    studies to show each by itself, and their trials were not read. ``command`` made the report, ``places`` are those of
-    its options that lead to the store, which whoever does something again needs, too.
+    ``suites`` is what checks find in the suites that something was carried out for, ``suite`` the name or pattern of
+    those that were asked for. ``brief``: there are too many studies to show each by itself, and their trials were not
+    read. ``command`` made the report, ``places`` are those of its options that lead to the store, which whoever does
+    something again needs, too.
     """
 
     scope: str
@@ -202,3 +203,4 @@ class Facts:
     places: str = ""
     suites: Sequence[Finding] = ()
     brief: bool = False
+    suite: str | None = None

@@ -98,6 +98,7 @@ def gathered(settings: Settings, asked: Asked, command: str = "", options: str =
         options,
         suites,
         brief,
+        asked.suite,
     )
 
 

@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from zslplat.checks.base import unsilenced
-from zslplat.comparison.columns import same_score
-from zslplat.comparison.leaderboard import GROUPS
-from zslplat.reports.blocks import Cell, Column, Commands, Items, Page, Section, TableBlock, Words
-from zslplat.reports.facts import Board, Facts
+from zslplat.reports.blocks import Commands, Items, Page, Section, TableBlock, Words
+from zslplat.reports.facts import Facts
 from zslplat.reports.sections.across import across_section
 from zslplat.reports.sections.board import board_section
 from zslplat.reports.sections.easel import Easel
+from zslplat.reports.sections.glance import all_boards
 from zslplat.reports.sections.headline import headline
 from zslplat.reports.sections.study import study_section
-from zslplat.reports.sections.words import NOTHING, cell, metric_words, sentence
+from zslplat.reports.sections.words import sentence
 from zslplat.wording import counted
 
 
@@ -61,7 +58,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
     if not facts.boards:
         blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
     if len(facts.boards) > 1:
-        blocks.append(all_boards(facts.boards))
+        blocks.append(all_boards(facts.boards, facts.suite))
     blocks += _suites(facts)
     if notes := _notes(facts, easel):
         blocks.append(Items([sentence(note) for note in notes], "warning"))
@@ -85,29 +82,6 @@ def _suites(facts: Facts) -> list[Words | TableBlock | Items]:
     if silenced:
         blocks.append(Words(f"{counted(silenced, 'finding')} in suites silenced.", "note"))
     return blocks
-
-
-def all_boards(boards: Sequence[Board]) -> TableBlock:
-    """Return methods by boards: the test score of each, those of a kind together, the best of each kind marked."""
-    scores = [{(str(row["group"]), str(row["short"])): float(row["test"]) for row in board.rows} for board in boards]
-    methods = sorted(dict.fromkeys(key for own in scores for key in own), key=lambda key: GROUPS.index(key[0]))
-    several = len({group for group, _ in methods}) > 1
-    columns = [Column("method"), *([Column("kind")] if several else [])]
-    columns += [Column(f"{b.task} on {b.dataset}: {metric_words(b.primary.name)}", True) for b in boards]
-    rows = []
-    for group, method in methods:
-        line = [Cell(method), *([Cell(group)] if several else [])]
-        for board, own in zip(boards, scores, strict=True):
-            value = own.get((group, method))
-            kind = [score for (other, _), score in own.items() if other == group]
-            most = (max if board.primary.maximise else min)(kind, default=float("nan"))
-            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
-        rows.append(line)
-    note = (
-        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
-        "nothing of how sure it is."
-    )
-    return TableBlock("Test scores at a glance", columns, rows, note)
 
 
 def _reading(facts: Facts) -> Section:

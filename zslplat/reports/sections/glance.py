@@ -1,0 +1,83 @@
+"""All boards of a report in one table: a line for each method, a column for each board."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from zslplat.comparison.columns import same_score
+from zslplat.comparison.leaderboard import GROUPS
+from zslplat.comparison.naming import fits
+from zslplat.comparison.suite_rows import of_suite
+from zslplat.records.membership import parts_of
+from zslplat.reports.blocks import Cell, Column, TableBlock
+from zslplat.reports.facts import Board, Record
+from zslplat.reports.sections.words import NOTHING, cell, listed, metric_words
+
+
+def all_boards(boards: Sequence[Board], suite: str | None = None) -> TableBlock:
+    """Return methods by boards: the test score of each, those of a kind together, the best of each kind marked.
+
+    A row of a suite that has other settings on other boards is one line under its own name. ``suite`` is the name or
+    pattern of the suites that were asked for, None where all were.
+    """
+    names, told = _suite_rows(boards, suite)
+    scores = [
+        {
+            (str(row["group"]), names.get((number, str(row["short"])), str(row["short"]))): float(row["test"])
+            for row in board.rows
+        }
+        for number, board in enumerate(boards)
+    ]
+    methods = sorted(dict.fromkeys(key for own in scores for key in own), key=lambda key: GROUPS.index(key[0]))
+    several = len({group for group, _ in methods}) > 1
+    columns = [Column("method"), *([Column("kind")] if several else [])]
+    columns += [Column(f"{b.task} on {b.dataset}: {metric_words(b.primary.name)}", True) for b in boards]
+    rows = []
+    for group, method in methods:
+        line = [Cell(method), *([Cell(group)] if several else [])]
+        for board, own in zip(boards, scores, strict=True):
+            value = own.get((group, method))
+            kind = [score for (other, _), score in own.items() if other == group]
+            most = (max if board.primary.maximise else min)(kind, default=float("nan"))
+            line.append(Cell(NOTHING) if value is None else cell(value, strong=same_score(value, most)))
+        rows.append(line)
+    note = (
+        f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
+        "nothing of how sure it is."
+    )
+    return TableBlock("Test scores at a glance", columns, rows, " ".join([note, *told]))
+
+
+def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[tuple[int, str], str], list[str]]:
+    """Return {(number of a board, name on it): name of its suite's row}, and what each of these rows is, in words.
+
+    A row has its name where it is one setting on each board and not the same on all, such as one that was searched for
+    one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
+    """
+    places: dict[tuple[str, str], dict[int, set[str]]] = {}
+    for number, board in enumerate(boards):
+        for line in board.rows:
+            for key in _rows_of(board, line):
+                if suite is None or fits(suite, key[0]):
+                    places.setdefault(key, {}).setdefault(number, set()).add(str(line["short"]))
+    taken = {(number, str(line["short"])) for number, board in enumerate(boards) for line in board.rows}
+    names: dict[tuple[int, str], str] = {}
+    told = []
+    for (of, row), found in places.items():
+        own = {(number, name) for number, shown in found.items() for name in shown}
+        if len(own) > len(found) or len({name for _, name in own}) == 1 or own & names.keys():
+            continue
+        others = {name for _, name in taken - own} | {*names.values()}
+        called = row if row not in others else of_suite(row, of)
+        names |= dict.fromkeys(own, called)
+        settings = [f"{name} for {boards[number].task} on {boards[number].dataset}" for number, name in sorted(own)]
+        told.append(f"{called} is a row of suite {of}: {listed(settings)}.")
+    return names, told
+
+
+def _rows_of(board: Board, row: Record) -> Iterable[tuple[str, str]]:
+    """Return the suites, and their rows, that a line of a board is part of by any study or run of its setting."""
+    study = str(row["study"])
+    entries = (board.entries.get(name) for name in (study, *board.behind.get(study, ())))
+    parts: Iterable[Mapping[str, str]] = (p for entry in entries if entry is not None for p in parts_of(entry.about))
+    return dict.fromkeys((part["suite"], part["row"]) for part in parts if "row" in part)
