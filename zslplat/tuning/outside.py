@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Warned, unsilenced
@@ -147,7 +148,7 @@ class _Entry:
         known = self.records.evaluations(self.owner)
         if VALIDATION in known:
             result.validation = dict(known[VALIDATION]["metrics"])
-            result.validation_chance = _mean(known[VALIDATION]["chances"])
+            result.validation_chance = fmean(known[VALIDATION]["chances"])
             if validation is not None and known[VALIDATION]["code"]["method"] != key_of(*validation.digests):
                 raise UsageError(
                     f"{result.method} is recorded with other scores of the validation folds; give another --name"
@@ -341,7 +342,7 @@ class _Entry:
         result.metrics.append(dict(record["metrics"]))
         result.folds.append(list(record["folds"]))
         result.run_ids.append(record["run"])
-        result.chance = _mean(record["chances"])
+        result.chance = fmean(record["chances"])
         self._take_findings(record)
 
     def _take_findings(self, record: Mapping[str, Any]) -> None:
@@ -352,10 +353,6 @@ class _Entry:
         result.findings += [finding.to_json() for finding in findings]
         result.warnings += [finding.line for finding in kept]
         result.silenced += silenced
-
-
-def _mean(chances: Sequence[float]) -> float:
-    return sum(chances) / len(chances)
 
 
 def _chosen(task: Task, given: Given) -> dict[str, Any]:

@@ -12,8 +12,9 @@ class StudyResult:
     """What a study gives: the winner, its validation record, the test metrics of each repeat, where things are.
 
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
-    of those that are. ``known`` counts the evaluations of this call that were taken
-    from records; ``code`` says where trials of several codes are mixed.
+    of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
+    the test split. ``known`` counts the evaluations of this call that were taken from records; ``code`` says where
+    trials of several codes are mixed.
     """
 
     name: str

@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Finding, unsilenced
@@ -35,6 +36,7 @@ class RunResult:
     ``findings`` are all of these, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the rest.
     ``known`` counts the repeats that were taken from records, ``validation_choices`` is what the first repeat hands on
     to a refit, ``about`` describes data set, task and method.
+    ``chance`` is what guessing reaches, the mean over the folds.
     """
 
     split: str
@@ -168,7 +170,7 @@ class _Single:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
         built = said_findings(str(session.setting.method), said(bench.warned(self.problems)))
         chances = [bench.chance(problem) for problem in self.problems]
-        self.result.chance = chances[0]
+        self.result.chance = fmean(chances)
         self._tell(built)
         found = []
         for r in range(len(self.requests)):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
+from statistics import fmean
 from typing import Any
 
 from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks
@@ -30,8 +31,9 @@ MOST_TEXTS = 10
 
 def remember_validation(study: OpenStudy, bench: Workbench, problems: Sequence[Path]) -> None:
     """Keep what a study needs to know of its validation problems when they are gone."""
-    study.remember("chance", lambda: bench.chance(problems[0]))
-    study.recall("chances", lambda: [bench.chance(problem) for problem in problems])
+    chances = study.recall("chances", lambda: [bench.chance(problem) for problem in problems])
+    # The score of a trial is the mean over the folds, which need not have as many classes each.
+    study.note("chance", fmean(chances))
     study.recall("validation_warnings", lambda: bench.warned(problems))
 
 
