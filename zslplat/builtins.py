@@ -76,6 +76,7 @@ _CHECKS = {
         "ZSP216": "NeighboursMissed",
         "ZSP217": "BiasNotCarried",
         "ZSP218": "RowsOutrankClasses",
+        "ZSP219": "PlaceholderScores",
     },
     "comparison": {
         "ZSP301": "UnequalBudgets",

@@ -141,6 +141,7 @@ CASES = {
         study(tested=({"mAP": 0.2, "centred_mAP": 0.3},)),
         study(tested=({"mAP": 0.23, "centred_mAP": 0.3}, {"mAP": 0.1})),
     ),
+    "ZSP219": warned("ZSP219"),
     "ZSP301": (
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 40}),
         table({"label": "a", "trials": 20}, {"label": "b", "trials": 25}, {"label": "nothing to search", "trials": 1}),

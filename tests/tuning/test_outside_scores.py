@@ -142,6 +142,20 @@ def test_without_validation_the_bias_is_left_out_and_it_is_said(settings, tmp_pa
     )
 
 
+@pytest.mark.parametrize("dtype", ["f4", "f8"])
+def test_placeholders_beside_which_other_scores_are_lost_are_told(settings, tmp_path, dtype):
+    exported(settings, tmp_path / "split", "retrieval")
+    manifest, file = Manifest.read(tmp_path / "split"), random_scores(tmp_path / "split")
+    scores = np.load(file).astype(dtype)
+    for low, lost in ((-1e30, True), (scores.min() - 1, False)):
+        scores[:, 0] = low
+        np.save(file, scores)
+        found = score(settings, "retrieval", name=f"low{lost}", scores=[file], manifest=manifest)
+        told = [line for line in found.warnings if line.startswith("ZSP219 ")]
+        assert bool(told) == lost
+        assert not lost or "beside others as far off as 1e+30: centred_mAP is of little use" in told[0]
+
+
 def test_validation_alone_does_not_look_at_the_test(settings, tmp_path):
     exported(settings, tmp_path / "split")
     files = [random_scores(tmp_path / "split", f"fold-{n}") for n in (1, 2, 3)]

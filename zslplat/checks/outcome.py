@@ -257,6 +257,12 @@ class RowsOutrankClasses(Check):
             )
 
 
+class PlaceholderScores(WarnedOf):
+    """Hands on that scores made elsewhere hold numbers so far off that the others do not differ beside them."""
+
+    code, title, scope = "ZSP219", "scores lost beside placeholders", "study"
+
+
 def _means_of_tests(facts: StudyFacts, first: str, second: str) -> tuple[float, float]:
     """Return the means of two metrics over the test repeats that have both; NaN, below nothing, where none has."""
     pairs = [(one[first], one[second]) for one in facts.tested if first in one and second in one]

@@ -16,11 +16,13 @@ import numpy as np
 from zslplat.data.csv_faults import is_number
 from zslplat.data.score_files import ScoreFile
 from zslplat.errors import UsageError, near_names
+from zslplat.metrics.ranking import centred
 from zslplat.tasks.base import Problem, Task
 
 _SHOWN = 5
 # The largest numbers of which differences, means and sums can be made, by the precision that is kept.
 _LARGEST = {np.dtype(np.float32): 1e30, np.dtype(np.float64): 1e100}
+_BLOCK = 1_000_000  # scores looked at together
 _LOW = "a low one for what cannot be, such as the smallest score less 1"
 
 
@@ -87,6 +89,19 @@ def digest_of(scores: np.ndarray, batch: Batch) -> str:
     found.update(np.ascontiguousarray(batch.rows[order], dtype="<i8").tobytes())
     found.update(np.ascontiguousarray(scores[order]).tobytes())
     return found.hexdigest()
+
+
+def differences_lost(scores: np.ndarray) -> float:
+    """Return the share of differences between scores (m, c) of a row that are lost where the row's mean is taken off.
+
+    Of float64 there is nothing left of ordinary scores beside a placeholder of -1e30.
+    """
+    known = left = 0
+    for block in np.array_split(scores, max(1, scores.size // _BLOCK)):
+        ordered = np.sort(np.asarray(block, dtype=np.float64), axis=1)
+        known += int(np.count_nonzero(np.diff(ordered, axis=1)))
+        left += int(np.count_nonzero(np.diff(centred(ordered), axis=1)))
+    return 1 - left / known if known else 0.0
 
 
 def _check_form(file: ScoreFile, batch: Batch) -> None:

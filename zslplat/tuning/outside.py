@@ -15,10 +15,13 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
+import numpy as np
+
 from zslplat.checks.base import Warned, unsilenced
 from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import UsageError
 from zslplat.evaluation.about import about
+from zslplat.evaluation.aligned_scores import differences_lost
 from zslplat.evaluation.cache import ArrayCache
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.code_roots import SCORING
@@ -45,6 +48,8 @@ from zslplat.tuning.verdicts import evaluation_findings
 
 PREFIX = "outside:"
 _DIGITS = 12
+_CENTRED = "centred_mAP"
+_MOST_LOST = 0.01
 
 
 @dataclass
@@ -288,7 +293,7 @@ class _Entry:
         )
         setting = self.setting.evaluation({}, split, repeat, choices)
         chances = [self.task.chance(problem) for problem in given.problems]
-        warned = [*said(entries_of([("", self.warned)])), *self._warned(content, split)]
+        warned = [*said(entries_of([("", self.warned)])), *self._warned(content, split, given.scores)]
         folder = self.records.evaluation_folder(run) if split == TEST else None
         findings = evaluation_findings(self.setting, self.task, content, split, chances, folder, warned)
         content |= {
@@ -317,7 +322,7 @@ class _Entry:
         mark_unshown(self.folder, self.owner)
         self.records.add_evaluation(self.owner, key, split, self.setting.data, content)
 
-    def _warned(self, content: Mapping[str, Any], split: str) -> list[Warned]:
+    def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[Warned]:
         """Return what is to be said of an evaluation beside its warnings."""
         warned = []
         missing = sorted(set(content["carry"]) - set(self.choices)) if split == TEST else []
@@ -330,6 +335,13 @@ class _Entry:
         if self._labels_exported:
             text = "the labels of the test rows were exported with the split that these scores are of"
             warned.append(Warned(text, "ZSP215"))
+        if _CENTRED in content["metrics"] and (lost := max(map(differences_lost, scores))) > _MOST_LOST:
+            farthest = max(float(np.abs(one).max()) for one in scores)
+            text = (
+                f"{lost:.0%} of the differences between scores are lost where the mean of a row is taken off, beside "
+                f"others as far off as {farthest:.2g}: {_CENTRED} is of little use"
+            )
+            warned.append(Warned(text, "ZSP219"))
         return warned
 
     @property
