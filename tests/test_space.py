@@ -100,6 +100,8 @@ def test_ranges_are_read(text, legal, expected):
         ("a||b", None, "cannot be read"),
         ("[1]|[2]", None, "lists"),
         ("", None, "cannot be read"),
+        ("1e-3...1e3", None, "three dots; write two"),
+        ("0...5:log", None, "three dots; write two"),
     ],
 )
 def test_ranges_that_make_no_sense_are_refused(text, legal, why):

@@ -298,6 +298,9 @@ def parse_range(text: str, legal: Domain | None = None) -> Range:
     match = _RANGE.match(text) if len(text) <= _MOST_CHARACTERS else None
     result: Range
     if match:
+        if "..." in text:
+            # It could mean 0..0.5 as well as 0..5.
+            raise UsageError(f"range {quoted(text)}: three dots; write two, and 0.5 for .5: 0..0.5; {RANGE_FORMS}")
         try:
             (low, unit), (high, other) = _end(match["low"]), _end(match["high"])
         except ValueError as error:
