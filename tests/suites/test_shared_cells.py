@@ -61,7 +61,7 @@ def test_a_row_of_a_suite_is_one_line_over_all_boards_of_a_report(store, suite):
     assert {line[0].text for line in table.rows} == {"linear", "ridge-prototypes"}
     assert len(table.rows) == 2
     assert all(line[-1].text != NOTHING and line[-2].text != NOTHING for line in table.rows)
-    assert f"linear is a row of suite {suite or 'first'}: eszsl for " in table.note
+    assert f"linear: row of suite {suite or 'first'}: eszsl on digit-pairs (zsl), " in table.note
 
 
 @pytest.mark.parametrize("suite", ["first", "second"])

@@ -7,9 +7,12 @@ would have a score on every data set and for every task.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from typing import TypeVar
 
 from zslplat.comparison.folding import Folded
+
+Place = TypeVar("Place", bound=Hashable)
 
 
 def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[dict[int, str], dict[str, str]]:
@@ -29,26 +32,36 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
         if (len({short[i] for i in found}) > 1 or _is_method(key[1], [short[i] for i in found]))
         and len({entries[i].shown.dataset for i in found}) == len(found)
     }
-    names: dict[int, str] = {}
+    return called_by_rows(rows, dict(enumerate(short)), lambda place: entries[place].shown.dataset)
+
+
+def called_by_rows(
+    rows: Mapping[tuple[str, str], Sequence[Place]], short: Mapping[Place, str], where: Callable[[Place], str]
+) -> tuple[dict[Place, str], dict[str, str]]:
+    """Return {place: name of the row that it is}, and by that name what the row is, in words.
+
+    ``rows``: by suite and row the places that are it; ``short``: what each place is called as a setting; ``where``:
+    what a place is on, in words. Where another row or setting is called so, the suite stands behind it.
+    """
+    names: dict[Place, str] = {}
     notes: dict[str, str] = {}
     for (suite, row), found in rows.items():
         if names.keys() & set(found):
             continue  # rows of two suites share a setting: the first one has it
-        others = {short[i] for i in range(len(short)) if i not in found} | {*names.values()}
-        called = row if row not in others else of_suite(row, suite)
+        others = {name for place, name in short.items() if place not in found} | {*names.values()}
+        called = row if row not in others else _of_suite(row, suite)
         names |= dict.fromkeys(found, called)
-        settings = dict.fromkeys(f"{short[i]} on {entries[i].shown.dataset}" for i in found)
+        settings = dict.fromkeys(f"{short[place]} on {where(place)}" for place in found)
         notes[called] = f"row of suite {suite}: {', '.join(settings)}"
     return names, notes
 
 
 def row_names(keys: Iterable[tuple[str, str]]) -> frozenset[str]:
     """Return what rows of suites, each with its suite, can be called."""
-    return frozenset(name for suite, row in keys for name in (row, of_suite(row, suite)))
+    return frozenset(name for suite, row in keys for name in (row, _of_suite(row, suite)))
 
 
-def of_suite(row: str, suite: str) -> str:
-    """Return what a row is called where something else has its name."""
+def _of_suite(row: str, suite: str) -> str:
     return f"{row} [{suite}]"
 
 

@@ -7,11 +7,13 @@ from collections.abc import Iterable, Mapping, Sequence
 from zslplat.comparison.columns import same_score
 from zslplat.comparison.leaderboard import GROUPS
 from zslplat.comparison.naming import fits
-from zslplat.comparison.suite_rows import of_suite
+from zslplat.comparison.suite_rows import called_by_rows
 from zslplat.records.membership import parts_of
 from zslplat.reports.blocks import Cell, Column, TableBlock
 from zslplat.reports.facts import Board, Record
-from zslplat.reports.sections.words import NOTHING, cell, listed, metric_words
+from zslplat.reports.sections.words import NOTHING, cell, metric_words
+
+_Place = tuple[int, str]  # the number of a board, and a name on it
 
 
 def all_boards(boards: Sequence[Board], suite: str | None = None) -> TableBlock:
@@ -45,34 +47,32 @@ def all_boards(boards: Sequence[Board], suite: str | None = None) -> TableBlock:
         f"Scores on the test split; the best of each column{' and kind' if several else ''} in bold, which says "
         "nothing of how sure it is."
     )
-    return TableBlock("Test scores at a glance", columns, rows, " ".join([note, *told]))
+    return TableBlock(
+        "Test scores at a glance", columns, rows, " ".join([note, *(f"{name}: {text}." for name, text in told.items())])
+    )
 
 
-def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[tuple[int, str], str], list[str]]:
-    """Return {(number of a board, name on it): name of its suite's row}, and what each of these rows is, in words.
+def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[_Place, str], dict[str, str]]:
+    """Return {(number of a board, name on it): name of its suite's row}, and by that name what it is, in words.
 
     A row has its name where it is one setting on each board and not the same on all, such as one that was searched for
     one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
     """
-    places: dict[tuple[str, str], dict[int, set[str]]] = {}
+    places: dict[tuple[str, str], list[_Place]] = {}
+    short: dict[_Place, str] = {}
     for number, board in enumerate(boards):
         for line in board.rows:
+            place = (number, str(line["short"]))
+            short[place] = place[1]
             for key in _rows_of(board, line):
                 if suite is None or fits(suite, key[0]):
-                    places.setdefault(key, {}).setdefault(number, set()).add(str(line["short"]))
-    taken = {(number, str(line["short"])) for number, board in enumerate(boards) for line in board.rows}
-    names: dict[tuple[int, str], str] = {}
-    told = []
-    for (of, row), found in places.items():
-        own = {(number, name) for number, shown in found.items() for name in shown}
-        if len(own) > len(found) or len({name for _, name in own}) == 1 or own & names.keys():
-            continue
-        others = {name for _, name in taken - own} | {*names.values()}
-        called = row if row not in others else of_suite(row, of)
-        names |= dict.fromkeys(own, called)
-        settings = [f"{name} for {boards[number].task} on {boards[number].dataset}" for number, name in sorted(own)]
-        told.append(f"{called} is a row of suite {of}: {listed(settings)}.")
-    return names, told
+                    places.setdefault(key, []).append(place)
+    rows = {
+        key: found
+        for key, found in places.items()
+        if len({number for number, _ in found}) == len(found) and len({name for _, name in found}) > 1
+    }
+    return called_by_rows(rows, short, lambda place: f"{boards[place[0]].dataset} ({boards[place[0]].task})")
 
 
 def _rows_of(board: Board, row: Record) -> Iterable[tuple[str, str]]:
