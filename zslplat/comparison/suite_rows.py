@@ -20,7 +20,7 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
 
     ``short`` are the names of the entries as settings. A row has its name where it stands for several settings, each
     on data sets of its own, and where it is called like its method: where it has two on one data set, nothing says
-    which is meant. Where another row or setting is called so, the suite stands behind it.
+    which is meant.
     """
     places: dict[tuple[str, str], list[int]] = {}
     for place, entry in enumerate(entries):
