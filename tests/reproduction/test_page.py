@@ -42,6 +42,19 @@ def test_cells_on_other_data_have_no_verdict_on_the_page_but_say_what_the_data_a
     assert "Stand-ins: letters: other data: spoken letters." in text
 
 
+def test_a_table_of_which_a_part_is_kept_says_which(tmp_path):
+    same = {"table": "004-virus", "metric": "accuracy", "seed": 0, "trials": 3, "ours": 0.5, "verdict": CANNOT_TELL}
+    same |= {"column": "COIL20-covariances", "stand_in": "yes", "why": "other data: turned objects"}
+    cells = [(row, way) for row in ("ksc", "kllc") for way in ("printed", "ours")]
+    lines = [same | {"row": row, "way": way, "oracle": 0.625} for row, way in cells]
+    lines[1]["oracle"] = None
+    keep_results("reproduce-004-virus", lines[:3], CELL_KEY, tmp_path, hours=0.5)
+    part = "Cells: 3 of 4 on stand-ins (COIL20-covariances 3 of 4), 0 of 4 on the paper's own data"
+    assert f"\n{part}; 1 without an oracle. Commits: " in page(tmp_path)
+    keep_results("reproduce-004-virus", [lines[1] | {"oracle": 0.5}, lines[3]], CELL_KEY, tmp_path, hours=0.5)
+    assert "\nCells: 4 of 4 on stand-ins, 0 of 4 on the paper's own data. Commits: " in page(tmp_path)
+
+
 def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_path):
     same = {"data": "letters", "split": "given", "low": 0.4, "high": 0.6, "knows_of_batch": "nothing", "trials": 20}
     lines = [

@@ -140,6 +140,17 @@ def planned(
     return cells, missing
 
 
+def every_cell(table: PublishedTable, recipe: Recipe) -> list[tuple[str, Place, str]]:
+    """Return (row, place, way) of every cell of a recipe, whether its data are at hand or not."""
+    return [
+        (row, place, way)
+        for way in WAYS
+        for place in _places(table, recipe, way, standins=True)
+        for row in recipe.rows
+        if way in recipe.rows[row]
+    ]
+
+
 def only_by_table(
     tables: Mapping[str, Recipe], only: Sequence[str], ways: Sequence[str] = WAYS, *, standins: bool = True
 ) -> dict[str, list[str]]:

@@ -9,10 +9,12 @@ from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 from zslplat.data.whole_files import WholeFile
-from zslplat.published import load_table
+from zslplat.published import PublishedTable, load_table
 from zslplat.reproduction.again import SCORE_KEY
+from zslplat.reproduction.cells import every_cell
 from zslplat.reproduction.claims import Judged, recorded_claims
 from zslplat.reproduction.intervals import CLASSES
+from zslplat.reproduction.recipe import load_recipe
 from zslplat.reproduction.results import Line, number, read_results, result_names
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS, LEAST_LEAD
 from zslplat.reproduction.written import CELL_KEY
@@ -148,7 +150,24 @@ def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
         yield f"\nStand-ins: {_inline('; '.join(f'{name}: {why}' for name, why in others.items()))}."
     commits = sorted({f"{line['commit']} ({line['kept']})" for line in lines})
     hours = sum(number(line["hours"]) or 0.0 for line in lines)
-    yield f"\nCommits: {', '.join(commits)}; {hours:.2f} hours."
+    yield f"\n{_how_many(table, lines)} Commits: {', '.join(commits)}; {hours:.2f} hours."
+
+
+def _how_many(table: PublishedTable, lines: Sequence[Line]) -> str:
+    """Return how many cells of a table are kept, and of which stand-ins it is not all."""
+    oracles = {(line["row"], line["column"], line["way"], line["metric"]): line.get("oracle") for line in lines}
+    kept: dict[str, list[bool]] = {}
+    for row, place, way in every_cell(table, load_recipe(table.id)):
+        column = place.standin.id if place.standin else ""
+        kept.setdefault(column, []).append((row, place.id, way, place.metric) in oracles)
+    own = kept.pop("", [])
+    others = [cell for cells in kept.values() for cell in cells]
+    short = [f"{column} {sum(cells)} of {len(cells)}" for column, cells in kept.items() if not all(cells)]
+    without = sum(not oracle for oracle in oracles.values())
+    text = f"Cells: {sum(others)} of {len(others)} on stand-ins"
+    text += f" ({', '.join(short)})" if short else ""
+    text += f", {sum(own)} of {len(own)} on the paper's own data"
+    return text + (f"; {without} without an oracle" if without else "") + "."
 
 
 def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
