@@ -49,9 +49,9 @@ on other rows of the same classes (*these rows*; of several seeds where a metric
 classes of the kind (*new classes*, Student's t, which with few classes reaches beyond 0 or 1). *oracle*: the best of
 the same trials by the test split, which no search here may see, and in parentheses its gain over what validation
 chose. It is one evaluation with one seed, like the one it is compared with, where *ours* is the mean over all
-repeats: with a gain of 0 the two columns may still differ. Of incoherence, which is a measure of W and no score, it is the
-least. A *stand-in* is other data than the paper's, and says nothing about its number. *Cells* counts a row on a data
-set in one way and one metric; rows of one table may have other trials where they are of different commands.
+repeats: with a gain of 0 the two columns may still differ. Of incoherence, which is a measure of W and no score, it is
+the least. A *stand-in* is other data than the paper's, and says nothing about its number. *Cells* counts a row on a
+data set in one way and one metric; rows of one table may have other trials where they are of different commands.
 """
 
 _SUITES = """
