@@ -126,6 +126,29 @@ def test_check_of_components_that_end_their_process_names_them_and_goes_on(forke
     assert {row["promise"] for row in results["ends"].values()} == {row["promise"] for row in results["fine"].values()}
 
 
+@pytest.mark.long
+def test_check_of_a_component_that_never_answers_ends_in_time_and_goes_on(forked, tmp_path):
+    install_distribution(
+        tmp_path / "site",
+        "zslplat-waiting",
+        "zslplat_waiting",
+        "import threading\nfrom zslplat.api import hookimpl\nfrom zslplat.kernels.linear import Linear\n"
+        "class Waits(Linear):\n    def __init__(self):\n        threading.Event().wait()\n"
+        "@hookimpl\ndef zslplat_kernels():\n    return {'fine': Linear, 'waits': Waits, 'sound': Linear}\n",
+    )
+    arguments = ("plugins", "check", "zslplat-waiting", "--timeout", "20", "--json")
+    done = forked(*arguments, PYTHONPATH=str(tmp_path / "site"))
+    assert done.returncode == 1, done.stderr
+    report = json.loads(done.stdout)
+    (late,) = [row for row in report["results"] if row["failure"]]
+    assert (late["name"], late["check"]) == ("waits", "is_built_with_its_defaults")
+    assert late["cause"].startswith("not done after 20 s, and ended; ")
+    assert "longer --timeout" in late["cause"]
+    checks = {name: {row["check"] for row in report["results"] if row["name"] == name} for name in ("fine", "sound")}
+    assert len(checks["fine"]) > 10
+    assert checks["fine"] == checks["sound"]
+
+
 def test_check_of_an_unknown_distribution_lists_near_ones(forked, breaker):
     done = forked("plugins", "check", "zslplat-braker", PYTHONPATH=breaker)
     assert done.returncode == 2

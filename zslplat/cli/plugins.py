@@ -53,11 +53,15 @@ def check(
             autocompletion=completion.distributions, help="Name of an installed package, for example zslplat-arccos."
         ),
     ],
+    timeout: Annotated[
+        float, typer.Option("--timeout", help="Seconds after which one check is ended, and has failed.", min=0.1)
+    ] = 120.0,
     as_json: o.Json = False,
 ) -> None:
     """Run the conformance kit on every component of an installed package; exit code 1 when a check fails.
 
-    The checks run in a process of their own: a component that ends it fails, and the others are checked all the same.
+    The checks run in a process of their own: a component that ends it, or never answers, fails, and the others are
+    checked all the same.
     """
     from zslplat.cli.reporting import print_json
     from zslplat.testing.apart import checked_apart
@@ -76,7 +80,7 @@ def check(
             "promise": result.promise,
             "failure": result.is_failure,
         }
-        for subject, result in checked_apart(distribution, beginning)
+        for subject, result in checked_apart(distribution, beginning, timeout)
     ]
     failures = sum(bool(row["failure"]) for row in rows)
     if as_json:

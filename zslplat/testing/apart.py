@@ -1,7 +1,7 @@
 """The checks of a distribution in a process of their own: a component that ends it fails, and hides no other.
 
-One process carries out check after check and says which one it begins. Where it ends before the last one, that one has
-failed, and another process goes on behind it.
+One process carries out check after check and says which one it begins. Where it ends before the last one, or has not
+done with one in time, that one has failed, and another process goes on behind it.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import multiprocessing
 import signal
 import sys
+import time
 from collections.abc import Callable
 from multiprocessing.connection import Connection
 from typing import Any
@@ -20,12 +21,18 @@ from zslplat.testing.distribution import BUILT, Subject, subjects_of
 from zslplat.testing.running import FAILED, CheckResult
 
 _LOOK_SECONDS, _END_SECONDS = 0.2, 2.0
+LEFT = "what cannot go on raises an error, and leaves the process to others"
+SLOW = "the problems of the checks are small: it waits for something, or needs a longer --timeout"
 _BUILDING = -1  # in place of the number of a check
 _BEGINS, _ENDED, _REFUSED, _OVER = "begins", "ended", "refused", "over"
 
 
-def checked_apart(distribution: str, beginning: Callable[[Subject], None]) -> list[tuple[Subject, CheckResult]]:
+def checked_apart(
+    distribution: str, beginning: Callable[[Subject], None], limit: float
+) -> list[tuple[Subject, CheckResult]]:
     """Return how every check of a distribution ended; ``beginning`` is told each subject before its first check.
+
+    A check that takes longer than ``limit`` seconds is ended, and has failed.
 
     Raises what :func:`zslplat.testing.distribution.subjects_of` does, :class:`UsageError` under ``python -O``, and
     :class:`PluginError` where the processes end before their first check.
@@ -38,7 +45,7 @@ def checked_apart(distribution: str, beginning: Callable[[Subject], None]) -> li
         process = _Process(distribution, number, check)
         begun = None
         try:
-            while not over and (message := process.told()) is not None:
+            while not over and (message := process.told(limit)) is not None:
                 kind, *content = message
                 if kind == _BEGINS:
                     number, check, *begun = content
@@ -54,11 +61,12 @@ def checked_apart(distribution: str, beginning: Callable[[Subject], None]) -> li
         finally:
             code = process.end()
         if not over:
-            how, _ = ending(code)
+            how = f"not done after {limit:g} s, and ended" if process.is_late else ending(code)[0]
             if begun is None:
                 raise PluginError(f"{distribution} cannot be checked: {how} before the first check")
             name, promise = begun
-            cause = f"{how}; what cannot go on raises an error, and leaves the process to others"
+            remedy = SLOW if process.is_late else LEFT
+            cause = f"{how}; {remedy}"
             results.append((subjects[number], CheckResult(name, FAILED, cause, promise)))
             # One that cannot be built has no other checks.
             number, check = (number + 1, _BUILDING) if check == _BUILDING else (number, check + 1)
@@ -73,13 +81,21 @@ class _Process:
         context: Any = multiprocessing.get_context("fork" if sys.platform == "linux" else "spawn")
         self._told, theirs = context.Pipe(duplex=False)
         self._process = context.Process(target=_carry_out, args=(theirs, distribution, number, check))
+        self.is_late = False
         with ctrl_c_blocked(), main_left_out():
             self._process.start()
         theirs.close()
 
-    def told(self) -> tuple[Any, ...] | None:
-        """Return the next message, None where none comes any more; what a component started may hold the pipe open."""
+    def told(self, limit: float) -> tuple[Any, ...] | None:
+        """Return the next message, None where none comes any more, or none within ``limit`` seconds.
+
+        What a component started may hold the pipe open.
+        """
+        last = time.monotonic() + limit
         while not self._told.poll(_LOOK_SECONDS):
+            if time.monotonic() > last:
+                self.is_late = True
+                return None
             if not self._process.is_alive() and not self._told.poll():
                 return None
         try:
@@ -90,7 +106,8 @@ class _Process:
 
     def end(self) -> int | None:
         """End the process, and return how it ended where it had done so by itself."""
-        self._process.join(_END_SECONDS)
+        if not self.is_late:
+            self._process.join(_END_SECONDS)
         self._process.kill()
         self._process.join()
         self._told.close()
