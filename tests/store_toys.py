@@ -41,7 +41,7 @@ class MadeStore:
         for number in range(trials):
             value = more.get("validation", share) - 0.01 * number
             parameters = {"alpha": 1.0 + number} if space else {}
-            record = self._record(value) | {
+            record = self._record(value, more) | {
                 **{"number": number, "parameters": parameters, "reason": None, "started": self.now},
                 **{
                     "ended": self.now + 2,
@@ -88,12 +88,12 @@ class MadeStore:
         part_of = {"part_of": more["part_of"]} if "part_of" in more else {}
         return {
             "experiment": more.get("experiment", "zsl: made"),
-            "primary": {"name": "per_class_accuracy", "maximise": True},
+            "primary": {"name": more.get("metric", "per_class_accuracy"), "maximise": True},
             **part_of,
         }
 
-    def _record(self, value):
-        metrics = {"per_class_accuracy": value, "per_sample_accuracy": value}
+    def _record(self, value, more):
+        metrics = dict.fromkeys(_metrics(more), value)
         return {"state": "complete", "value": value, "metrics": metrics, "folds": [], "steps": {}, "carry": {}}
 
     def _tested(self, method, asked, share, repeat, run, more):
@@ -113,11 +113,16 @@ class MadeStore:
         carried = {} if "steps" not in more else {"best_step": more["steps"]}
         setting = {name: value for name, value in asked.items() if name not in ("space", "batch_size", "sampler")}
         setting |= {"method": str(method), "split": "test", "method_seed": asked["seed"] + repeat, "carried": carried}
-        metrics = {"per_class_accuracy": right, "per_sample_accuracy": right}
-        return self._record(right) | {
-            "folds": [{"name": "test", "metrics": metrics, "numbers": {}, "rows": rows, "outcomes": digest}],
+        fold = {"name": "test", "metrics": dict.fromkeys(_metrics(more), right), "numbers": more.get("numbers", {})}
+        return self._record(right, more) | {
+            "folds": [{**fold, "rows": rows, "outcomes": digest}],
             **{"seconds": 1.5, "cpu_seconds": 1.0, "peak_bytes": 2.0e8, "run": run, "repeat": repeat, "warnings": []},
             **{"setting": setting, "question": key_of(setting), "code": {**CODE, **more.get("code", {})}},
             **{"knows": more.get("knows", NOTHING), "seed": setting["method_seed"], "created": self.now},
             **({"outside": more["outside"]} if "outside" in more else {}),
         }
+
+
+def _metrics(more):
+    """The metrics of a record: of ``metric`` alone where one is given."""
+    return [more["metric"]] if "metric" in more else ["per_class_accuracy", "per_sample_accuracy"]

@@ -32,7 +32,7 @@ def compare(
             "-d",
             autocompletion=completion.datasets,
             help=f"Data set; may be repeated, for a table methods x data sets. Default: {DEFAULT_DATASET}, or those of "
-            "the study, experiment or suite that is asked for.",
+            "the study, experiment, suite or tag that is asked for.",
         ),
     ] = None,
     all_datasets: Annotated[
@@ -44,7 +44,8 @@ def compare(
             "--task",
             "-t",
             autocompletion=completion.tasks,
-            help=f"Task; may be repeated, for a table each. Default: {DEFAULT_TASK}.",
+            help=f"Task; may be repeated, for a table each. Default: {DEFAULT_TASK}, or those of the study, "
+            "experiment, suite or tag that is asked for.",
         ),
     ] = None,
     all_tasks: Annotated[
@@ -78,7 +79,11 @@ def compare(
     ] = None,
     against: Annotated[
         str | None,
-        typer.Option("--against", help="What the others are compared with; default: the best on validation."),
+        typer.Option(
+            "--against",
+            help="What the others are compared with; default: the best on validation (the first recorded where nothing "
+            "was validated), and over data sets the best mean rank.",
+        ),
     ] = None,
     metrics: Annotated[
         list[str] | None,

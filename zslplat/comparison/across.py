@@ -39,9 +39,9 @@ class Standing:
     """One method over all data sets.
 
     ``rank_low`` and ``rank_high`` are the ends of the bootstrap interval over data sets, NaN for a single one, which
-    cannot be drawn otherwise. ``difference`` is the mean over data sets of how far it is from the method with the best
-    mean rank, with its t interval over data sets (None for that one; ends NaN for a single data set, and where it is
-    the same on all). ``tied`` are its letters: methods that share one are not told apart.
+    cannot be drawn otherwise. ``difference`` is the mean over data sets of how far it is from one of the methods, with
+    its t interval over data sets (None for that one; ends NaN for a single data set, and where it is the same on all).
+    ``tied`` are its letters: methods that share one are not told apart.
     """
 
     method: str
@@ -70,13 +70,18 @@ class Across:
 
 
 def across_sets(
-    scores: Mapping[str, Mapping[str, float]], *, maximise: bool = True, families: Mapping[str, str] | None = None
+    scores: Mapping[str, Mapping[str, float]],
+    *,
+    maximise: bool = True,
+    families: Mapping[str, str] | None = None,
+    against: str | None = None,
 ) -> Across:
     """Return the standing of methods over data sets; ``scores`` maps a method to its score by data set.
 
     ``families`` maps a data set to the name of what it shares its images with (by default each is its own): ranks and
-    differences are averaged within a family. Data sets that some method lacks are left out. Raises
-    :class:`UsageError` for fewer than two methods, or where no data set has all of them.
+    differences are averaged within a family. Differences are from ``against``, by default what has the best mean rank.
+    Data sets that some method lacks are left out. Raises :class:`UsageError` for fewer than two methods, or where no
+    data set has all of them.
     """
     names = list(scores)
     if len(names) < 2:
@@ -99,14 +104,15 @@ def across_sets(
     p = friedman_p(ranks)
     apart = np.abs(mean[order][:, None] - mean[order]) >= bound
     labels = letters(apart)
-    gaps = but_rounding(values - values[:, order[:1]], values)
+    origin = int(order[0]) if against is None else names.index(against)
+    gaps = but_rounding(values - values[:, [origin]], values)
     standings = tuple(
         Standing(
             names[i],
             float(mean[i]),
             float(low[i]),
             float(high[i]),
-            None if place == 0 else _t_interval(gaps[:, i]),
+            None if i == origin else _t_interval(gaps[:, i]),
             labels[place],
         )
         for place, i in enumerate(order.tolist())

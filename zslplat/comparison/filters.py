@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from zslplat.comparison.naming import called, fits, with_these_parameters
 from zslplat.comparison.paired import Scored
@@ -34,21 +34,40 @@ class Filters:
         What stands behind another of its setting is not what the other was recorded for. Raises
         :class:`UnknownNameError` for a name that fits none of them.
         """
-        kinds = (
-            ("study", self.studies, [{group.name, *group.names} for group in groups]),
-            ("experiment", self.experiments, [{str(group.about.get("experiment", ""))} for group in groups]),
-            ("suite", self.suites, [set(group.suites) for group in groups]),
-            (
-                "tag",
-                [tag.strip() for tag in self.tags],
-                [{*group.tags, *(f"{k}={v}" for k, v in group.tags.items())} for group in groups],
-            ),
-        )
         kept = set(range(len(groups)))
-        for kind, wanted, known in kinds:
+        for field, (kind, texts_of) in _RECORDED.items():
+            wanted = self._wanted(field)
             if wanted:
+                known = [texts_of(group) for group in groups]
                 kept &= {i for name in wanted for i in _fitting(kind, name, known)}
         return sorted(kept)
+
+    @property
+    def are_recorded(self) -> bool:
+        """Whether a study, experiment, suite or tag is asked for: what a record says of itself."""
+        return any(self._wanted(field) for field in _RECORDED)
+
+    def by_task(self, groups: Mapping[str, Sequence[Recorded]]) -> dict[str, Filters]:
+        """Return the filters of each task of which something fits: of studies, experiments, suites and tags those
+        that fit there.
+
+        ``groups`` is what is recorded, by task. Raises :class:`UnknownNameError` for a name that fits in no task.
+        """
+        self.recorded([group for own in groups.values() for group in own])
+        found = {}
+        for task, own in groups.items():
+            narrowed = {}
+            for field, (_, texts_of) in _RECORDED.items():
+                known = {text for group in own for text in texts_of(group)}
+                narrowed[field] = tuple(n for n in self._wanted(field) if any(fits(n, text) for text in known))
+            if all(narrowed[field] or not self._wanted(field) for field in _RECORDED):
+                filters = replace(self, **narrowed)
+                if filters.recorded(own):
+                    found[task] = filters
+        return found
+
+    def _wanted(self, field: str) -> tuple[str, ...]:
+        return tuple(name.strip() if field == "tags" else name for name in getattr(self, field))
 
     def kept(self, entries: Sequence[Scored]) -> list[int]:
         """Return the places of the entries that fit by name and method, in order.
@@ -70,6 +89,13 @@ class Filters:
 
 
 EVERYTHING = Filters()
+# By the field of the filters: what messages call such a name, and what of a record it may fit.
+_RECORDED: dict[str, tuple[str, Callable[[Recorded], set[str]]]] = {
+    "studies": ("study", lambda group: {group.name, *group.names}),
+    "experiments": ("experiment", lambda group: {str(group.about.get("experiment", ""))}),
+    "suites": ("suite", lambda group: set(group.suites)),
+    "tags": ("tag", lambda group: {*group.tags, *(f"{k}={v}" for k, v in group.tags.items())}),
+}
 
 
 def _fitting(kind: str, name: str, known: Sequence[set[str]]) -> list[int]:

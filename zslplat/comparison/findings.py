@@ -58,13 +58,13 @@ def row_facts(row: Mapping[str, Any], names: Mapping[str, str] | None = None) ->
 def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     """Return how often the test split of these data was scored under a task with settings that no study had chosen.
 
-    Those are of single runs and of the points of sweeps, each counted once, however often it was repeated; what was
-    taken from another's record scored nothing.
+    Those are of single runs and of the points of sweeps, each counted once for every seed that was given, however often
+    it was repeated; what was taken from another's record scored nothing.
     """
     asked = set()
     for _, _, content in records.evaluations_on(fingerprint, _CHOSEN_BY_NOBODY):
         setting = content.get("setting", {})
         tested = setting.get("split") == TEST and setting.get("task") == task and "known_from" not in content
         if tested:
-            asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures")))
+            asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures", "seed")))
     return len(asked)

@@ -41,6 +41,8 @@ INDUCTIVE, JOINT, UNSAID = GROUPS = ("inductive", "transductive", "not recorded"
 MOST_TIED = 40
 # What an evaluation costs, as the tracking calls it: better when smaller, while other metrics are better when larger.
 COSTS = frozenset({"seconds", "cpu_seconds", "peak_memory_bytes"})
+# What methods report of themselves that is better when smaller.
+_LESS = frozenset({"incoherence"})
 
 
 def leaderboard(
@@ -77,7 +79,7 @@ def leaderboard(
             )
         raise UnknownNameError("metric", metric, known)
     sign = 1.0 if primary.maximise else -1.0
-    direction = sign if metric == primary.name else -1.0 if metric in COSTS else 1.0
+    direction = 1.0 if larger_is_better(metric, primary) else -1.0
     asked = None if against is None else scored[the_one(against, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
@@ -100,6 +102,11 @@ def leaderboard(
         for row, label in zip(own, _tied(ordered, baseline, told, metric), strict=True):
             row["tied"] = label
     return rows
+
+
+def larger_is_better(metric: str, primary: Metric | None = None) -> bool:
+    """Tell whether larger values of a metric are better; ``primary`` says it of itself."""
+    return primary.maximise if primary is not None and metric == primary.name else metric not in COSTS | _LESS
 
 
 def group_of(knows: str | None) -> str:

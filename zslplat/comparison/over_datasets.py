@@ -17,20 +17,26 @@ _DRAWS = "draws of "
 
 
 def over_datasets(
-    rows: Sequence[Row], datasets: Sequence[str], images: Mapping[str, Iterable[str]], *, maximise: bool
+    rows: Sequence[Row],
+    datasets: Sequence[str],
+    images: Mapping[str, Iterable[str]],
+    *,
+    maximise: bool,
+    against: str | None = None,
 ) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
     A setting has the same short name (``short``) on all data sets. Draws of the classes of one data set (``redrawn``)
     are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``: what tells
-    the images of a data set from those of others (:func:`zslplat.data.families.images_of`).
+    the images of a data set from those of others (:func:`zslplat.data.families.images_of`). ``against`` is the short
+    name of what differences are taken from, by default what has the best mean rank.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
-    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from the
-    best with its ends (means over data sets), and ``tied``; ``sets``, how many data sets of different rows there are;
-    ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``, ``critical_difference`` and
-    ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that lack a data set, or whose score there is
-    no number, have no rank; where fewer than two have all, nobody has one.
+    set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from
+    ``baseline`` with its ends (means over data sets), and ``tied``; ``baseline``; ``sets``, how many data sets of
+    different rows there are; ``draws``, how many draws there are of each data set that is drawn anew; ``p_value``,
+    ``critical_difference`` and ``reservation`` of :class:`zslplat.comparison.across.Across`. Methods that lack a data
+    set, or whose score there is no number, have no rank; where fewer than two have all, nobody has one.
     """
     tables = []
     sets = {name: _set(name) for name in datasets}
@@ -42,7 +48,9 @@ def over_datasets(
                 own = scores.setdefault(str(row["short"]), {})
                 own |= {} if math.isnan(row["test"]) else {str(row["dataset"]): float(row["test"])}
         complete = {name: _by_set(found, sets) for name, found in scores.items() if len(found) == len(datasets)}
-        across = across_sets(complete, maximise=maximise, families=shared) if len(complete) > 1 else None
+        origin = against if against in complete else None
+        several = len(complete) > 1
+        across = across_sets(complete, maximise=maximise, families=shared, against=origin) if several else None
         ranked = [] if across is None else [standing.method for standing in across.standings]
         sign = -1.0 if maximise else 1.0
         rest = sorted(
@@ -51,7 +59,8 @@ def over_datasets(
         )
         standings = {} if across is None else {standing.method: standing for standing in across.standings}
         methods = [_method(name, scores[name], datasets, standings.get(name)) for name in (*ranked, *rest)]
-        tables.append({"group": group, "methods": methods, **_told(across, sets)})
+        baseline = None if across is None else origin or ranked[0]
+        tables.append({"group": group, "methods": methods, "baseline": baseline, **_told(across, sets)})
     return tables
 
 

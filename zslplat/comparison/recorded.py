@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from zslplat.data.families import images_of
+from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError
 from zslplat.evaluation.setting import TEST
 from zslplat.keys import key_of, run_identifier
@@ -179,10 +180,20 @@ class Reader:
         return list(dict.fromkeys(found))
 
     def tasks(self, datasets: Sequence[str] = ()) -> list[str]:
-        """Return the tasks that were evaluated on the test split of these data sets (none: of any), oldest first."""
+        """Return the tasks that were evaluated on the test split of these data sets (none: of any), oldest first.
+
+        On draws of the classes of one of them, too.
+        """
         found: list[Mapping[str, Any]] = [i for name, i in self.identities.items() if STUDY + name in self._by_owner]
         found += [setting for setting, _ in self._runs()]
-        return list(dict.fromkeys(str(one["task"]) for one in found if not datasets or one.get("dataset") in datasets))
+        return list(dict.fromkeys(str(one["task"]) for one in found if _is_of(str(one.get("dataset")), datasets)))
+
+    def by_task(self, datasets: Sequence[str] = ()) -> dict[str, list[Recorded]]:
+        """Return what was tested of each task on these data sets (none: on any), or on draws of their classes."""
+        return {
+            task: [group for name in self.datasets(task) if _is_of(name, datasets) for group in self.read(name, task)]
+            for task in self.tasks(datasets)
+        }
 
     def read(self, dataset: str, task: str) -> Sequence[Recorded]:
         """Return what was tested of a task on a data set, studies first, each kind in the order of the records.
@@ -246,6 +257,10 @@ class Reader:
             setting = found[0].get("setting", {})
             if owner.startswith("run:") and {"method", "dataset", "task"} <= set(setting):
                 yield setting, found
+
+
+def _is_of(dataset: str, asked: Sequence[str]) -> bool:
+    return not asked or dataset in asked or draw_of(dataset) in asked
 
 
 def _with_setting(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from zslplat.comparison.facts import facts, unequal
 from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.findings import comparison_findings
 from zslplat.comparison.folding import Folded, alone, folded, taken_out
-from zslplat.comparison.leaderboard import BASELINE, COSTS, leaderboard
+from zslplat.comparison.leaderboard import BASELINE, larger_is_better, leaderboard
 from zslplat.comparison.naming import meant, the_one
 from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.paired import Scored
@@ -44,6 +44,7 @@ class Comparison:
     sets, methods x data sets with mean ranks (:func:`zslplat.comparison.over_datasets.over_datasets`). ``findings``:
     what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
     sets on which the task is recorded, too, and that were not asked for; ``without``: those asked for without a row.
+    ``further``: metrics that the task has for its own on other data sets that were asked for.
     ``behind``: the names of the studies and runs of the same setting that a study or run stands for, by its name.
     """
 
@@ -60,6 +61,7 @@ class Comparison:
     unasked: tuple[str, ...] = ()
     without: tuple[str, ...] = ()
     behind: dict[str, tuple[str, ...]] = field(default_factory=dict)
+    further: tuple[str, ...] = ()
 
     @property
     def warnings(self) -> list[str]:
@@ -174,9 +176,10 @@ def compared(
     if not entries:
         why = "".join(f" ({note})" for note in notes)
         raise StoreError(f"nothing that is recorded fits all of what was asked for; leave a filter out{why}")
-    primary = next((e.scored.primary for e in entries if e.scored.primary is not None), built.primary)
     # Of rows with several labels a task optimises another metric than it does as it is built: records know.
+    primary = _primary(entries, built.primary)
     name = metric or primary.name
+    further = dict[str, None]()
     short, names = short_names([e.group for e in entries])
     suite_names, told = suite_row_names([e.folded for e in entries], short)
     names |= told
@@ -194,28 +197,38 @@ def compared(
         if not here:
             notes.append(f"{dataset}: nothing of what was asked for is recorded")
             continue
+        own = _primary(here, primary)
+        if metric is None and own.name != name:
+            further[own.name] = None
+            notes.append(f"{dataset}: measured by {own.name}, in a table of its own (--metric {own.name})")
+            continue
+        if not any(name in e.scored.values for e in here) and any(name in e.scored.values for e in named):
+            notes.append(f"{dataset}: {name} is not recorded there")
+            continue
         origin = _origin(against, here)
         if against is not None and origin is None:
             notes.append(f"{dataset}: {against} is not recorded; differences are as without it")
+        if origin is None and len(here) > 1 and not any(own.name in e.scored.validation for e in here):
+            notes.append(f"{dataset}: nothing was validated; differences are from what was recorded first (--against)")
         key = (dataset, task, name, origin, tuple((e.scored.study, e.folded.names) for e in here))
         if key not in reader.rows:
             whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, built, warn, (name,))) for e in here]
-            reader.rows[key] = _rows(whole, reader, newest_data(groups), name, primary, origin)
+            reader.rows[key] = _rows(whole, reader, newest_data(groups), name, own, origin)
         called = {e.scored.study: e.short for e in here}
         found = [{**row, "short": called[row["study"]]} for row in reader.rows[key]]
         rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
         findings += comparison_findings(records, found, task=task, dataset=dataset, metric=name)
     if not shared:
         records.close()
-    maximise = primary.maximise if name == primary.name else name not in COSTS
+    maximise = larger_is_better(name, next((p for e in named if (p := e.scored.primary) and p.name == name), primary))
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
     images = {
         dataset: {mark for e in named if e.group.dataset == dataset for mark in e.group.images} for dataset in shown
     }
-    across = over_datasets(rows, shown, images, maximise=maximise) if len(shown) > 1 else []
     classes = {e.group.dataset: e.group.classes for e in named if e.group.classes is not None}
     origins_called = {e.short for e in named if e.scored.study in origin_studies}
     baseline = origins_called.pop() if len(origins_called) == 1 else None
+    across = over_datasets(rows, shown, images, maximise=maximise, against=baseline) if len(shown) > 1 else []
     for table in across:
         table["over_draws"] = over_draws(rows, classes, name, table["group"], baseline, maximise=maximise)
     unasked = tuple(dataset for dataset in recorded_on if dataset not in asked)
@@ -223,8 +236,26 @@ def compared(
     behind = {e.scored.study: tuple(other.name for other in e.folded.others) for e in named if e.folded.others}
     silenced = settings.silenced
     return Comparison(
-        task, shown, name, maximise, rows, names, notes, across, findings, silenced, unasked, without, behind
+        task,
+        shown,
+        name,
+        maximise,
+        rows,
+        names,
+        notes,
+        across,
+        findings,
+        silenced,
+        unasked,
+        without,
+        behind,
+        tuple(further),
     )
+
+
+def _primary(entries: Sequence[_Entry], otherwise: Metric) -> Metric:
+    """Return the metric that the records of some entries say was optimised."""
+    return next((e.scored.primary for e in entries if e.scored.primary is not None), otherwise)
 
 
 def _or_draws(dataset: str, recorded_on: Sequence[str]) -> list[str]:

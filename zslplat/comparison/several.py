@@ -8,7 +8,9 @@ from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.recorded import Reader
 from zslplat.comparison.selection import Comparison, compared
 from zslplat.errors import StoreError, UsageError
+from zslplat.evaluation.components import build_component
 from zslplat.settings import Settings
+from zslplat.spec import Spec
 from zslplat.tracking.stores import existing_records
 
 
@@ -25,34 +27,49 @@ def compared_each(
 ) -> list[Comparison]:
     """Return a comparison for each of these tasks and metrics, in this order; see :func:`compared`.
 
-    Without ``tasks`` all that are recorded on these data sets are meant, without ``metrics`` each task's own. Where
-    something of what was asked for is recorded of some of them, ``warn`` is told of the others; where it is of none,
-    the first reason is raised.
+    Without ``tasks`` those are meant of which what the filters name is recorded on these data sets, without ``metrics``
+    each task's own, which may be another one on some data sets. Where something of what was asked for is recorded of
+    some of them, ``warn`` is told of the others; where it is of none, the first reason is raised.
     """
-    found: list[Comparison] = []
-    refused: list[tuple[str, StoreError | UsageError]] = []
-    for task in dict.fromkeys(tasks or _recorded_tasks(settings, datasets, warn)):
-        for metric in dict.fromkeys(metrics) or [None]:
-            try:
-                one = compared(
-                    settings, datasets, task, filters, against=against, metric=metric, every=every, warn=warn
-                )
-            except (StoreError, UsageError) as error:
-                refused.append((f"task {task}" + (f", metric {metric}" if metric else ""), error))
-                continue
-            found.append(one)
+    for task in tasks:
+        build_component("tasks", Spec.parse(task))  # refuses what makes no sense before anything is read
+    records = existing_records(settings, warn)
+    try:
+        reader = Reader(records, warn)
+        of_task = filters.by_task(reader.by_task(datasets)) if filters.are_recorded else {}
+        wanted = dict.fromkeys(tasks or (of_task if filters.are_recorded else reader.tasks(datasets)))
+        if not wanted:
+            fitting = "fits all of what was asked for" if filters.are_recorded else "was tested"
+            raise StoreError(f"nothing in {settings.store} {fitting}; tune something first")
+        elsewhere = [task for task in of_task if task not in wanted]
+        found: list[Comparison] = []
+        refused: list[tuple[str, StoreError | UsageError]] = []
+        for task in wanted:
+            pending: list[str | None] = list(dict.fromkeys(metrics)) or [None]
+            for metric in pending:
+                what = f"task {task}" + (f", metric {metric}" if metric else "")
+                if filters.are_recorded and task not in of_task:
+                    refused.append((what, _of_other_tasks(task, elsewhere)))
+                    continue
+                try:
+                    own = of_task.get(task, filters)
+                    asked = {"against": against, "metric": metric}
+                    one = compared(settings, datasets, task, own, every=every, reader=reader, warn=warn, **asked)
+                except (StoreError, UsageError) as error:
+                    refused.append((what, error))
+                    continue
+                found.append(one)
+                pending += one.further
+    finally:
+        records.close()
     if not found:
-        if not refused:
-            raise StoreError(f"no test evaluation in {settings.store}; tune something first")
         raise refused[0][1]
     for what, reason in refused:
         warn(f"{what} is left out: {reason}")
     return found
 
 
-def _recorded_tasks(settings: Settings, datasets: Sequence[str], warn: Callable[[str], None]) -> list[str]:
-    records = existing_records(settings, warn)
-    try:
-        return Reader(records, lambda text: None).tasks(datasets)
-    finally:
-        records.close()
+def _of_other_tasks(task: str, others: Sequence[str]) -> StoreError:
+    """Return the error that says that what was asked for is recorded, of other tasks than this one."""
+    hint = f"; of task {', '.join(others)} it is: --task chooses" if others else ""
+    return StoreError(f"nothing of task {task} fits all of what was asked for{hint}")

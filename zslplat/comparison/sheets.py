@@ -119,12 +119,18 @@ def _by_group(rows: Sequence[Row]) -> Iterable[tuple[str, list[tuple[Row, str]]]
 
 def _title(found: Comparison) -> str:
     (dataset,) = found.datasets
-    origins = {row["group"]: row["baseline"] for row in found.rows}
+    called = _called(found.rows)
+    origins = {row["group"]: called[row["baseline"]] for row in found.rows}
     if len(set(origins.values())) == 1:
         origin = next(iter(origins.values()))
     else:
         origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
     return f"{found.metric} of task {found.task} on {dataset}; differences from {origin}"
+
+
+def _called(rows: Iterable[Row]) -> dict[str, str]:
+    """Return what a table calls its methods, by their label."""
+    return {row["method"]: str(row["short"]) for row in rows}
 
 
 def _notes(found: Comparison, rows: Sequence[Row], shown: Collection[str]) -> list[str]:
@@ -157,7 +163,8 @@ def _notes(found: Comparison, rows: Sequence[Row], shown: Collection[str]) -> li
 def _no_pairs(rows: Sequence[Row]) -> list[str]:
     """Return why differences have no interval where two rows scored other test rows, or other data."""
     lines = []
-    origins = " and ".join(dict.fromkeys(str(row["baseline"]) for row in rows))
+    called = _called(rows)
+    origins = " and ".join(dict.fromkeys(called[row["baseline"]] for row in rows))
     if any(OTHER_ROWS in (row["verdict"], row["verdict_rows"]) for row in rows):
         unsaid = ", or recorded without saying which" if any(row["test_rows"] is None for row in rows) else ""
         text = f"scored on other test rows than {origins}{unsaid}; such differences have no interval"
@@ -216,6 +223,9 @@ def _over_datasets(found: Comparison) -> Sheet:
     lines = [f"{name}: {text}" for name, text in found.names.items()]
     for table in found.across:
         lines += _rank_notes(table, several=len(found.across) > 1)
+        if table["baseline"] is not None:
+            among = f" of {table['group']} methods" if len(found.across) > 1 else ""
+            lines.append(f"mean differences{among} are from {table['baseline']}")
     title = f"{found.metric} of task {found.task} on {len(found.datasets)} data sets"
     right = [0 < place < len(titles) - ranked for place in range(len(titles))]  # names of data sets may be any
     said = dict.fromkeys([*lines, *_remarks(found.rows), *found.notes])  # groups may share a reservation

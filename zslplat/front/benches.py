@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from zslplat.comparison.leaderboard import larger_is_better
 from zslplat.drawing import drawn
 from zslplat.evaluation.memory import memory_limit, worker_count
 from zslplat.figures import MatrixFigure
@@ -49,8 +50,17 @@ class Grid(Result):
         """The row with the best test score by data set, task and metric; whether it is more than luck, compare says."""
         frame = self.scores()
         frame = frame[frame["split"].isin([GIVEN, MEAN])].reset_index(drop=True)
-        first = frame.loc[frame.groupby(["data", "task", "metric"], sort=False)["test"].idxmax()]
+        places = [
+            (values["test"].idxmax if self._larger_is_better(task, metric) else values["test"].idxmin)()
+            for (_, task, metric), values in frame.groupby(["data", "task", "metric"], sort=False)
+        ]
+        first = frame.loc[places]
         return first.reset_index(drop=True)[["data", "task", "metric", "row", "test"]]
+
+    def _larger_is_better(self, task: str, metric: str) -> bool:
+        scored = [one for (_, _, of, _), one in self.result.scores.items() if of == task]
+        primary = next((p for one in scored if (p := one.primary) is not None and p.name == metric), None)
+        return larger_is_better(metric, primary)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per cell: data set, row, task, how it ended, the task's own metric on the test, seconds."""

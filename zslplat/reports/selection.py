@@ -176,10 +176,17 @@ def _across(settings: Settings, boards: Sequence[Board], filters: Filters, reade
     found = []
     for task in dict.fromkeys(board.task for board in boards):
         datasets = [board.dataset for board in boards if board.task == task and board.rows]
-        if len(datasets) > 1:
+        pending: list[str | None] = [None] if len(datasets) > 1 else []
+        for metric in pending:
             with suppress(UnknownNameError, StoreError, UsageError):  # the boards have said why
-                found.append(compared(settings, datasets, task, filters, reader=reader, warn=lambda text: None))
+                one = compared(settings, datasets, task, filters, metric=metric, reader=reader, warn=_nobody)
+                pending += one.further
+                found += [one] if len(one.datasets) > 1 else []
     return found
+
+
+def _nobody(text: str) -> None:
+    pass
 
 
 def _of_suite(suite: str | None, chosen: Sequence[Recorded]) -> list[Recorded]:
