@@ -228,7 +228,7 @@ class Recorded:
             for owner, found in self._evaluations(setting.data).items():
                 records = [found[question] for question in asked if question in found]
                 if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
-                    entries.append(run_entry(records, _primary(setting), owner))
+                    entries.append(run_entry(records, _primary(setting, records[0]), owner))
             if entries:
                 # Runs that repeat each other are one: a suite has it where any of them is its cell.
                 return replace(entries[0], parts=[part for entry in entries for part in entry.parts])
@@ -287,5 +287,7 @@ def _question(setting: Mapping[str, Any]) -> str:
     return key_of({name: value for name, value in setting.items() if name != "data"})
 
 
-def _primary(setting: Setting) -> str:
-    return str(build_component("tasks", setting.task).primary.name)
+def _primary(setting: Setting, record: Mapping[str, Any]) -> str:
+    """Return the primary metric that a record was made with; older ones do not say it, and have that of the task."""
+    told = record.get("about", {}).get("primary")
+    return str(told["name"] if told else build_component("tasks", setting.task).primary.name)

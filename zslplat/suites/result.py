@@ -55,7 +55,21 @@ class GridResult:
     @property
     def held(self) -> tuple[int, int]:
         """How many cells of the suite the tables hold, and how many it has."""
-        return sum(cell.key in self.whole.scores for cell in self.whole.cells), len(self.whole.cells)
+        return sum(self.whole._has_a_line(cell.key) for cell in self.whole.cells), len(self.whole.cells)
+
+    def metrics_of(self, key: Key) -> tuple[str, ...]:
+        """Return the metrics that are reported of a cell: those of the suite, or what its records say it is tuned by.
+
+        A task may have another primary metric on a data set than on others: of rows with several labels it ranks.
+        """
+        task = key[2]
+        scored = self.scores.get(key)
+        if scored is None or scored.primary is None or _bare(task) in self.suite.metrics:
+            return self.suite.metrics_of(task)
+        return (scored.primary.name,)
+
+    def _has_a_line(self, key: Key) -> bool:
+        return key in self.scores and any(metric in self.scores[key].values for metric in self.metrics_of(key))
 
     @cached_property
     def kinds(self) -> Mapping[str, str]:
@@ -75,17 +89,29 @@ class GridResult:
         return [cell for cell in self.cells if cell.status == status]
 
     def unheard_metrics(self) -> list[str]:
-        """Return a line for every metric that the suite asks for and that no test evaluation of its task has."""
-        by_task: dict[str, set[str]] = {}
-        for (_, _, task, _), scored in self.scores.items():
-            by_task.setdefault(task, set()).update(scored.values)
-        asked = {_bare(task): task for task in by_task}
-        return [
-            f"metric {metric!r} of task {task} is recorded of no row; recorded are {', '.join(sorted(by_task[spec]))}"
-            for task, spec in asked.items()
-            for metric in self.suite.metrics_of(task)
-            if not any(metric in found for other, found in by_task.items() if _bare(other) == task)
-        ]
+        """Return a line for every metric that the suite asks for and that no test evaluation of its task has.
+
+        And one for a data set of which none of those asked for is recorded, which has no line in the tables.
+        """
+        known: dict[str, dict[str, set[str]]] = {}
+        asked: dict[str, dict[str, None]] = {}
+        for key, scored in self.scores.items():
+            task = _bare(key[2])
+            known.setdefault(task, {}).setdefault(key[0], set()).update(scored.values)
+            asked.setdefault(task, {}).update(dict.fromkeys(self.metrics_of(key)))
+        lines = []
+        for task, by_data in known.items():
+            every = set().union(*by_data.values())
+            nowhere = [metric for metric in asked[task] if metric not in every]
+            text = f"of task {task} is recorded of no row"
+            lines += [f"metric {metric!r} {text}; recorded are {', '.join(sorted(every))}" for metric in nowhere]
+            wanted = [metric for metric in asked[task] if metric in every]
+            lines += [
+                f"metric {' or '.join(map(repr, wanted))} {text} of {data}; recorded are {', '.join(sorted(found))}"
+                for data, found in by_data.items()
+                if wanted and not found & set(wanted)
+            ]
+        return lines
 
     @property
     def facts(self) -> SuiteFacts:

@@ -30,7 +30,7 @@ not_on = ["AWA1 proposed"]             # data sets that are left out
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -202,6 +202,9 @@ def suite_from(name: str, content: Mapping[str, Any], origin: str = "") -> Suite
         where=top.where,
     )
     top.finish()
+    for task in suite.only_tested:
+        top.read("only_tested", partial(Spec.parse, task))
+    suite = _written_alike(suite)
     _check(suite, top.where)
     return suite
 
@@ -219,6 +222,24 @@ def _tasks(section: Section) -> tuple[str, ...]:
     if len(once) < len(tasks):
         raise UsageError(f"{section.where}: tasks has an entry twice: {', '.join(tasks)}")
     return tasks
+
+
+def _written_alike(suite: Suite) -> Suite:
+    """Return the suite with every task written as it is where it comes first, whatever the order of its options."""
+    first: dict[str, str] = {}
+    for text in _texts(suite.tasks, *(d.tasks for d in suite.data), *(r.tasks for r in suite.rows)):
+        first.setdefault(str(Spec.parse(text)), text)
+
+    def alike(tasks: tuple[str, ...]) -> tuple[str, ...]:
+        return tuple(first.get(str(Spec.parse(text)), text) for text in tasks)
+
+    return replace(
+        suite,
+        tasks=alike(suite.tasks),
+        only_tested=alike(suite.only_tested),
+        data=tuple(replace(data, tasks=alike(data.tasks)) for data in suite.data),
+        rows=tuple(replace(row, tasks=alike(row.tasks)) for row in suite.rows),
+    )
 
 
 def _data(section: Section) -> SuiteData:

@@ -122,7 +122,7 @@ def _scores(result: GridResult) -> list[list[Any]]:
         data, row, task, split = key
         # What a row knows is that of its first task where a search chooses it.
         mark = marks.setdefault((data, row), [known(scored), scored.from_memory])
-        for metric in result.suite.metrics_of(task):
+        for metric in result.metrics_of(key):
             if metric in scored.values:
                 own = interval(scored, metric)
                 values = scored.values[metric]
@@ -191,7 +191,7 @@ def _over_classes(result: GridResult, data: str, kind: str, metric: str) -> dict
 def kinds_of(result: GridResult) -> list[tuple[str, str]]:
     """Return the pairs of a kind of task (``kinds`` of the result) and a metric that are reported of it."""
     kinds = result.kinds
-    found = {(kinds[task], metric): None for _, _, task, _ in result.scores for metric in result.suite.metrics_of(task)}
+    found = {(kinds[key[2]], metric): None for key in result.scores for metric in result.metrics_of(key)}
     return list(found)
 
 
@@ -203,9 +203,13 @@ def _pairs(
     for key, scored in result.scores.items():
         other = result.scores.get((data, behind, key[2], key[3]))
         mine = key[:2] == (data, ahead) and kinds[key[2]] == kind
-        if mine and other is not None and metric in scored.values and metric in other.values:
+        if mine and other is not None and metric in result.metrics_of(key) and _both_have(metric, scored, other):
             found.append((key, (scored, other)))
     return found
+
+
+def _both_have(metric: str, scored: Scored, other: Scored) -> bool:
+    return metric in scored.values and metric in other.values
 
 
 def _draws(result: GridResult, names: Sequence[str], kind: str, metric: str) -> dict[tuple[str, str, str], list[Any]]:
