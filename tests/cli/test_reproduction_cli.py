@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 FILE = "a-file-where-a-folder-should-be"
@@ -24,11 +26,17 @@ FILE = "a-file-where-a-folder-should-be"
         (("claims", "--suite", "mfmr", "--trials", "3"), 2, "--suite, --trials without --run"),
         (("claims", "--results", "nowhere"), 2, "nowhere: no such folder"),
         (("claims", "--keep"), 2, "--keep without --run"),
+        (("claims", "002", "--cluster", "tcp://x:1", "--workers", "3"), 2, "--workers, --cluster without --run"),
+        (("claims", "002", "--data-root", "nowhere", "--store", "s"), 2, "--data-root, --store without --run"),
+        (("claims", "002", "--out", "cut"), 2, "--out cut is a folder; expected a file"),
+        (("reproduce", "000-table-2", "--out", "cut"), 2, "--out cut is a folder; expected a file"),
+        (("reproduce", "000-table-2", "--results", "cut"), 2, "--results without --keep"),
+        (("reproduce", "000-table-2", "--dry-run", "--out", "mine.csv", "--keep"), 2, "--out, --keep with --dry-run"),
         (("claims", "002", "--run", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
         (("claims", "002", "--page", f"{FILE}/page.md"), 1, f"{FILE} cannot be written"),
         (("claims", "002", "--run", "--page", FILE), 2, f"{FILE} exists and is no page of results"),
         (("reproduce", "000-table-2", "--data-root", "no-such-folder"), 1, "no-such-folder is no folder"),
-        (("reproduce", "000-table-2", "--dry-run", "--out", f"{FILE}/cells.csv"), 1, f"{FILE} cannot be written"),
+        (("reproduce", "000-table-2", "--out", f"{FILE}/cells.csv"), 1, f"{FILE} cannot be written"),
         (("reproduce", "000-table-2", "--keep", "--results", FILE), 1, f"{FILE} cannot be written"),
         (("reproduce", "000-table-2", "--keep", "--results", "cut"), 1, "reproduce-000-table-2.csv, line 1: 1 col"),
         (("claims", "002", "--run", "--keep", "--results", "cut"), 1, "claims.csv, line 1: 1 columns, 'claim', with"),
@@ -67,3 +75,10 @@ def test_what_means_nothing_is_refused_before_anything_is_carried_out(call, tmp_
     assert " ".join(done.stderr.split()).startswith("error: ")
     assert said in " ".join(done.stderr.split())
     assert "Traceback" not in done.stderr
+
+
+def test_a_plan_has_the_numbers_of_trials(call):
+    asked = ("reproduce", "000-table-2", "--only", "eszsl/digit-pairs", "--way", "ours", "--dry-run")
+    ((line,),) = (found["cells"] for found in json.loads(call(*asked, "--json").stdout))
+    assert f"{line['trials']} trials" in call(*asked).stdout
+    assert min(line["trials"], line["repeats"]) > 0

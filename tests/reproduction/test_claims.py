@@ -303,7 +303,7 @@ def test_a_difference_found_again_with_more_trials_is_no_second_difference(plain
     behind = {**line, "difference": -0.5, "low": -0.6, "high": -0.4, "trials": 2, "seed": 1}
     keep_claims([replace(found, lines=[behind, {**line, "trials": 30}])], tmp_path / "kept")
     (again,) = recorded_claims(names[:1], tmp_path / "kept")
-    assert [one["trials"] for one in again.lines] == ["30"]
+    assert [one["trials"] for one in again.lines] == [30]
     assert again.verdict.verdict == HOLDS
 
 

@@ -62,16 +62,19 @@ def test_scores_of_a_suite_stand_on_the_page_by_data_set_with_their_budgets(tmp_
         same | {"row": "sse", "task": "gzsl", "metric": "AUSUC", "test": 0.45, "from_memory": True},
         same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.55, "knows_of_batch": "transductive"},
         same | {"row": "gfhf", "task": "zsl", "metric": "accuracy", "test": 0.25, "split": "mean"},
+        same
+        | {"row": "gfhf", "task": "gzsl", "metric": "AUSUC", "test": 1.5, "low": "nan", "high": "nan"}
+        | {"knows_of_batch": "transductive"},
     ]
     lines = [{"from_memory": False, **line} for line in lines]
-    keep_results("bench-drawn-scores", lines[3:], SCORE_KEY, tmp_path, hours=0.5)
+    keep_results("bench-drawn-scores", lines[3:4], SCORE_KEY, tmp_path, hours=0.5)
     assert "Suite" not in page(tmp_path)
     keep_results("bench-small-scores", lines, SCORE_KEY, tmp_path, hours=0.5)
     text = page(tmp_path)
     assert "### Suite small: letters" in text
     assert "| row | knows of the batch | trials | gzsl: AUSUC | zsl: accuracy |" in text
     assert "| sse * | nothing | 20 | 0.450 (0.400 .. 0.600) | 0.500 (0.400 .. 0.600) |" in text
-    assert "| gfhf | transductive | 20 |  | 0.550 (0.400 .. 0.600) |" in text
+    assert "| gfhf | transductive | 20 | 1.500 | 0.550 (0.400 .. 0.600) |" in text
     assert "0.250" not in text  # means over draws of classes are other numbers
     assert "; 0.50 hours." in text
 

@@ -356,7 +356,7 @@ def test_a_cell_that_is_kept_with_more_trials_stays(made_up, tmp_path):
     (one,) = found.made
     fewer = replace(one, trials=one.trials - 1, ours=0.123)
     assert keep_cells(replace(found, made=[fewer]), folder, told.append) is None
-    assert told == ["made-up: 1 of 1 cells are kept already with more trials, and stay"]
+    assert told == ["made-up: 1 of 1 cells are kept already with more trials or repeats, or with an oracle, and stay"]
     (line,) = read_results("reproduce-made-up", folder)
     assert line["trials"] == str(one.trials)
     more = replace(one, trials=one.trials + 1, ours=0.123)
@@ -364,6 +364,23 @@ def test_a_cell_that_is_kept_with_more_trials_stays(made_up, tmp_path):
     (line,) = read_results("reproduce-made-up", folder)
     assert (line["ours"], line["trials"]) == ("0.123", str(one.trials + 1))
     assert len(told) == 1
+
+
+@pytest.mark.long
+def test_an_oracle_that_is_kept_is_not_lost_by_a_call_without_one(made_up, tmp_path):
+    folder, told, asked = tmp_path / "kept", [], {"only": ["plain/here"], "ways": ["ours"]}
+    priced, again = (made(made_up, **asked, oracle=True) for _ in range(2))
+    keep_cells(priced, folder, told.append)
+    before = read_results("reproduce-made-up", folder)
+    plain, own = made(made_up, **asked), priced.made[0]
+    # What the oracle took is read from the records, by a call that finds it there, too.
+    assert plain.made[0].seconds < again.made[0].seconds == pytest.approx(own.seconds)
+    for found in (plain, replace(priced, made=[replace(own, repeats=own.repeats - 1)])):
+        assert keep_cells(found, folder, told.append) is None
+    assert read_results("reproduce-made-up", folder) == before
+    assert [line.endswith("or with an oracle, and stay") for line in told] == [True, True]
+    keep_cells(replace(plain, made=[replace(plain.made[0], trials=own.trials + 1)]), folder, told.append)
+    assert told[2] == "made-up: 1 of 1 cells were kept with the oracle of fewer trials; give --oracle"
 
 
 @pytest.mark.long

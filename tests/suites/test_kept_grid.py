@@ -108,3 +108,18 @@ def test_what_a_grid_will_be_added_to_is_read_before_anything_is_computed(call, 
     assert done.returncode == 1
     assert f"bench-suite-{part}.csv, line 2: 1 cells, expected 2 as in the first line" in done.stderr
     assert not (tmp_path / "mlruns" / "suites").exists()
+
+
+def test_a_file_with_the_name_of_a_registered_suite_has_nothing_to_do_with_its_kept_results(call, tmp_path):
+    rows = rows_of({"eszsl": "eszsl(gamma=1, alpha=1)"})
+    (tmp_path / "quick.toml").write_text(HEAD.replace('name = "toy"', 'name = "digit-pairs"') + rows)
+    done = call("bench", "quick.toml", "-q")
+    assert done.returncode == 0, done.stderr
+    assert "kept results" not in done.stdout
+    done = call("bench", "quick.toml", "--keep", "-q")
+    assert done.returncode == 2
+    assert "has the name of the registered suite quick, whose results are kept under it" in " ".join(
+        done.stderr.split()
+    )
+    assert call("bench", "quick.toml", "--keep", "--results", "own", "-q").returncode == 0
+    assert "kept results: 2 of 2" in call("bench", "quick.toml", "--results", "own", "-q").stdout

@@ -80,7 +80,7 @@ def reproduce(
     from zslplat.reproduction.cells import check_root, only_by_table
     from zslplat.reproduction.recipe import WAYS, load_recipe, recipes_of
     from zslplat.reproduction.reproduce import reproduce as carry_out
-    from zslplat.reproduction.results import check_kept, check_places, results_folder
+    from zslplat.reproduction.results import check_file, check_kept, check_places, results_folder
     from zslplat.reproduction.written import keep_cells, write_cells
 
     if table is None:
@@ -94,6 +94,11 @@ def reproduce(
             )
         list_tables(as_json=as_json)
         return
+    if dry_run and (given := [name for name, value in {"--out": out, "--keep": keep}.items() if value]):
+        raise UsageError(f"{', '.join(given)} with --dry-run, which does nothing; leave one of them out")
+    if results is not None and not keep:
+        raise UsageError("--results without --keep, which is what writes there; add --keep")
+    check_file(out, "--out")
     if way is not None and way not in WAYS:
         raise UnknownNameError("way (--way)", way, WAYS)
     ways = WAYS if way is None else (way,)
@@ -121,11 +126,11 @@ def reproduce(
                 watch=lambda one: reporter.note(f"{one.cell.name}: {one.verdict.verdict} ({one.verdict.why})"),
             )
             found.append(made)
-    if out is not None:
-        write_cells(found, out)
-    if keep and not dry_run:
+    if keep:
         for made in found:
             keep_cells(made, results, lambda text: echo(text, err=True))
+    if out is not None:
+        write_cells(found, out)
     if as_json:
         print_json([made.to_json() for made in found])
     else:
@@ -199,9 +204,10 @@ def claims(
     from zslplat.reproduction.cells import check_root
     from zslplat.reproduction.claims import RESULTS, keep_claims, lines_of_no_claim, recorded_claims, run_claims
     from zslplat.reproduction.page import check_page, write_page
-    from zslplat.reproduction.results import check_kept, check_places, results_folder
+    from zslplat.reproduction.results import check_file, check_kept, check_places, results_folder
     from zslplat.reproduction.written import write_claims
 
+    check_file(out, "--out")
     check_places(*(path.parent for path in (out, page) if path))
     if page is not None:
         check_page(page)
@@ -232,7 +238,10 @@ def claims(
         if keep:
             keep_claims(found, results)
     else:
-        idle = {"--suite": suite, "--only": only, "--trials": trials, "--repeats": repeats, "--keep": keep}
+        idle: dict[str, object] = {"--suite": suite, "--only": only, "--trials": trials, "--repeats": repeats}
+        idle |= {"--workers": workers, "--cluster": cluster, "--trial-timeout": trial_timeout, "--memory": memory}
+        idle |= {"--keep": keep, "--data-root": data_root, "--store": store, "--tracking-uri": tracking_uri}
+        idle |= {"--storage-url": storage_url}
         if given := [name for name, value in idle.items() if value]:
             raise UsageError(f"{', '.join(given)} without --run, which carries out what tests the claims; add --run")
         found = recorded_claims(names or (), results)

@@ -282,7 +282,9 @@ def _line(
 
 def _plain(line: Line) -> dict[str, Any]:
     numbers = {name: number(line.get(name)) for name in ("difference", "low", "high", "least")}
-    return {**line, **numbers, "classes": int(line["classes"]) if line.get("classes") else None}
+    numbers["seconds"] = number(line.get("seconds"))
+    counts = {name: int(line[name]) if line.get(name) else None for name in ("classes", "trials", "repeats", "seed")}
+    return {**line, **numbers, **counts}
 
 
 def _judged(claim: Claim, experiments: Experiments, lines: list[dict[str, Any]], failed: Sequence[str] = ()) -> Judged:

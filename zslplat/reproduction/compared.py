@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from zslplat.errors import UsageError
 from zslplat.evaluation.reporter import Reporter
 from zslplat.reproduction.again import Again, against_kept, kept_scores
 from zslplat.reproduction.results import check_kept, check_places, results_folder
@@ -11,7 +12,7 @@ from zslplat.reproduction.written import KEPT_TABLES, keep_grid
 from zslplat.settings import Settings
 from zslplat.suites.grid import GridOptions, carry_out
 from zslplat.suites.result import GridResult
-from zslplat.suites.suite import Suite
+from zslplat.suites.suite import Suite, load_suite, suite_names
 
 
 def carry_out_compared(
@@ -19,10 +20,18 @@ def carry_out_compared(
 ) -> tuple[GridResult, Again]:
     """Carry out a suite; return how it ended, and which of its test scores are as kept in ``folder`` before.
 
-    ``keep`` keeps its tables there. Raises :class:`StoreError` for kept results that are damaged and for folders that
-    cannot be written, before anything is computed, and like :func:`~zslplat.suites.grid.carry_out`.
+    ``keep`` keeps its tables there. What is kept of a built-in suite is nothing to a file of the same name. Raises
+    :class:`UsageError` for such a file that is to be kept beside it, :class:`StoreError` for kept results that are
+    damaged and for folders that cannot be written, before anything is computed, and like
+    :func:`~zslplat.suites.grid.carry_out`.
     """
-    before = kept_scores(suite.name, folder)
+    foreign = folder is None and suite.name in suite_names() and load_suite(suite.name).origin != suite.origin
+    if foreign and keep:
+        raise UsageError(
+            f"--keep: suite {suite.where} has the name of the registered suite {suite.name}, whose results are kept "
+            "under it; give the file another name, or a folder of your own with --results"
+        )
+    before = {} if foreign else kept_scores(suite.name, folder)
     if keep:
         check_kept([f"bench-{suite.name}-{part}" for part in KEPT_TABLES], results_folder(folder))
     given = None if options.out is None or options.out.absolute().is_relative_to(settings.store) else options.out

@@ -183,7 +183,7 @@ def _grid(suite: str, lines: Sequence[Line]) -> Iterable[str]:
             first = next(iter(cells.values()))
             name = f"{_inline(row)}{' *' if first['from_memory'] == 'yes' else ''}"
             found = (cells.get(kind) for kind in kinds)
-            scores = [f"{_number(line['test'])} ({_ends(line, '')})" if line else "" for line in found]
+            scores = [_with_ends(line) if line else "" for line in found]
             yield f"| {name} | {first['knows_of_batch']} | {first['trials']} | {' | '.join(scores)} |"
 
 
@@ -201,7 +201,12 @@ def _origin(suite: str, lines: Sequence[Line]) -> str:
 
 def _ends(line: Line, kind: str) -> str:
     low, high = line.get(f"low{kind}"), line.get(f"high{kind}")
-    return f"{_number(low)} .. {_number(high)}" if low and high else ""
+    return f"{_number(low)} .. {_number(high)}" if low and high and "nan" not in (low, high) else ""
+
+
+def _with_ends(line: Line) -> str:
+    ends = _ends(line, "")
+    return f"{_number(line['test'])} ({ends})" if ends else _number(line["test"])
 
 
 def _number(text: str | None) -> str:

@@ -7,7 +7,6 @@ was stopped, cells that share a study carry it out once, and a cell that fails l
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
@@ -24,6 +23,7 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.worker import Limits
 from zslplat.metrics.shares import within
 from zslplat.published import load_table
+from zslplat.records.database import SEALED
 from zslplat.records.took import took_together
 from zslplat.registry import one_line
 from zslplat.reproduction.cells import Budget, Cell, Missing, planned
@@ -153,7 +153,7 @@ def reproduce(
         seed=seed,
         budget=budget,
     )
-    found = Reproduction(table, [Made(cell) for cell in cells], missing)
+    found = Reproduction(table, [Made(c, trials=c.trials, repeats=c.repeats) for c in cells], missing)
     if dry_run:
         return found
     work = _Work(settings, budget, reporter, oracle=oracle)
@@ -169,6 +169,7 @@ class _Work:
     def __init__(self, settings: Settings, budget: Budget, reporter: Reporter, *, oracle: bool) -> None:
         self.settings, self.budget, self.reporter, self.oracle = settings, budget, reporter, oracle
         self._studies: dict[str, StudyResult] = {}
+        self._priced = set[str]()
 
     def make(self, made: Made) -> None:
         """Carry out a cell and judge it; what goes wrong is noted in the cell."""
@@ -202,7 +203,7 @@ class _Work:
 
     def _price(self, made: Made) -> None:
         """Add the oracle; where it has no price, what was found of the cell stays."""
-        cell, began = made.cell, time.time()
+        cell = made.cell
         try:
             made.oracle = score_trials(
                 *(cell.setting, made.study, cell.place.metric, self.settings),
@@ -216,7 +217,16 @@ class _Work:
             if isinstance(error, Interrupted):
                 raise
             self.reporter.warn(f"{cell.name}: {error}")
-        made.seconds += time.time() - began
+        if made.study not in self._priced:
+            self._priced.add(made.study)
+            made.seconds += self._oracle_seconds(made.study)
+
+    def _oracle_seconds(self, name: str) -> float:
+        """Return the seconds of all that the oracle scored of a study, whenever that was."""
+        records = open_records(self.settings, self.reporter.warn)
+        evaluated = records.evaluations(f"{SEALED}{name}")
+        records.close()
+        return took_together(evaluated.values())
 
     def _study(self, made: Made) -> StudyResult:
         """Return the study of a cell, carried out or recorded already; the cell that asks first has its seconds."""

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.data.drafts import alone_in, replacing
-from zslplat.errors import StoreError
+from zslplat.errors import StoreError, UsageError
 from zslplat.records.environment import environment_record, git_state
 from zslplat.reproduction.columns import check_columns, check_line
 from zslplat.tables import Table, write_table
@@ -87,6 +87,12 @@ def check_places(*folders: Path | None) -> None:
         except OSError as error:
             what = f"{folder} cannot be written: {error.strerror or error}"
             raise StoreError(f"{what}; give another folder to --out or --results") from error
+
+
+def check_file(path: Path | None, option: str) -> None:
+    """Raise :class:`UsageError` where a folder stands in the place of a file that will be written."""
+    if path is not None and path.is_dir():
+        raise UsageError(f"{option} {path} is a folder; expected a file")
 
 
 def check_kept(names: Iterable[str], folder: Path) -> None:

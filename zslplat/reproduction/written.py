@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -41,16 +41,19 @@ def keep_cells(
 ) -> Path | None:
     """Keep the cells that were carried out as ``reproduce-TABLE.csv``; None where there are none.
 
-    A cell that is kept already with more trials stays as it is, which ``told`` is told.
+    A cell that is kept already with more trials, or with as many and with more repeats or an oracle that is not priced
+    now, stays as it is; of that, and of an oracle that goes with what had fewer trials, ``told`` is told.
     """
     name = f"reproduce-{found.table}"
-    more = {key_of(line, CELL_KEY): int(line.get("trials") or 0) for line in read_results(name, folder, CELL_KEY)}
+    before = {key_of(line, CELL_KEY): line for line in read_results(name, folder, CELL_KEY)}
     done = [made.to_json() for made in found.made if made.status == DONE]
-    lines = [line for line in done if int(line["trials"] or 0) >= more.get(key_of(line, CELL_KEY), 0)]
+    lines = [line for line in done if not _stays(before.get(key_of(line, CELL_KEY), {}), line)]
     if len(lines) < len(done):
-        told(
-            f"{found.table}: {len(done) - len(lines)} of {len(done)} cells are kept already with more trials, and stay"
-        )
+        stay = f"{found.table}: {len(done) - len(lines)} of {len(done)} cells are kept already"
+        told(f"{stay} with more trials or repeats, or with an oracle, and stay")
+    lost = sum(bool(before.get(key_of(line, CELL_KEY), {}).get("oracle")) and line["oracle"] is None for line in lines)
+    if lost:
+        told(f"{found.table}: {lost} of {len(done)} cells were kept with the oracle of fewer trials; give --oracle")
     if not lines:
         return None
     lines = [{name: value for name, value in line.items() if name not in _LOCAL} for line in lines]
@@ -58,9 +61,17 @@ def keep_cells(
     return keep_results(name, lines, CELL_KEY, folder, hours=hours)
 
 
+def _stays(kept: Mapping[str, Any], made: Mapping[str, Any]) -> bool:
+    """Tell whether a kept cell says more than the same one made now."""
+    trials, repeats = ([int(line.get(name) or 0) for line in (kept, made)] for name in ("trials", "repeats"))
+    if trials[0] != trials[1]:
+        return trials[0] > trials[1]
+    return repeats[0] > repeats[1] or (bool(kept.get("oracle")) and made.get("oracle") is None)
+
+
 def write_claims(found: Sequence[Judged], path: Path) -> None:
     """Write a line per claim with its verdict; the differences are those of the kept results."""
-    lines = [judged.to_json() for judged in found]
+    lines = [{**line, "failed": "; ".join(line["failed"])} for line in (judged.to_json() for judged in found)]
     names = [name for name in lines[0] if name != "contrasts"]
     path.parent.mkdir(parents=True, exist_ok=True)
     write_table(Table({name: [line[name] for line in lines] for name in names}), path)
