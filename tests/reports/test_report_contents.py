@@ -368,3 +368,4 @@ def test_scores_made_elsewhere_are_shown_by_their_test_and_not_mixed_with_that_o
     assert done.returncode == 0, done.stderr
     reported(call, "outside:folds")
     assert "scored on the validation split" in page_of(tmp_path).text
+    assert "Nothing has been scored on a test split yet." in page_of(tmp_path).text

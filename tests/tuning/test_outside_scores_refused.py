@@ -292,3 +292,49 @@ def test_a_manifest_that_lacks_something_is_no_manifest(settings, tmp_path, name
     path.write_text(json.dumps(content | ({name: value} if value else {})))
     with pytest.raises(DataError, match=rf"no manifest of an exported split \(.*{name}"):
         Manifest.read(path)
+
+
+def test_an_order_that_the_scores_do_not_have_is_refused(call, settings, tmp_path):
+    exported(settings, tmp_path / "split", split="test")
+    rows, classes = (
+        column(tmp_path / "split" / "test" / f"{name}.csv", of) for name, of in (("rows", "row"), ("classes", "class"))
+    )
+    scores = np.load(random_scores(tmp_path / "split"))
+    lines = [",".join([row, *map(repr, line)]) for row, line in zip(rows, scores.tolist(), strict=True)]
+    (tmp_path / "named.csv").write_text("\n".join([",".join(["row", *classes]), *lines, ""]))
+    (tmp_path / "few.csv").write_text("\n".join(["row", *rows[:5], ""]))
+    (tmp_path / "others.csv").write_text("\n".join(["class", *classes[::-1], ""]))
+    (tmp_path / "same.csv").write_text("\n".join(["row", *rows, ""]))
+    given = ("score", "--name", "net", "-d", DATA, "--scores", "named.csv", "-q")
+    one_line(call(*given, "--rows", "few.csv"), 2, r"--rows .*few\.csv: the scores name their rows themselves")
+    one_line(call(*given, "--classes", "others.csv"), 2, r"--classes .*: the scores name their classes themselves")
+    done = call(*given, "--rows", "same.csv")
+    assert done.returncode == 0, done.stderr
+
+
+def test_what_folds_do_not_take_is_refused_and_what_they_need_is_told(call, settings, tmp_path):
+    exported(settings, tmp_path / "split")
+    folds = [word for i in (1, 2, 3) for word in ("--scores", random_scores(tmp_path / "split", f"fold-{i}"))]
+    given = ("score", "--name", "net", "--split", "validation", *folds, "-q")
+    one_line(
+        call(*given, "--manifest", "split", "--seconds", "7"), 2, "--seconds are those of scores of the test split"
+    )
+    done = call(*given, "-d", DATA)
+    one_line(
+        done, 2, r"fold-1-0\.npy does not say which rows it scores; give --manifest FOLDER .*, or a file that names"
+    )
+    assert "--rows" not in done.stderr
+
+
+def test_a_header_of_classes_that_are_numbers_is_no_row_of_numbers(call, settings, tmp_path):
+    names = column_of_digit_pairs(call, tmp_path)
+    line = ",".join(["0.5"] * len(names))
+    (tmp_path / "s.csv").write_text("\n".join([",".join(names), line, line, ""]))
+    done = call("score", "--name", "net", "-d", "digit-pairs", "--scores", "s.csv", "-q")
+    one_line(done, 2, r"s\.csv does not say which rows it scores; give --manifest FOLDER")
+    assert "here it holds numbers" not in done.stderr
+
+
+def column_of_digit_pairs(call, tmp_path):
+    assert call("export-split", "--to", "pairs", "-d", "digit-pairs", "-t", "zsl").returncode == 0
+    return column(tmp_path / "pairs" / "test" / "classes.csv", "class")

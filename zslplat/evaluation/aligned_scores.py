@@ -57,23 +57,30 @@ class Batch:
 
 
 def aligned(
-    file: ScoreFile, batch: Batch, rows: np.ndarray | None = None, classes: Sequence[str] | None = None
+    file: ScoreFile,
+    batch: Batch,
+    rows: np.ndarray | None = None,
+    classes: Sequence[str] | None = None,
+    *,
+    of_fold: bool = False,
 ) -> np.ndarray:
     """Return the scores (m, c) of a file in the order of a batch, float32 as it is and other numbers as float64.
 
     The order of bytes is that of this machine, whatever the file has. Names of classes that differ in their form of
     Unicode alone are the same where one class is meant. ``rows`` and ``classes`` say what its rows and columns are
-    where the file does not. Raises :class:`UsageError` where they are not those of the batch, each once, and for what
-    are no finite scores, or too large ones to count with.
+    where the file does not; ``of_fold``: nobody but a manifest can say it. Raises :class:`UsageError` where they are
+    not those of the batch, each once, and for what are no finite scores, or too large ones to count with.
     """
     _check_form(file, batch)
     given_rows = file.rows if file.rows is not None else rows
     given_classes = file.classes if file.classes is not None else classes
     if given_classes is None or given_rows is None:
         side = "rows" if given_rows is None else "classes"
+        instead = "a file that names them" if of_fold else f"--{side} FILE"
+        head = "" if set(file.classes or ()) & set(batch.classes) else _numbers_for_names(file.classes or ())
         raise UsageError(
             f"{file.where} does not say which {side} it scores; give --manifest FOLDER of the `zslplat export-split` "
-            f"whose order it has, or --{side} FILE{_numbers_for_names(file.classes or ())}"
+            f"whose order it has, or {instead}{head}"
         )
     _check_length(file, batch, len(given_rows), len(given_classes))
     columns = _places_of_classes(file, _as_the_batch_writes(given_classes, batch), batch)
@@ -137,7 +144,8 @@ def _check_length(file: ScoreFile, batch: Batch, rows: int, classes: int) -> Non
     ):
         if file.scores.shape[side] != said and not named:
             one, what = ("row", "rows") if side == 0 else ("class", "classes")
-            head = _numbers_for_names(file.classes or ()) if side == 0 else ""
+            are_classes = set(file.classes or ()) & set(batch.classes)
+            head = "" if side or are_classes else _numbers_for_names(file.classes or ())
             raise UsageError(
                 f"{file.where}: {file.scores.shape[side]} {name}, but {said} {what} are said to be scored; expected "
                 f"scores of shape {batch.shape} for {batch.name}; give a score for every {one} of {what}.csv, or of "

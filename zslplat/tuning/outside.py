@@ -307,6 +307,7 @@ class _Entry:
                 "description": asked.description,
                 "files": {self.names[file.where]: file.sha256 for file in given.files},
                 "labels_exported": self._labels_exported,
+                "order": asked.order(test=split == TEST),
             },
             "seed": repeat,
             "repeat": repeat,

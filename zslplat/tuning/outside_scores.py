@@ -6,6 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from zslplat.methods.knowledge import KNOWN
 from zslplat.names import unfit
 from zslplat.tasks.base import Problem, Task
 
+_Side = np.ndarray | Sequence[str]  # what the rows, or the columns, of scores are
 _NAME = re.compile(r"[A-Za-z_][\w.\-]*")
 
 
@@ -40,6 +42,12 @@ class OutsideScores:
     description: str = ""
     seconds: float | None = None
     repeat: int = 0
+
+    def order(self, *, test: bool) -> dict[str, Any]:
+        """Return how it was said what rows and columns are: the names of the files, and whether a manifest did."""
+        names = {"rows": self.rows, "classes": self.classes} if test else {}
+        told: dict[str, Any] = {name: path.name for name, path in names.items() if path is not None}
+        return {**told, "manifest": self.manifest is not None}
 
 
 @dataclass(frozen=True)
@@ -65,6 +73,8 @@ def test_given(asked: OutsideScores, task: Task, problem: Problem) -> Given:
         asked.manifest.check_batch(batch)
         rows, classes = (batch.rows if rows is None else rows), (classes or batch.classes)
     files = [read_scores(path) for path in asked.scores]
+    _check_said(rows if asked.rows else None, [file.rows for file in files], f"--rows {asked.rows}", "rows")
+    _check_said(classes if asked.classes else None, [f.classes for f in files], f"--classes {asked.classes}", "classes")
     for file in files:
         if file.folds is not None:
             raise UsageError(f"{file.where}: a column 'fold' is for --validation; the test split has no folds")
@@ -85,9 +95,17 @@ def validation_given(asked: OutsideScores, task: Task, problems: Sequence[Proble
             asked.manifest.check_batch(batch)
             asked.manifest.check_order(batch, rows=file.rows is None, classes=file.classes is None)
         rows, classes = (None, None) if asked.manifest is None else (batch.rows, batch.classes)
-        scores.append(aligned(file, batch, rows, classes))
+        scores.append(aligned(file, batch, rows, classes, of_fold=True))
     digests = [digest_of(matrix, batch) for matrix, batch in zip(scores, batches, strict=True)]
     return Given(problems, scores, files, digests)
+
+
+def _check_said(said: _Side | None, named: Sequence[_Side | None], option: str, what: str) -> None:
+    """Refuse an option on rows or classes where every file names its own, and one names others."""
+    if said is None or any(own is None for own in named):
+        return
+    if not all(np.array_equal(np.asarray(said), np.asarray(own)) for own in named):
+        raise UsageError(f"{option}: the scores name their {what} themselves, others or in another order; leave it out")
 
 
 def _by_fold(files: Sequence[ScoreFile], folds: Sequence[str]) -> Sequence[ScoreFile]:
@@ -133,6 +151,8 @@ def declared(asked: OutsideScores) -> str:
         raise UsageError(f"--seconds {asked.seconds}: expected a number of seconds, 0 or more")
     if asked.repeat and asked.validation:
         raise UsageError("--validation belongs to the first scores of a name; leave it out with --repeat")
+    if asked.seconds is not None and not asked.scores:
+        raise UsageError("--seconds are those of scores of the test split; leave it out where only folds are scored")
     words = [word.strip() for word in asked.knows if word.strip() and word.strip() != NOTHING]
     for word in words:
         near = near_names(word, KNOWN, cutoff=0.75)

@@ -55,7 +55,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
         told = headline(board)
         if told and len(facts.boards) > 1:
             blocks.append(Words(f"{number}. {board.task} on {board.dataset}: {told[0]}", "plain"))
-    if not facts.boards:
+    if not any(board.rows for board in facts.boards):
         blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
     if len(facts.boards) > 1:
         blocks.append(all_boards(facts.boards, facts.suite))

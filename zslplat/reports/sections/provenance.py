@@ -6,7 +6,7 @@ import shlex
 from bisect import insort
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
+from itertools import chain, groupby
 from typing import Any
 
 from zslplat import registry
@@ -149,24 +149,45 @@ def _run_command(entry: Recorded) -> str:
 def _score_commands(entry: Recorded, outside: Sequence[Mapping[str, Any]]) -> list[str]:
     """Return the commands that take scores made elsewhere, with the names that their files had.
 
-    An array says nothing of its rows and classes: a split that is exported again has them in its order.
+    What said the order of rows and classes says it again: a file, or a split that is exported again. Scores whose order
+    was said otherwise than that of those before them have a command of their own.
     """
     (dataset, task), seed = entry.place, entry.identity.get("seed", 0)
     of = ["--dataset", dataset, "--task", task, *(["--seed", str(seed)] if seed else [])]
-    words = ["zslplat", "score", "--name", str(outside[0]["name"]), *of]
-    words += [] if entry.split == TEST else ["--split", entry.split]
-    files = [("--scores", file) for one in entry.tested for file in _files(one.record)]
-    files += [("--validation", file) for one in entry.validated for file in _files(one.record)]
-    words += chain.from_iterable(files)
-    first = entry.tested[0].record
-    words += ["--knows", str(first["knows"])] if first.get("knows") not in (None, NOTHING) else []
-    words += ["--description", str(outside[0]["description"])] if outside[0].get("description") else []
-    words += ["--seconds", str(first["seconds"])] if "seconds" in first else []
     exported = any(one.get("labels_exported") for one in outside)
-    if not exported and not any(file.lower().endswith(".npy") for _, file in files):
-        return [shlex.join(words)]
+    commands: list[list[str]] = []
+    for order, members in groupby(entry.tested, key=lambda one: _order(one.record)):
+        tested, (rows, classes, manifest) = list(members), order
+        first = tested[0].record
+        words = ["zslplat", "score", "--name", str(outside[0]["name"]), *of]
+        words += [] if entry.split == TEST else ["--split", entry.split]
+        words += ["--repeat", str(first["repeat"])] if commands else []
+        files = [("--scores", file) for one in tested for file in _files(one.record)]
+        validated = [] if commands else entry.validated
+        files += [("--validation", file) for one in validated for file in _files(one.record)]
+        words += chain.from_iterable(files)
+        words += ["--rows", rows] if rows else []
+        words += ["--classes", classes] if classes else []
+        words += ["--knows", str(first["knows"])] if first.get("knows") not in (None, NOTHING) else []
+        described = first.get("outside", outside[0]).get("description")
+        words += ["--description", str(described)] if described else []
+        words += ["--seconds", str(first["seconds"])] if "seconds" in first else []
+        needs = exported or manifest or any(_order(one.record)[2] for one in validated)
+        commands.append([*words, *(["--manifest", "split"] if needs else [])])
     export = ["zslplat", "export-split", "--to", "split", *of, *(["--with-labels"] if exported else [])]
-    return [shlex.join(export), shlex.join([*words, "--manifest", "split"])]
+    needed = [export] if any("--manifest" in words for words in commands) else []
+    return [shlex.join(words) for words in (*needed, *commands)]
+
+
+def _order(record: Mapping[str, Any]) -> tuple[str, str, bool]:
+    """Return the files that said the rows and classes of scores, and whether a manifest did.
+
+    Older records do not say it; an array says nothing of its own order, which most have from an exported split.
+    """
+    told = record["outside"].get("order")
+    if told is None:
+        return "", "", any(file.lower().endswith(".npy") for file in _files(record))
+    return str(told.get("rows", "")), str(told.get("classes", "")), bool(told["manifest"])
 
 
 def _files(record: Mapping[str, Any]) -> list[str]:
