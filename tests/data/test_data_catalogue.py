@@ -15,7 +15,7 @@ from zslplat.data.digit_pairs import DigitPairs
 from zslplat.data.importing import import_arrays
 from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
-from zslplat.errors import DataError, PluginError, UnknownNameError, UsageError
+from zslplat.errors import DataError, PluginError, UnknownDataError, UnknownNameError, UsageError
 from zslplat.spec import Spec
 
 
@@ -183,3 +183,11 @@ def test_names_and_sources_that_cannot_be_used_are_refused(tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="cannot copy"):
         import_arrays(tmp_path / "toy.npz", tmp_path / "file")
+
+
+def test_a_slip_in_the_name_of_a_built_in_set_is_no_missing_set(places):
+    with pytest.raises(UnknownNameError) as found:
+        opened("digit-pair", places)
+    assert not isinstance(found.value, UnknownDataError)
+    with pytest.raises(UnknownDataError):
+        opened("quite-another", places)

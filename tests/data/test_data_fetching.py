@@ -322,3 +322,13 @@ def test_a_bar_is_drawn_from_the_first_bytes_on_and_none_where_nothing_comes(cap
         progress(1000, 1000)
     assert "downloading" in capfd.readouterr().err
     assert _download_progress(quiet=True).__enter__() is None
+
+
+def test_a_digest_is_compared_with_what_is_there_already(server, root):
+    digest = fetch_set("AWA2", root, url=server.url).sha256
+    assert fetch_set("AWA2", root, url=server.url, sha256=digest.upper()).sha256 == digest
+    with pytest.raises(DataError, match=rf"is there already, from an archive of checksum {digest}; expected 1111"):
+        fetch_set("AWA2", root, url=server.url, sha256="1" * 64)
+    (root / "AWA2" / "origin.json").unlink()
+    with pytest.raises(DataError, match="is there already, and does not say of which archive; expected"):
+        fetch_set("AWA2", root, url=server.url, sha256=digest)

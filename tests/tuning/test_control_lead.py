@@ -43,3 +43,21 @@ def test_the_interval_is_that_of_the_comparison(settings):
     (records_of,) = asked
     assert chosen.test == pytest.approx(np.mean([record["metrics"][METRIC] for record in records_of]))
     assert records_of == tested(chosen.study)
+
+
+def test_a_control_of_the_studys_own_preprocessing_stands_behind_a_better_one(settings):
+    made = MadeStore(settings)
+    own = made.study("eszsl", 0.5)
+    alike = made.study("ridge-prototypes", 0.6, name="alike")
+    better = made.study("ridge-prototypes", 0.7, name="better")
+    for study, words in ((alike, "center, l2"), (better, "none")):
+        opened = made.records.study(study)
+        opened.note("about", {**opened.values()["about"], "preprocessing": words})
+    identity = made.records.identities()[own]
+
+    def controls(words):
+        return [(c.study, c.alike) for c in controls_of(made.records, identity, "zero-shot", words, lambda found: None)]
+
+    assert controls("center, l2") == [(better, False), (alike, True)]
+    assert controls("none") == [(better, True)]
+    assert controls("whiten") == [(better, False)]

@@ -153,6 +153,8 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
             raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
         return layout.loader(**{layout.option: path.name}, **options)
     known = {*registered, *(name for name, _, _ in under(root))}
+    if near_names(spec.name, registered, cutoff=0.7):
+        raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)
     raise UnknownDataError(f"data set (neither built in nor in data root {root}):", spec.name, known)
 
 

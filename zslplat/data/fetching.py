@@ -59,7 +59,7 @@ def fetch_set(
         )
     place, layout = named(root, name) or (root / name, None)
     if layout is not None:
-        return _there(name, place)
+        return _as_asked(_there(name, place), sha256)
     if name not in ARCHIVE_SETS and name in registered:
         raise DataError(
             f"{name}: nothing is fetched for it: it is built in or reads files of your own (`zslplat show {name}` "
@@ -82,6 +82,17 @@ def fetch_set(
     found_here = _there(name, folder)
     also = tuple(path.name for path in new if path != folder)
     return Fetched(name, folder, True, found_here.url, found_here.sha256, also)
+
+
+def _as_asked(found: Fetched, sha256: str) -> Fetched:
+    """Return what is there; raises :class:`DataError` where it is not known to be of an archive with a checksum."""
+    if sha256 and found.sha256.lower() != sha256.lower():
+        known = f"from an archive of checksum {found.sha256}" if found.sha256 else "and does not say of which archive"
+        raise DataError(
+            f"{found.folder} is there already, {known}; expected {sha256}: leave --sha256 out, or move the folder away "
+            "to fetch it again"
+        )
+    return found
 
 
 def _there(name: str, folder: Path) -> Fetched:

@@ -116,6 +116,7 @@ def controls_of(
 ) -> tuple[Control, ...]:
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
+    Behind it, where its preprocessing is another one than the study's, the best of those with the study's own.
     ``identity``: the setting of the study in JSON form, ``kind`` that of its task; ``lead`` gives the interval of the
     study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the control
     itself.
@@ -148,8 +149,9 @@ def controls_of(
                 found.append((sign * validation, Control(study_name, _in_short(other["method"]), mean, alike), tested))
     if not found:
         return ()
-    _, best, scored = max(found, key=lambda one: (one[0], one[1].study))
-    return (dataclasses.replace(best, lead=lead(scored)),)
+    ordered = sorted(found, key=lambda one: (one[0], one[1].study), reverse=True)
+    shown = [ordered[0], *[one for one in ordered[1:] if one[1].alike and not ordered[0][1].alike][:1]]
+    return tuple(dataclasses.replace(control, lead=lead(scored)) for _, control, scored in shown)
 
 
 def _in_short(method: Any) -> str:
