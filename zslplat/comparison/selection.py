@@ -208,8 +208,6 @@ def compared(
         origin = _origin(against, here)
         if against is not None and origin is None:
             notes.append(f"{dataset}: {against} is not recorded; differences are as without it")
-        if origin is None and len(here) > 1 and not any(own.name in e.scored.validation for e in here):
-            notes.append(f"{dataset}: nothing was validated; differences are from what was recorded first (--against)")
         key = (dataset, task, name, origin, tuple((e.scored.study, e.folded.names) for e in here))
         if key not in reader.rows:
             whole = [replace(e, scored=with_outcomes(e.scored, e.group, records, built, warn, (name,))) for e in here]
@@ -217,6 +215,9 @@ def compared(
         called = {e.scored.study: e.short for e in here}
         found = [{**row, "short": called[row["study"]]} for row in reader.rows[key]]
         rows += [{"dataset": dataset, "task": task, "metric": name, **row} for row in found]
+        validated = origin is not None or any(own.name in e.scored.validation for e in here)
+        if not validated and any(row["difference"] is not None for row in found):
+            notes.append(f"{dataset}: nothing was validated; differences are from what was recorded first (--against)")
         findings += comparison_findings(records, found, task=task, dataset=dataset, metric=name)
     if not shared:
         records.close()
