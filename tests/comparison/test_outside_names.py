@@ -11,14 +11,8 @@ from zslplat.comparison.exports import export
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
-from zslplat.settings import resolve_settings
 
 SETS = ("made", "other", "third")
-
-
-@pytest.fixture
-def settings(new_store):
-    return resolve_settings({"store": new_store()})
 
 
 @pytest.fixture

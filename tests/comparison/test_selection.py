@@ -4,7 +4,7 @@ import json
 
 import numpy as np
 import pytest
-from store_toys import BOTH, CLASSES, ROWS, MadeStore
+from store_toys import BOTH, CLASSES, ROWS
 
 from zslplat.comparison.exports import export
 from zslplat.comparison.filters import Filters
@@ -13,17 +13,6 @@ from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.records.summaries import summaries
 from zslplat.reports.reading import recorded_studies
-from zslplat.settings import resolve_settings
-
-
-@pytest.fixture
-def settings(new_store):
-    return resolve_settings({"store": new_store()})
-
-
-@pytest.fixture
-def made(settings):
-    return MadeStore(settings)
 
 
 @pytest.fixture

@@ -4,26 +4,14 @@ import csv
 import json
 
 import pytest
-from store_toys import MadeStore
 
 from zslplat.comparison.exports import export_each
 from zslplat.comparison.filters import Filters
 from zslplat.comparison.selection import compared
 from zslplat.comparison.several import compared_each
 from zslplat.errors import StoreError, UnknownNameError
-from zslplat.settings import resolve_settings
 
 OTHER = "zsl(imbalance=10)"
-
-
-@pytest.fixture
-def settings(new_store):
-    return resolve_settings({"store": new_store()})
-
-
-@pytest.fixture
-def made(settings):
-    return MadeStore(settings)
 
 
 @pytest.fixture

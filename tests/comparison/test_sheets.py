@@ -6,12 +6,6 @@ from store_toys import MadeStore
 from zslplat.comparison.exports import latex, markdown
 from zslplat.comparison.selection import compared
 from zslplat.comparison.sheets import sheets
-from zslplat.settings import resolve_settings
-
-
-@pytest.fixture
-def settings(new_store):
-    return resolve_settings({"store": new_store()})
 
 
 def test_data_sets_may_be_called_like_the_columns_beside_them(settings):

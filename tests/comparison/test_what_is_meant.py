@@ -3,7 +3,6 @@
 import json
 
 import pytest
-from store_toys import MadeStore
 
 from zslplat.comparison.exports import markdown
 from zslplat.comparison.filters import Filters
@@ -13,20 +12,9 @@ from zslplat.comparison.several import compared_each
 from zslplat.comparison.sheets import sheets
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.records.database import Records
-from zslplat.settings import resolve_settings
 
 SECOND, THIRD = "zsl(imbalance=10)", "zsl(imbalance=5)"
 SUITE = {"suite": "S", "row": "a"}
-
-
-@pytest.fixture
-def settings(new_store):
-    return resolve_settings({"store": new_store()})
-
-
-@pytest.fixture
-def made(settings):
-    return MadeStore(settings)
 
 
 @pytest.fixture
@@ -69,6 +57,8 @@ def test_what_is_named_says_which_tasks_are_meant(three, settings, call, argumen
         (("--suite", "S", "-t", THIRD), 1, f"nothing of task {THIRD} fits all of what was asked for"),
         (("--study", "two", "-t", "zsl"), 1, f"of task {SECOND} it is: --task chooses"),
         (("--study", "tow"), 2, "did you mean two"),
+        (("--suite", "S", "-d", "toy"), 1, "fits all of what was asked for on toy; on digit-pairs, birds it does"),
+        (("--suite", "S", "--study", "three"), 1, "fits all of what was asked for; leave a filter out"),
         (("tow",), 2, "unknown study, method or run 'tow'"),
     ],
 )

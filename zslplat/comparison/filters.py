@@ -48,12 +48,10 @@ class Filters:
         return any(self._wanted(field) for field in _RECORDED)
 
     def by_task(self, groups: Mapping[str, Sequence[Recorded]]) -> dict[str, Filters]:
-        """Return the filters of each task of which something fits: of studies, experiments, suites and tags those
-        that fit there.
+        """Return the filters of each task of which something fits, with the names that fit there.
 
-        ``groups`` is what is recorded, by task. Raises :class:`UnknownNameError` for a name that fits in no task.
+        ``groups`` is what is recorded, by task.
         """
-        self.recorded([group for own in groups.values() for group in own])
         found = {}
         for task, own in groups.items():
             narrowed = {}

@@ -11,7 +11,7 @@ the second: a zero-shot test has few classes, and rows within a class are not in
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -79,7 +79,7 @@ def leaderboard(
             )
         raise UnknownNameError("metric", metric, known)
     sign = 1.0 if primary.maximise else -1.0
-    direction = 1.0 if larger_is_better(metric, primary) else -1.0
+    direction = 1.0 if larger_is_better(metric, [primary]) else -1.0
     asked = None if against is None else scored[the_one(against, scored, BASELINE)]
     groups: list[tuple[list[Scored], list[dict[str, Any]], Scored]] = []
     for group in GROUPS:
@@ -104,9 +104,10 @@ def leaderboard(
     return rows
 
 
-def larger_is_better(metric: str, primary: Metric | None = None) -> bool:
-    """Tell whether larger values of a metric are better; ``primary`` says it of itself."""
-    return primary.maximise if primary is not None and metric == primary.name else metric not in COSTS | _LESS
+def larger_is_better(metric: str, primaries: Iterable[Metric | None]) -> bool:
+    """Tell whether larger values of a metric are better; the ``primaries`` of records say it of themselves."""
+    told = (primary.maximise for primary in primaries if primary is not None and primary.name == metric)
+    return next(told, metric not in COSTS | _LESS)
 
 
 def group_of(knows: str | None) -> str:

@@ -186,14 +186,11 @@ class Reader:
         """
         found: list[Mapping[str, Any]] = [i for name, i in self.identities.items() if STUDY + name in self._by_owner]
         found += [setting for setting, _ in self._runs()]
-        return list(dict.fromkeys(str(one["task"]) for one in found if _is_of(str(one.get("dataset")), datasets)))
+        return list(dict.fromkeys(str(one["task"]) for one in found if is_of(str(one.get("dataset")), datasets)))
 
-    def by_task(self, datasets: Sequence[str] = ()) -> dict[str, list[Recorded]]:
-        """Return what was tested of each task on these data sets (none: on any), or on draws of their classes."""
-        return {
-            task: [group for name in self.datasets(task) if _is_of(name, datasets) for group in self.read(name, task)]
-            for task in self.tasks(datasets)
-        }
+    def by_task(self) -> dict[str, list[Recorded]]:
+        """Return what was tested of each task, on any data set."""
+        return {task: [g for name in self.datasets(task) for g in self.read(name, task)] for task in self.tasks()}
 
     def read(self, dataset: str, task: str) -> Sequence[Recorded]:
         """Return what was tested of a task on a data set, studies first, each kind in the order of the records.
@@ -259,7 +256,8 @@ class Reader:
                 yield setting, found
 
 
-def _is_of(dataset: str, asked: Sequence[str]) -> bool:
+def is_of(dataset: str, asked: Sequence[str]) -> bool:
+    """Tell whether a data set is one of those asked for (none: any), or a draw of the classes of one."""
     return not asked or dataset in asked or draw_of(dataset) in asked
 
 

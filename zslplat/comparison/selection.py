@@ -221,7 +221,7 @@ def compared(
         findings += comparison_findings(records, found, task=task, dataset=dataset, metric=name)
     if not shared:
         records.close()
-    maximise = larger_is_better(name, next((p for e in named if (p := e.scored.primary) and p.name == name), primary))
+    maximise = larger_is_better(name, [*(e.scored.primary for e in named), primary])
     shown = tuple(dict.fromkeys(str(row["dataset"]) for row in rows))
     images = {
         dataset: {mark for e in named if e.group.dataset == dataset for mark in e.group.images} for dataset in shown

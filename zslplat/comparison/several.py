@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from zslplat.comparison.filters import EVERYTHING, Filters
-from zslplat.comparison.recorded import Reader
+from zslplat.comparison.recorded import Reader, is_of
 from zslplat.comparison.selection import Comparison, compared
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.components import build_component
@@ -36,11 +36,10 @@ def compared_each(
     records = existing_records(settings, warn)
     try:
         reader = Reader(records, warn)
-        of_task = filters.by_task(reader.by_task(datasets)) if filters.are_recorded else {}
+        of_task = _by_task(reader, datasets, filters) if filters.are_recorded else {}
         wanted = dict.fromkeys(tasks or (of_task if filters.are_recorded else reader.tasks(datasets)))
         if not wanted:
-            fitting = "fits all of what was asked for" if filters.are_recorded else "was tested"
-            raise StoreError(f"nothing in {settings.store} {fitting}; tune something first")
+            raise StoreError(f"no test evaluation in {settings.store}; tune something first")
         elsewhere = [task for task in of_task if task not in wanted]
         found: list[Comparison] = []
         refused: list[tuple[str, StoreError | UsageError]] = []
@@ -52,8 +51,8 @@ def compared_each(
                     refused.append((what, _of_other_tasks(task, elsewhere)))
                     continue
                 try:
-                    own = of_task.get(task, filters)
                     asked = {"against": against, "metric": metric}
+                    own = of_task.get(task, filters)
                     one = compared(settings, datasets, task, own, every=every, reader=reader, warn=warn, **asked)
                 except (StoreError, UsageError) as error:
                     refused.append((what, error))
@@ -66,6 +65,22 @@ def compared_each(
         raise refused[0][1]
     for what, reason in refused:
         warn(f"{what} is left out: {reason}")
+    return found
+
+
+def _by_task(reader: Reader, datasets: Sequence[str], filters: Filters) -> dict[str, Filters]:
+    """Return the filters of each task of which something fits on these data sets.
+
+    Raises :class:`UnknownNameError` for a name that fits nothing in the store, and :class:`StoreError` where nothing
+    fits all, or what does is of other data sets.
+    """
+    everything = reader.by_task()
+    groups = [group for own in everything.values() for group in own]
+    fitting = list(dict.fromkeys(groups[place].dataset for place in filters.recorded(groups)))
+    found = filters.by_task({task: [g for g in own if is_of(g.dataset, datasets)] for task, own in everything.items()})
+    if not found:
+        hint = f" on {', '.join(datasets)}; on {', '.join(fitting)} it does: --dataset chooses" if fitting else ""
+        raise StoreError(f"nothing that is recorded fits all of what was asked for{hint or '; leave a filter out'}")
     return found
 
 

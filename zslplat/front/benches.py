@@ -58,9 +58,8 @@ class Grid(Result):
         return first.reset_index(drop=True)[["data", "task", "metric", "row", "test"]]
 
     def _larger_is_better(self, task: str, metric: str) -> bool:
-        scored = [one for (_, _, of, _), one in self.result.scores.items() if of == task]
-        primary = next((p for one in scored if (p := one.primary) is not None and p.name == metric), None)
-        return larger_is_better(metric, primary)
+        scored = self.result.scores.items()
+        return larger_is_better(metric, [one.primary for (_, _, of, _), one in scored if of == task])
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per cell: data set, row, task, how it ended, the task's own metric on the test, seconds."""
