@@ -27,14 +27,14 @@ class UsageError(ZslplatError):
 
 
 class UnknownNameError(UsageError):
-    """A name that nothing answers to; the message lists the near matches."""
+    """A name that nothing answers to; the message gives a hint, or lists the near matches."""
 
-    def __init__(self, kind: str, name: str, known: Iterable[str]) -> None:
+    def __init__(self, kind: str, name: str, known: Iterable[str], hint: str = "") -> None:
         names = sorted(known)
         near = near_names(name, names)
-        hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}"
+        hint = hint or (f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(names) or 'none'}")
         super().__init__(f"unknown {kind} {quoted(name)}; {hint}")
-        self.name = name
+        self.kind, self.name, self.known = kind, name, names
 
 
 def quoted(value: object, most: int = 500) -> str:

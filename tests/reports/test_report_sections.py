@@ -274,7 +274,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     }
     across = [table | {"reservation": "only 2 data sets"}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    shown, chart = across_section(found, "here", Easel()).blocks
+    shown, chart = across_section(found, {name: name for name in found.datasets}, "here", Easel()).blocks
     assert [cell.text for cell in shown.rows[0]][:4] == ["one", "0.5000", "0.6000", "1.00"]
     assert "Only 2 data sets." in shown.note
     assert "one" in chart.svg
@@ -284,7 +284,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     drawn = {"dataset": "birds", "draws": 3, "baseline": "one", "methods": [of_draws]}
     across = [across[0] | {"over_draws": [drawn]}]
     found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=across)
-    table = across_section(found, "here", Easel()).blocks[-1]
+    table = across_section(found, {name: name for name in found.datasets}, "here", Easel()).blocks[-1]
     assert table.caption.endswith("of inductive methods over 3 draws of the classes of birds")
     texts = [cell.text for cell in table.rows[0]]
     assert texts == ["two", "0.5000", "0.4000 .. 0.6000", "-0.1000", "-0.1500 .. -0.0500", "0.03", "behind", "3"]
@@ -293,7 +293,7 @@ def test_methods_over_data_sets_have_ranks_with_their_reservation():
     many = [methods[0] | {"method": f"method {n}"} for n in range(70)]
     for easel, drawn in ((Easel(), 60), (Easel(brief=True), 20)):
         found = Comparison("zsl", ("x", "y"), "per_class_accuracy", True, [], across=[across[0] | {"methods": many}])
-        shown, chart = across_section(found, "here", easel).blocks
+        shown, chart = across_section(found, {name: name for name in found.datasets}, "here", easel).blocks
         assert len(shown.rows) == 70
         assert chart.note.endswith(f"The first {drawn} of 70 rows of the table.")
         assert f"method {drawn - 1}  a" in chart.svg

@@ -8,7 +8,8 @@ pattern of these (``*``, ``?``). Where the first of these fits, the others are n
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+import shlex
+from collections.abc import Iterable, Sequence
 from fnmatch import fnmatchcase
 
 from zslplat.comparison.paired import Scored
@@ -45,6 +46,21 @@ def the_one(name: str, entries: Sequence[Scored], kind: str) -> int:
         labels = ", ".join(repr(entries[i].label) for i in found)
         raise UsageError(f"{kind} {name!r} fits {len(found)} entries; give one of {labels}")
     return found[0]
+
+
+def other_option(name: str, suites: Iterable[str], places: Iterable[tuple[str, str]]) -> str:
+    """Return the option that takes a name of another kind, as a hint: of a suite, or of a data set or task of places.
+
+    An empty text where it is the name of none.
+    """
+    where = list(places)
+    datasets, tasks = ([place[side] for place in where] for side in (0, 1))
+    for option, kind, known in (("suite", "suite", suites), ("dataset", "data set", datasets), ("task", "task", tasks)):
+        called = [text for text in known if name in (text, text.partition("(")[0])]
+        if called:
+            whole = name if name in called else called[0]
+            return f"it is the name of a {kind}: give --{option} {shlex.quote(whole)}"
+    return ""
 
 
 def fits(pattern: str, known: str) -> bool:

@@ -17,7 +17,7 @@ from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.findings import comparison_findings
 from zslplat.comparison.folding import Folded, alone, folded, taken_out
 from zslplat.comparison.leaderboard import BASELINE, larger_is_better, leaderboard
-from zslplat.comparison.naming import meant, the_one
+from zslplat.comparison.naming import meant, other_option, the_one
 from zslplat.comparison.over_datasets import over_datasets
 from zslplat.comparison.paired import Scored
 from zslplat.comparison.recorded import Reader, Recorded
@@ -167,7 +167,12 @@ def compared(
     # A name that fits only what another filter leaves out is no unknown one.
     elsewhere = entries_of(recorded) if len(fitting) < len(recorded) else []
     origin_studies = set[str]()
-    chosen = [i for i in filters.kept([*(e.scored for e in entries), *elsewhere]) if i < len(entries)]
+    try:
+        chosen = [i for i in filters.kept([*(e.scored for e in entries), *elsewhere]) if i < len(entries)]
+    except UnknownNameError as error:
+        suites = {suite for group in recorded for suite in group.suites}
+        hint = other_option(error.name, suites, [(d, t) for t in reader.tasks() for d in recorded_on])
+        raise UnknownNameError(error.kind, error.name, error.known, hint) from None
     if against is not None:
         origins = meant(against, [e.scored for e in entries], BASELINE)
         chosen = sorted({*chosen, *origins})

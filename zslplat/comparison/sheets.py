@@ -34,8 +34,7 @@ from zslplat.comparison.columns import (
 from zslplat.comparison.leaderboard import MOST_TIED, OTHER_DATA, OTHER_ROWS
 from zslplat.comparison.over_datasets import draws_words
 from zslplat.comparison.selection import Comparison
-from zslplat.data.redrawn import draw_number, draw_of
-from zslplat.spec import Spec
+from zslplat.comparison.set_titles import set_titles
 from zslplat.tuning.code_changes import MEANING
 
 BEST, TIED = "best", "tied"
@@ -207,7 +206,8 @@ def _over_datasets(found: Comparison) -> Sheet:
     }
     memory = {row["short"] for row in found.rows if row["from_memory"]}
     ranked = any(method["mean_rank"] is not None for table in found.across for method in table["methods"])
-    titles = ["method", *_set_titles(found.datasets)]
+    short = set_titles(found.datasets)
+    titles = ["method", *(short[dataset] for dataset in found.datasets)]
     titles += ["mean\nrank", "interval of\nthe rank", "mean\ndifference", "tied"] if ranked else []
     sections = {
         table["group"]: [
@@ -275,14 +275,3 @@ def _rank_notes(table: Mapping[str, Any], *, several: bool) -> list[str]:
         f"(Nemenyi, level .05, {sets}) and share a letter{p}"
     )
     return [text, *(words for words in (draws_words(table), table["reservation"]) if words)]
-
-
-def _set_titles(datasets: Sequence[str]) -> list[str]:
-    """Return short titles of data sets: their names, ``birds #3`` of a draw, and in full where two have one name."""
-    names = [_set_title(dataset) for dataset in datasets]
-    return [name if names.count(name) == 1 else dataset for name, dataset in zip(names, datasets, strict=True)]
-
-
-def _set_title(dataset: str) -> str:
-    drawn = draw_of(dataset)
-    return Spec.parse(dataset).name if drawn is None else f"{Spec.parse(drawn).name} #{draw_number(dataset)}"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from typing import TypeVar
 
 from zslplat.comparison.folding import Folded
+from zslplat.comparison.set_titles import set_titles
 
 Place = TypeVar("Place", bound=Hashable)
 
@@ -32,7 +33,8 @@ def suite_row_names(entries: Sequence[Folded], short: Sequence[str]) -> tuple[di
         if (len({short[i] for i in found}) > 1 or _is_method(key[1], [short[i] for i in found]))
         and len({entries[i].shown.dataset for i in found}) == len(found)
     }
-    return called_by_rows(rows, dict(enumerate(short)), lambda place: entries[place].shown.dataset)
+    titles = set_titles(entry.shown.dataset for entry in entries)
+    return called_by_rows(rows, dict(enumerate(short)), lambda place: titles[entries[place].shown.dataset])
 
 
 def called_by_rows(

@@ -138,7 +138,8 @@ class Board:
     """All that is reported of one task on one data set.
 
     ``comparison`` has the rows of the leaderboard, None where nothing was scored on the test split; ``entries`` are
-    the studies and runs that scored it, by name, ``further`` those that did not.
+    the studies and runs that scored it, by name, ``further`` those that did not. ``short``: what the data set is called
+    beside the others of the report, where that is not its whole spec.
     """
 
     dataset: str
@@ -149,6 +150,17 @@ class Board:
     sweeps: Sequence[Sweep] = ()
     further: Sequence[Recorded] = ()
     notes: Sequence[str] = ()
+    short: str = ""
+
+    @property
+    def title(self) -> str:
+        """What the data set is called in the report: without the options in which it differs from no other."""
+        return self.short or self.dataset
+
+    @property
+    def heading(self) -> str:
+        """Task and data set, in words."""
+        return f"{self.task} on {self.title}"
 
     @property
     def rows(self) -> Sequence[Record]:

@@ -4,18 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 from zslplat.comparison.filters import EVERYTHING, Filters
-from zslplat.comparison.naming import fits
+from zslplat.comparison.naming import fits, other_option
 from zslplat.comparison.recorded import Reader
 from zslplat.comparison.selection import Comparison, compared
+from zslplat.comparison.set_titles import set_titles
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
-from zslplat.records.membership import parts_of
+from zslplat.records.membership import parts_of, suites_of
 from zslplat.reports.facts import Board, Facts, Recorded, Sweep
 from zslplat.reports.reading import has_test, recorded_runs, recorded_studies, recorded_sweeps, with_trials
 from zslplat.reports.suite_findings import suite_findings
@@ -72,11 +73,12 @@ def gathered(settings: Settings, asked: Asked, command: str = "", options: str =
         unfinished = with_trials(records, unfinished[:MOST_IN_DETAIL], notes.append)
     if not places and not unfinished:
         raise StoreError(_nothing(settings, asked, everything))
-    boards, reader = [], Reader(records, notes.append)
+    boards, reader, titles = [], Reader(records, notes.append), set_titles(dataset for dataset, _ in places)
     for dataset, task in places:
         own = [found for found in chosen if found.place == (dataset, task)]
         swept = [sweep for sweep in sweeps if sweep.place == (dataset, task)]
-        boards.append(_board(settings, dataset, task, own, swept, _filters(asked, own), reader, notes.append))
+        board = _board(settings, dataset, task, own, swept, _filters(asked, own), reader, notes.append)
+        boards.append(replace(board, short=titles[dataset]))
     across = _across(settings, boards, _filters(asked, chosen), reader)
     whole = not names and asked.dataset is None and asked.task is None
     suites = suite_findings(settings, chosen, whole=whole)
@@ -111,7 +113,9 @@ def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorde
         places = {i for i, found in enumerate(everything) if _is_called(found, name)}
         if not places:
             known = chain.from_iterable((f.name, f.method.partition("(")[0]) for f in everything)
-            raise UnknownNameError("study, method or run", name, set(known))
+            suites = chain.from_iterable(suites_of(found.about) for found in everything)
+            hint = other_option(name, suites, [found.place for found in everything])
+            raise UnknownNameError("study, method or run", name, set(known), hint)
         wanted |= places
     return [found for i, found in enumerate(everything) if i in wanted]
 

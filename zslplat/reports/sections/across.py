@@ -16,11 +16,11 @@ from zslplat.reports.sections.words import NOTHING, cell, metric_words, number, 
 from zslplat.wording import counted
 
 
-def across_section(found: Comparison, anchor: str, easel: Easel) -> Section:
-    """Return the section of a comparison on several data sets."""
+def across_section(found: Comparison, titles: Mapping[str, str], anchor: str, easel: Easel) -> Section:
+    """Return the section of a comparison on several data sets, which are called by their ``titles``."""
     blocks: list[Block] = []
     for table in found.across:
-        blocks.append(_table(found, table))
+        blocks.append(_table(found, titles, table))
         ranked = [method for method in table["methods"] if method["mean_rank"] is not None]
         if len(ranked) > 1:
             blocks.append(_chart(found, table, ranked, easel))
@@ -40,8 +40,8 @@ def rank_words(table: Mapping[str, Any]) -> str:
     return " ".join([text, *(sentence(words) for words in (draws_words(table), table["reservation"]) if words)])
 
 
-def _table(found: Comparison, table: Mapping[str, Any]) -> TableBlock:
-    columns = [Column("method"), *(Column(name, True) for name in found.datasets)]
+def _table(found: Comparison, titles: Mapping[str, str], table: Mapping[str, Any]) -> TableBlock:
+    columns = [Column("method"), *(Column(titles[name], True) for name in found.datasets)]
     ranked = any(method["mean_rank"] is not None for method in table["methods"])
     if ranked:
         columns += [Column("mean rank", True), Column("95% of the rank", True, "bootstrap over data sets")]

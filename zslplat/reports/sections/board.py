@@ -45,8 +45,7 @@ def board_section(board: Board, anchor: str, looks: int | None, easel: Easel) ->
     ]
     if own:
         sections.append(Section("Studies and runs", f"{anchor}-studies", (), own))
-    told = [Words(text, "lead") for text in headline(board)]
-    return Section(f"{board.task} on {board.dataset}", anchor, told, sections)
+    return Section(board.heading, anchor, _told(board), sections)
 
 
 def _brief_section(
@@ -67,7 +66,13 @@ def _brief_section(
     )
     sections = [Section(title, f"{anchor}-{name}", blocks) for title, name, blocks in parts if blocks]
     sections.append(Section("Studies and runs", f"{anchor}-studies", [Words(told)]))
-    return Section(f"{board.task} on {board.dataset}", anchor, [Words(t, "lead") for t in headline(board)], sections)
+    return Section(board.heading, anchor, _told(board), sections)
+
+
+def _told(board: Board) -> list[Block]:
+    """Return what stands under the heading: the results in words, and the data set where its title is short for it."""
+    whole = [Words(f"{board.title} is the data set {board.dataset}.", "note")] if board.title != board.dataset else []
+    return [*(Words(text, "lead") for text in headline(board)), *whole]
 
 
 def board_entries(board: Board) -> list[tuple[str, Recorded]]:
@@ -108,7 +113,7 @@ def _look(board: Board, entries: Sequence[tuple[str, Recorded]], looks: int | No
         yield Words("No method knows more of the test batch than one row at a time.")
     if looks:
         times = "once" if looks == 1 else f"{looks} times"
-        yield Words(f"The test split of {board.dataset} was scored {times} so far, over all that is in this store.")
+        yield Words(f"The test split of {board.title} was scored {times} so far, over all that is in this store.")
     found = [(label, one) for label, entry in entries for one in entry.findings]
     found += [(f"sweep of {sweep.parameter}", one) for sweep in board.sweeps for one in sweep.findings]
     # Of the rows beside each other: what compare says below its table.

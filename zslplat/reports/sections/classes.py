@@ -40,7 +40,7 @@ def differences_of_best(board: Board, easel: Easel) -> Iterator[Block]:
     title = f"{first} beside {second}, per class"
     ahead, behind = sum(gap > 0 for _, gap in gaps), sum(gap < 0 for _, gap in gaps)
     description = (
-        f"Difference of {measure} per class on {board.dataset}: {first} is ahead on "
+        f"Difference of {measure} per class on {board.title}: {first} is ahead on "
         f"{counted(ahead, 'class', 'classes')}, {second} on {behind}, and {len(gaps) - ahead - behind} are "
         f"equal; from {number(gaps[0][1], sign=True)} "
         f"({gaps[0][0]}) to {number(gaps[-1][1], sign=True)} ({gaps[-1][0]})."

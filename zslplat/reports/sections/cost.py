@@ -58,7 +58,7 @@ def cost_blocks(board: Board, entries: Entries, easel: Easel) -> Iterator[Block]
         note = "Evaluations that were taken from an earlier record count with the seconds recorded there."
         yield TableBlock("What it cost", columns, rows, note)
     if len(marks) > 1 and not easel.brief:
-        title = f"Score and cost: {board.task} on {board.dataset}"
+        title = f"Score and cost: {board.heading}"
         metric = metric_words(board.primary.name)
         logx = max(m.x for m in marks) > 8 * min(m.x for m in marks)
         description = f"{metric} on test against the seconds of the final evaluation. " + "; ".join(told)

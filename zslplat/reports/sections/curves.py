@@ -45,7 +45,7 @@ def seen_unseen_chart(board: Board, easel: Easel) -> Iterator[Chart]:
         rows.append([Cell(label), *(cell(metrics.get(name)) for name in names)])
     if not lines:
         return
-    title = f"Seen-unseen curves on {board.dataset}"
+    title = f"Seen-unseen curves on {board.title}"
     description = (
         "Accuracy on seen classes against accuracy on unseen classes, both among all classes, as the bias of "
         "calibrated stacking goes from all seen to all unseen; the large mark is the bias that validation "
@@ -186,7 +186,7 @@ def method_lines(by_method: Mapping[str, Points], what: str, board: Board, easel
     ylabel, _, xlabel = what.partition(" by ")
     lines = [Line(label, x, y, easel.style(label)) for label, (x, y) in by_method.items()]
     title = f"{metric_words(ylabel)[:1].upper()}{metric_words(ylabel)[1:]} by {xlabel.replace('_', ' ')}"
-    description = f"{title} of task {board.task} on {board.dataset}. " + "; ".join(
+    description = f"{title} of task {board.heading}. " + "; ".join(
         f"{line.label}: {number(line.y[0])} at {line.x[0]:g}, {number(line.y[-1])} at {line.x[-1]:g}" for line in lines
     )
     svg = line_chart(lines, Axes(xlabel.replace("_", " "), metric_words(ylabel)), easel.key(), title, description)

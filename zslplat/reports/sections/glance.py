@@ -33,7 +33,7 @@ def all_boards(boards: Sequence[Board], suite: str | None = None) -> TableBlock:
     methods = sorted(dict.fromkeys(key for own in scores for key in own), key=lambda key: GROUPS.index(key[0]))
     several = len({group for group, _ in methods}) > 1
     columns = [Column("method"), *([Column("kind")] if several else [])]
-    columns += [Column(f"{b.task} on {b.dataset}: {metric_words(b.primary.name)}", True) for b in boards]
+    columns += [Column(f"{b.heading}: {metric_words(b.primary.name)}", True) for b in boards]
     rows = []
     for group, method in methods:
         line = [Cell(method), *([Cell(group)] if several else [])]
@@ -72,7 +72,7 @@ def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[_Place
         for key, found in places.items()
         if len({number for number, _ in found}) == len(found) and len({name for _, name in found}) > 1
     }
-    return called_by_rows(rows, short, lambda place: f"{boards[place[0]].dataset} ({boards[place[0]].task})")
+    return called_by_rows(rows, short, lambda place: f"{boards[place[0]].title} ({boards[place[0]].task})")
 
 
 def _rows_of(board: Board, row: Record) -> Iterable[tuple[str, str]]:

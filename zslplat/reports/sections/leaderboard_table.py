@@ -55,7 +55,7 @@ def leaderboard_table(board: Board) -> TableBlock:
         line.append(Cell("not recorded" if knows is None else str(knows)))
         line += [Cell(str(row["unequal"]) or NOTHING)] if unequal else []
         body.append(line)
-    caption = f"{metric_words(board.primary.name)} of task {board.task} on {board.dataset}"
+    caption = f"{metric_words(board.primary.name)} of task {board.heading}"
     return TableBlock(caption[:1].upper() + caption[1:], columns, body, note=_note(board))
 
 
@@ -77,7 +77,7 @@ def interval_chart(board: Board, easel: Easel) -> Chart:
         dots.append(Dot(str(row["short"]), float(row["test"]), style, narrow, wide))
         legend.append((Swatch(style, line=False), str(row["short"])))
     metric = metric_words(board.primary.name)
-    title = f"Test scores with their intervals: {board.task} on {board.dataset}"
+    title = f"Test scores with their intervals: {board.heading}"
     covered = "The thick line is the 95% interval over new draws of these test rows"
     if any(dot.wide for dot in dots):
         covered += ", the thin one with end marks that over new classes"

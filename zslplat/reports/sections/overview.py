@@ -27,7 +27,8 @@ def page_of(facts: Facts, version: str, made: str) -> Page:
         study_section(entry, entry.name, f"unfinished-{number}", easel)
         for number, entry in enumerate(facts.unfinished, start=1)
     ]
-    over = [across_section(found, f"across-{number}", easel) for number, found in enumerate(facts.across, start=1)]
+    titles = {board.dataset: board.title for board in facts.boards}
+    over = [across_section(found, titles, f"across-{n}", easel) for n, found in enumerate(facts.across, start=1)]
     sections = [_summary(facts, easel), *over, *boards]
     if unfinished:
         told = Words("These have no test evaluation yet, and stand in no comparison.")
@@ -43,9 +44,9 @@ def page_of(facts: Facts, version: str, made: str) -> Page:
 
 
 def _title(facts: Facts) -> str:
-    places = list(dict.fromkeys(board.dataset for board in facts.boards))
+    places = list(dict.fromkeys(board.title for board in facts.boards))
     if len(facts.boards) == 1:
-        return f"{facts.boards[0].task} on {facts.boards[0].dataset}"
+        return facts.boards[0].heading
     return f"{counted(len(facts.boards), 'comparison')} on {', '.join(places)}" if places else "Studies in progress"
 
 
@@ -54,7 +55,7 @@ def _summary(facts: Facts, easel: Easel) -> Section:
     for number, board in enumerate(facts.boards, start=1):
         told = headline(board)
         if told and len(facts.boards) > 1:
-            blocks.append(Words(f"{number}. {board.task} on {board.dataset}: {told[0]}", "plain"))
+            blocks.append(Words(f"{number}. {board.heading}: {told[0]}", "plain"))
     if not any(board.rows for board in facts.boards):
         blocks.append(Words("Nothing has been scored on a test split yet.", "lead"))
     if len(facts.boards) > 1:
