@@ -208,8 +208,8 @@ def test_what_was_found_stays_where_the_oracle_has_no_price(made_up, monkeypatch
 
 
 def test_the_oracle_takes_the_least_where_less_is_better(made_up):
-    found = _oracle({0: 5.0, 1: 3.0, 2: 9.0}, "incoherence", 0, "study", less_is_better=True)
-    assert (found.trial, found.best, found.gain) == (1, 3.0, 2.0)
+    found = _oracle({0: 5.0, 1: 3.0, 2: 9.0}, {}, "incoherence", 0, "study", less_is_better=True)
+    assert (found.trial, found.best, found.gain, found.gain_by_metric) == (1, 3.0, 2.0, None)
     table = load_table("000-table-4")
     cells, _ = planned(table, load_recipe(table.id), made_up)
     assert {cell.less_is_better for cell in cells} == {True}

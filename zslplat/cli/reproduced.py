@@ -10,6 +10,7 @@ from rich.table import Table as Shown
 from zslplat.cli.reporting import print_json, stdout_console
 from zslplat.published import load_table
 from zslplat.reproduction.claims import Judged, single_line
+from zslplat.reproduction.oracle import Oracle, gain_words
 from zslplat.reproduction.recipe import OURS, PRINTED, load_recipe, recipe_ids
 from zslplat.reproduction.reproduce import Made, Reproduction
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS
@@ -103,10 +104,14 @@ def _cells(found: list[Made], *, dry_run: bool) -> Shown:
             shown.add_row(*line, "", "", "", "", f"{cell.trials} trials, {cell.setting.method}, {cell.setting.task}")
             continue
         ours = [_number(made.ours), _ends(made.low, made.high), _ends(made.low_classes, made.high_classes)]
-        priced = [f"{made.oracle.best:.4f} ({made.oracle.gain:+.4f})" if made.oracle else ""] if with_oracle else []
+        priced = [_price(made.oracle) if made.oracle else ""] if with_oracle else []
         why = "stand-in" if place.standin and made.status == "done" else made.verdict.why
         shown.add_row(*line, *ours, *priced, made.verdict.verdict, why)
     return shown
+
+
+def _price(oracle: Oracle) -> str:
+    return f"{oracle.best:.4f} {gain_words(oracle.gain, oracle.gain_by_metric, oracle.metric)}"
 
 
 def _number(value: float | None) -> str:

@@ -56,7 +56,7 @@ KINDS = {
     "reproduce-*": Columns(
         needed=("row", "column", "stand_in", "way", "metric", "ours", "verdict", "why", "trials", "hours", *_ORIGIN),
         filled=("row", "column", "way", "metric", "ours"),
-        numbers=("ours", "paper", "oracle", "oracle_gain", "hours"),
+        numbers=("ours", "paper", "oracle", "oracle_gain", "oracle_gain_by_metric", "hours"),
         ends=_BOTH,
         counts={"trials": 0},
     ),

@@ -2,7 +2,9 @@
 
 A published number may owe something to selection on the test split: the best checkpoint, the best of several settings.
 The oracle prices that. It refits every complete trial of a study that has ended, scores it on the test split, and says
-how far the best of them is above the trial that validation chose.
+how far the best of them is above the trial that validation chose. Where the search went by another metric, as for H of
+a search by AUSUC, that distance holds the change of metric, too: the oracle says as well how far the best is above the
+trial that is best on validation by the very metric.
 
 It is analysis, and sealed. Its evaluations are recorded under an owner of their own (``oracle:STUDY``); proposals,
 winner, ``best.toml``, ``compare`` and the recall of known evaluations read none of them
@@ -28,12 +30,16 @@ from zslplat.records.folders import study_folder
 from zslplat.settings import Settings
 from zslplat.tracking.stores import open_records
 
+_SAME = 1e-9  # two gains that are apart by rounding
+
 
 @dataclass(frozen=True)
 class Oracle:
     """What selection on the test split would have given: best value and trial, and the winner of validation beside it.
 
-    Both values are of one evaluation with the study's own seed. ``trials`` counts those that could be scored.
+    All values are of one evaluation with the study's own seed. ``trials`` counts those that could be scored.
+    ``by_metric`` is the value of the trial that is best on validation by this metric, whichever the search went by;
+    None where validation has no such metric.
     """
 
     metric: str
@@ -42,11 +48,25 @@ class Oracle:
     chosen: float
     winner: int
     trials: int
+    by_metric: float | None = None
+
+    @property
+    def gain_by_metric(self) -> float | None:
+        """How far the best trial by the test split is ahead of the best on validation by the same metric."""
+        return None if self.by_metric is None else abs(self.best - self.by_metric)
 
     @property
     def gain(self) -> float:
         """How far the best trial by the test split is ahead of the one that validation chose; never below 0."""
         return abs(self.best - self.chosen)
+
+
+def gain_words(gain: float | None, by_metric: float | None, metric: str) -> str:
+    """Return the gain of an oracle in words, with that over the choice by its own metric where it is another."""
+    if gain is None:
+        return ""
+    own = "" if by_metric is None or abs(by_metric - gain) < _SAME else f"; {by_metric:+.3f} by {metric}"
+    return f"({gain:+.3f}{own})"
 
 
 def score_trials(
@@ -78,7 +98,9 @@ def score_trials(
         complete = [record for record in trials if record["state"] == "complete"]
         scored = _evaluated(session, owner, study, complete, limits or Limits())
         found = {number: _value(record, metric) for number, record in scored.items()}
-        return _oracle(found, metric, int(values["finished"]["winner"]), study, less_is_better=less_is_better)
+        validated = {trial["number"]: trial["metrics"].get(metric) for trial in complete}
+        winner = int(values["finished"]["winner"])
+        return _oracle(found, validated, metric, winner, study, less_is_better=less_is_better)
 
 
 def _evaluated(
@@ -143,10 +165,22 @@ def _value(record: Mapping[str, Any] | None, metric: str) -> float | None:
     return None if value is None else float(value)
 
 
-def _oracle(found: Mapping[int, float | None], metric: str, winner: int, study: str, *, less_is_better: bool) -> Oracle:
+def _oracle(
+    found: Mapping[int, float | None],
+    validated: Mapping[int, float | None],
+    metric: str,
+    winner: int,
+    study: str,
+    *,
+    less_is_better: bool,
+) -> Oracle:
     scored = {number: value for number, value in found.items() if value is not None}
     if winner not in scored:
         raise StoreError(f"study {study!r}: its winner has no {metric} on the test split, so the oracle has no price")
     sign = -1.0 if less_is_better else 1.0
     best = min(scored, key=lambda number: (-sign * scored[number], number))
-    return Oracle(metric, scored[best], best, scored[winner], winner, len(scored))
+    known = {number: value for number in scored if (value := validated.get(number)) is not None}
+    # Of several that are best on validation the one that the search chose counts.
+    first = min(known, key=lambda number: (-sign * known[number], number != winner, number), default=None)
+    by_metric = None if first is None else scored[first]
+    return Oracle(metric, scored[best], best, scored[winner], winner, len(scored), by_metric)

@@ -14,6 +14,7 @@ from zslplat.reproduction.again import SCORE_KEY
 from zslplat.reproduction.cells import every_cell
 from zslplat.reproduction.claims import Judged, recorded_claims
 from zslplat.reproduction.intervals import CLASSES
+from zslplat.reproduction.oracle import gain_words
 from zslplat.reproduction.recipe import load_recipe
 from zslplat.reproduction.results import Line, number, read_results, result_names
 from zslplat.reproduction.verdicts import CLAIM_VERDICTS, LEAST_LEAD
@@ -49,9 +50,12 @@ on other rows of the same classes (*these rows*; of several seeds where a metric
 classes of the kind (*new classes*, Student's t, which with few classes reaches beyond 0 or 1). *oracle*: the best of
 the same trials by the test split, which no search here may see, and in parentheses its gain over what validation
 chose. It is one evaluation with one seed, like the one it is compared with, where *ours* is the mean over all
-repeats: with a gain of 0 the two columns may still differ. Of incoherence, which is a measure of W and no score, it is
-the least. A *stand-in* is other data than the paper's, and says nothing about its number. *Cells* counts a row on a
-data set in one way and one metric; rows of one table may have other trials where they are of different commands.
+repeats: with a gain of 0 the two columns may still differ. A search may go by another metric than a row shows
+(generalised tables: by AUSUC), and the gain then holds the change of metric, too: a number *by H* behind it is the gain
+over what validation would have chosen by H itself; generalised rows without one were kept before that was told apart.
+Of incoherence, which is a measure of W and no score, the oracle is the least. A *stand-in* is other data than the
+paper's, and says nothing about its number. *Cells* counts a row on a data set in one way and one metric; rows of one
+table may have other trials where they are of different commands.
 """
 
 _SUITES = """
@@ -139,8 +143,8 @@ def _table(name: str, lines: Sequence[Line]) -> Iterable[str]:
     yield "|---|---|---|---|---|---|---|---|---|---|---|"
     for line in lines:
         ends = [_ends(line, ""), _ends(line, "_classes")]
-        gain = number(line.get("oracle_gain"))
-        oracle = _number(line.get("oracle")) + ("" if gain is None else f" ({gain:+.3f})")
+        gain, by_metric = (number(line.get(f"oracle_gain{end}")) for end in ("", "_by_metric"))
+        oracle = f"{_number(line.get('oracle'))} {gain_words(gain, by_metric, line['metric'])}".strip()
         numbers = [_number(line.get("paper")), _number(line["ours"]), *ends, oracle]
         verdict = _inline(f"{line['verdict']}: {line['why']}" if line["why"] else line["verdict"])
         verdict = "stand-in" if line["stand_in"] == "yes" else verdict

@@ -91,6 +91,7 @@ class Made:
             "why": self.verdict.why,
             "oracle": oracle.best if oracle else None,
             "oracle_gain": oracle.gain if oracle else None,
+            "oracle_gain_by_metric": oracle.gain_by_metric if oracle else None,
             "oracle_trials": oracle.trials if oracle else None,
             "trials": self.trials,
             "repeats": self.repeats,
