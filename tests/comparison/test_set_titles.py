@@ -81,3 +81,7 @@ def test_tables_have_the_titles_for_heads(store, settings):
 )
 def test_names_of_another_kind_say_which_option_takes_them(call, store, command, name, hint):
     one_line(call(command, name, "--store", store), 2, "unknown study, method or run", re.escape(hint))
+
+
+def test_a_name_that_nothing_is_recorded_under_in_an_empty_store_is_an_error_as_well(call, new_store):
+    one_line(call("report", "S", "--store", new_store()), 2, "unknown study, method or run 'S'; known: none")

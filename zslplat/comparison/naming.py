@@ -48,13 +48,8 @@ def the_one(name: str, entries: Sequence[Scored], kind: str) -> int:
     return found[0]
 
 
-def other_option(name: str, suites: Iterable[str], places: Iterable[tuple[str, str]]) -> str:
-    """Return the option that takes a name of another kind, as a hint: of a suite, or of a data set or task of places.
-
-    An empty text where it is the name of none.
-    """
-    where = list(places)
-    datasets, tasks = ([place[side] for place in where] for side in (0, 1))
+def other_option(name: str, suites: Iterable[str], datasets: Iterable[str], tasks: Iterable[str]) -> str:
+    """Return the option that takes a name of another kind, as a hint; an empty text where it is the name of none."""
     for option, kind, known in (("suite", "suite", suites), ("dataset", "data set", datasets), ("task", "task", tasks)):
         called = [text for text in known if name in (text, text.partition("(")[0])]
         if called:

@@ -171,7 +171,7 @@ def compared(
         chosen = [i for i in filters.kept([*(e.scored for e in entries), *elsewhere]) if i < len(entries)]
     except UnknownNameError as error:
         suites = {suite for group in recorded for suite in group.suites}
-        hint = other_option(error.name, suites, [(d, t) for t in reader.tasks() for d in recorded_on])
+        hint = other_option(error.name, suites, recorded_on, reader.tasks())
         raise UnknownNameError(error.kind, error.name, error.known, hint) from None
     if against is not None:
         origins = meant(against, [e.scored for e in entries], BASELINE)

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 
+from zslplat.comparison.short_names import parameter_text
 from zslplat.data.redrawn import draw_number, draw_of
-from zslplat.spec import Spec, format_value
+from zslplat.spec import Spec
 
 
 def set_titles(datasets: Iterable[str]) -> dict[str, str]:
@@ -24,16 +25,11 @@ def set_titles(datasets: Iterable[str]) -> dict[str, str]:
 
 def _shortest(datasets: list[str]) -> dict[str, str]:
     specs = {dataset: Spec.parse(dataset) for dataset in datasets}
-    values: dict[tuple[str, str], set[str | None]] = {}
-    for spec in specs.values():
-        values |= {(spec.name, key): set() for key in spec.parameters if (spec.name, key) not in values}
-    for (name, key), found in values.items():
-        found |= {_text(spec, key) for spec in specs.values() if spec.name == name}
+
+    def differs(name: str, key: str) -> bool:
+        return len({parameter_text(spec, key) for spec in specs.values() if spec.name == name}) > 1
+
     return {
-        dataset: str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if len(values[spec.name, k]) > 1}))
+        dataset: str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if differs(spec.name, k)}))
         for dataset, spec in specs.items()
     }
-
-
-def _text(spec: Spec, key: str) -> str | None:
-    return format_value(spec.parameters[key]) if key in spec.parameters else None

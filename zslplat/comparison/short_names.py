@@ -73,7 +73,7 @@ def _names(methods: Sequence[str], groups: Sequence[Recorded]) -> tuple[list[str
     specs = [_parsed(method) for method in methods]
     values: dict[tuple[str, str], set[str | None]] = {}
     for key in {(spec.name, name) for spec in specs for name in spec.parameters}:
-        values[key] = {_text(spec, key[1]) for spec in specs if spec.name == key[0]}
+        values[key] = {parameter_text(spec, key[1]) for spec in specs if spec.name == key[0]}
     differing = {(spec.name, str(spec)) for spec in specs}
     short: list[str] = []
     left_out: dict[str, str] = {}
@@ -111,6 +111,7 @@ def _parsed(method: str) -> Spec:
         return Spec(method)
 
 
-def _text(spec: Spec, key: str) -> str | None:
+def parameter_text(spec: Spec, key: str) -> str | None:
+    """Return the value of a parameter as specs write it, None where it is not given."""
     parameters: Mapping[str, object] = spec.parameters
     return format_value(parameters[key]) if key in parameters else None

@@ -114,7 +114,8 @@ def _named(names: Sequence[str], everything: Sequence[Recorded]) -> list[Recorde
         if not places:
             known = chain.from_iterable((f.name, f.method.partition("(")[0]) for f in everything)
             suites = chain.from_iterable(suites_of(found.about) for found in everything)
-            hint = other_option(name, suites, [found.place for found in everything])
+            datasets, tasks = ([found.place[side] for found in everything] for side in (0, 1))
+            hint = other_option(name, suites, datasets, tasks)
             raise UnknownNameError("study, method or run", name, set(known), hint)
         wanted |= places
     return [found for i, found in enumerate(everything) if i in wanted]

@@ -52,7 +52,8 @@ the same trials by the test split, which no search here may see, and in parenthe
 chose. It is one evaluation with one seed, like the one it is compared with, where *ours* is the mean over all
 repeats: with a gain of 0 the two columns may still differ. A search may go by another metric than a row shows
 (generalised tables: by AUSUC), and the gain then holds the change of metric, too: a number *by H* behind it is the gain
-over what validation would have chosen by H itself; generalised rows without one were kept before that was told apart.
+over what validation would have chosen by H itself. Where none stands, the two are one, or the row was kept before they
+were told apart (it has no `oracle_gain_by_metric` among the kept results).
 Of incoherence, which is a measure of W and no score, the oracle is the least. A *stand-in* is other data than the
 paper's, and says nothing about its number. *Cells* counts a row on a data set in one way and one metric; rows of one
 table may have other trials where they are of different commands.
