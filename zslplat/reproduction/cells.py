@@ -43,6 +43,7 @@ class Budget:
             trial_timeout=self.trial_timeout,
             memory_bytes=self.memory_bytes,
             artifact_bytes=0,
+            of_table=True,
         )
 
 

@@ -29,12 +29,12 @@ def check_code(
     reporter: Reporter,
     *,
     accept: bool,
-    anew: str = "--study NAME",
+    remedy: str,
 ) -> None:
     """Raise :class:`StoreError` where recorded trials of a study come from other code, unless that is accepted.
 
     Other versions of numpy, scipy or numba, and trials of the time before code was recorded, are worth a warning.
-    Trials that failed have no numbers, and no code. ``anew``: what to give to start anew.
+    Trials that failed have no numbers, and no code. ``remedy``: what can be given then.
     """
     changed: dict[str, list[int]] = {}
     other: set[str] = set()
@@ -60,10 +60,7 @@ def check_code(
     numbers = sorted({number for found in changed.values() for number in found})
     text = f"{len(numbers)} of {len(records)} trials of study {study!r} were computed by other code of its {roles}"
     if not accept:
-        raise StoreError(
-            f"{text}; give {anew} to start anew with the code as it is, or --accept-changed-code to continue and "
-            "have the mixture marked"
-        )
+        raise StoreError(f"{text}; give {remedy}")
     reporter.warn(f"{text}; continuing, as asked, and the mixture is marked")
 
 

@@ -27,7 +27,7 @@ class StudyOptions:
     together; ``accept_changed_code`` continues a study whose code has changed, ``retry_failed`` tries failed trials
     again; ``keep_models`` of the final evaluations, for predictions. ``part_of``: what it is carried out for,
     ``suite``, ``data``, ``row`` and ``split`` (see :meth:`~zslplat.evaluation.workbench.Workbench.about`), noted when a
-    study begins.
+    study begins. ``of_table``: for a cell of a published table, which takes no study of changed code.
     """
 
     name: str | None = None
@@ -49,6 +49,14 @@ class StudyOptions:
     retry_failed: bool = False
     part_of: Mapping[str, str] = field(default_factory=dict)
     keep_models: bool = True
+    of_table: bool = False
+
+    @property
+    def remedy_for_changed_code(self) -> str:
+        """What to give where the trials of a study are of other code than the next would be; suites name their own."""
+        anew = "another --store" if self.part_of or self.of_table else "--study NAME"
+        accept = "" if self.of_table else ", or --accept-changed-code to continue and have the mixture marked"
+        return f"{anew} to start anew with the code as it is{accept}"
 
     def __post_init__(self) -> None:
         for name in ("trials", "patience", "batch_size", "workers", "repeats"):

@@ -111,8 +111,7 @@ class Study:
                 self.name,
                 self.reporter,
                 accept=options.accept_changed_code,
-                # Nobody names the studies of suites.
-                anew="another --store" if options.part_of else "--study NAME",
+                remedy=options.remedy_for_changed_code,
             )
             session.start_workers(self.wanted, self.folder / "workers.log")
             with self._stoppable():
