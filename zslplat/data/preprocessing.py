@@ -266,10 +266,13 @@ def _fit_center(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenSt
         return FrozenStep(step, {"mean": known.mean(axis=0, dtype=np.float64)})
     total: Any = 0.0
     rows = 0
+    low: Any = np.inf
+    high: Any = -np.inf
     for block in blocks():
         total = total + block.sum(axis=0, dtype=np.float64)
         rows += len(block)
-    return FrozenStep(step, {"mean": np.asarray(total / rows)})
+        low, high = np.minimum(low, block.min(axis=0)), np.maximum(high, block.max(axis=0))
+    return FrozenStep(step, {"mean": _between(total / rows, low, high)})
 
 
 def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
@@ -285,9 +288,17 @@ def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> Fro
         mean = mean + change * (len(chunk) / all_rows)
         squares = squares + about + change**2 * (rows * len(chunk) / all_rows)
         rows, low, high = all_rows, np.minimum(low, chunk.min(axis=0)), np.maximum(high, chunk.max(axis=0))
-    # What is constant stays so; the mean of equal numbers may differ from them in its last digit.
+    # What is constant stays so.
     scale = np.where((high > low) & (squares > 0), np.sqrt(squares / rows), 1.0)
-    return FrozenStep(step, {"mean": mean, "scale": scale})
+    return FrozenStep(step, {"mean": _between(mean, low, high), "scale": scale})
+
+
+def _between(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """Return means by the extremes of their columns: that of equal numbers may differ from them in its last digit.
+
+    Where it does, a constant column is not 0 when it is centred, but a rounding error, which scaling can blow up.
+    """
+    return np.asarray(np.clip(mean, low, high))
 
 
 def _chunks(blocks: Blocks) -> Iterator[np.ndarray]:

@@ -7,6 +7,7 @@ import pytest
 from scipy import linalg
 from sklearn.base import clone
 
+from zslplat.data.preprocessing import fit_steps
 from zslplat.errors import DataError, UsageError
 from zslplat.methods.zero_shot import spectral
 from zslplat.methods.zero_shot.eszsl import ESZSL
@@ -69,6 +70,36 @@ def test_sae_survives_collinear_signatures():
     X, y, S = problem()
     S = np.hstack([S, S[:, :2]])
     assert np.isfinite(SAE(1e6).fit(X, y, S).decision_function(X, S)).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 0.3, 1e5], ids=["of zeros", "of any value", "of a large value"])
+@pytest.mark.parametrize("shape", [(120, 15), (30, 90)])
+@pytest.mark.parametrize("direction", ["s->f", "f->s"])
+def test_sae_learns_nothing_of_an_attribute_that_training_classes_share(direction, shape, offset):
+    # Seven classes: in binary, a mean of seven equal numbers is not always that number.
+    X, y, S = problem(*shape)
+    candidates = np.random.default_rng(1).standard_normal((6, 7))
+    shared = np.array([1, 4])
+    S = np.insert(S, [1, 3], offset, axis=1)
+    candidates[:, shared] += offset
+    steps = fit_steps(("center",), S)
+    own, others = steps.apply(S), steps.apply(candidates)
+    method = SAE(100.0, direction).fit(X, y, own)
+    np.testing.assert_array_equal(method.W_[shared], 0)
+    others[:, shared] = 0  # the length of a signature counts where rows are encoded
+    expected = SAE(100.0, direction).fit(X, y, np.delete(own, shared, axis=1))
+    found = method.decision_function(X, others)
+    np.testing.assert_allclose(found, expected.decision_function(X, np.delete(others, shared, axis=1)), atol=1e-9)
+    if direction == "s->f":
+        np.testing.assert_allclose(method.decision_function(X, steps.apply(candidates)), found, atol=1e-12)
+
+
+def test_sae_takes_what_rounding_leaves_of_a_shared_attribute_for_nothing():
+    X, y, S = problem()
+    S = np.hstack([S, 1e-17 * np.random.default_rng(2).standard_normal((len(S), 2))])
+    method = SAE().fit(X, y, S)
+    np.testing.assert_array_equal(method.W_[-2:], 0)
+    assert np.linalg.norm(method.W_[:-2], axis=1).min() > 1e-3
 
 
 @pytest.mark.parametrize("direction", ["s->f", "f->s"])

@@ -14,8 +14,10 @@ A = S'Y'Y S (a, a), B = X'X (d, d), C = S'Y'X (a, d). With A = R diag(t) R' and 
 
     W = R [ (1 + lam) (R' C Q) / (t_i + lam f_j) ] Q',
 
-so that every lam costs one elementwise division. W is multiplied out where it is kept only: Q is orthogonal, so that
-the rows of W are as long as those of the other factor, and signatures are decoded by way of it.
+so that every lam costs one elementwise division. An attribute that is 0 for all training classes (as one that they
+share is when signatures are centred) has a row of zeros in W: they say nothing of it. W is multiplied out where it is
+kept only: Q is orthogonal, so that the rows of W are as long as those of the other factor, and signatures are decoded
+by way of it.
 """
 
 from __future__ import annotations
@@ -40,11 +42,16 @@ def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Fa
     t, R = statistics["signature_values"], statistics["signature_directions"]
     f = statistics["feature_values"]
     right = (S @ R).T @ np.asarray(statistics["projected_sums"])
-    divisor = np.maximum(t, 0)[:, None] + lam * f
-    # A direction that neither side knows has a zero right-hand side as well: its solution of least norm is 0.
-    known = (t > 1e-12 * t[-1])[:, None] | (f > 1e-12 * f[-1])
-    inner = np.where(known, (1 + lam) * right / np.where(known, divisor, 1), 0)
-    return Factors(statistics["feature_directions"], (R @ inner).T)
+    # Where the signatures of the training classes have no part, the right-hand side is 0, and so is the solution of
+    # least norm: what rounding leaves there is no direction, and rows of W are scaled to unit length.
+    noise = max(S.shape) * np.finfo(np.float64).eps
+    known = t > noise * t[-1]
+    inner = np.zeros_like(right)
+    inner[known] = (1 + lam) * right[known] / (t[known, None] + lam * f)
+    encoder = R @ inner
+    sizes = np.abs(S[np.asarray(statistics["class_counts"]) > 0]).max(axis=0)
+    encoder[sizes <= noise * sizes.max()] = 0
+    return Factors(statistics["feature_directions"], encoder.T)
 
 
 class SAE(FactoredMethod):
@@ -52,7 +59,8 @@ class SAE(FactoredMethod):
 
     ``direction``: ``s->f`` decodes every signature and compares by cosine in feature space, ``f->s`` encodes every
     row and compares by cosine in signature space. The rows of W are scaled to unit length before either, as in the
-    authors' demonstration code. Learned: ``W_`` (a, d). Scores are cosines.
+    authors' demonstration code; rows of zeros, those of attributes that are 0 for all training classes, stay.
+    Learned: ``W_`` (a, d). Scores are cosines.
 
     Equations
     ---------
