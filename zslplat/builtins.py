@@ -100,6 +100,7 @@ _CHECKS = {
         "ZSP503": "ConstantColumns",
         "ZSP504": "SameSignatures",
         "ZSP505": "SignatureSeenBefore",
+        "ZSP506": "UnshownAttributes",
     },
     "broken": {
         "ZSP901": "FailedCheck",

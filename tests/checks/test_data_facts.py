@@ -23,7 +23,7 @@ def made(change=lambda X, y: X, *, rows=False, splits=None, signatures=None):
     y = generator.permutation(np.repeat(np.arange(CLASSES), EACH))
     X = generator.normal(size=(CLASSES, 8))[y] * 1.5 + generator.normal(size=(len(y), 8))
     X = change(X, y)
-    S = np.eye(CLASSES) if signatures is None else signatures
+    S = np.random.default_rng(1).normal(size=(CLASSES, 5)) if signatures is None else signatures
     seen = np.flatnonzero(y < 4)
     splits = {"train": seen, "test_unseen": np.flatnonzero(y >= 4)} if splits is None else splits
     given = Rows.of({"a": X[:, :3], "b": X[:, 3:]}) if rows else X
@@ -121,6 +121,36 @@ def test_shared_signatures_are_found_by_side():
     assert data_facts(data).alike == facts.alike
 
 
+def test_dimensions_that_only_unseen_classes_differ_in_are_weighed():
+    S = np.random.default_rng(0).normal(size=(CLASSES, 5))
+    S[:4, 2] = 0.1
+    S[:, 3] = 7.0  # the same for all: nothing is told by it, and nothing is missing
+    deviation = np.square(S[4:] - S[:4].mean(axis=0)).sum(axis=0)
+    found = data_facts(made(signatures=S)).unshown["att"]
+    assert (found.count, found.of) == (1, 5)
+    assert found.beyond == pytest.approx(deviation[2] / deviation.sum())
+    assert codes(made(signatures=S)) == ["ZSP506"]
+    # Little of it is not worth a word.
+    S[4:, 2] = 0.1 + 1e-3
+    assert data_facts(made(signatures=S)).unshown["att"].count == 1
+    assert codes(made(signatures=S)) == []
+    # A class without rows is not seen; where no class is unseen there is nothing to miss.
+    S[4:, 2] = 3.0
+    data = made(signatures=np.vstack([S, np.full(5, 9.0)]))
+    assert data_facts(data).unshown == data_facts(made(signatures=S)).unshown
+    assert data_facts(made(signatures=S, splits={})).unshown == {}
+
+
+def test_dimensions_are_weighed_over_all_signatures_of_a_class():
+    S = np.repeat(np.random.default_rng(0).normal(size=(CLASSES, 3)), 2, axis=0)
+    classes = np.repeat(np.arange(CLASSES), 2)
+    S[:8, 1] = 0.25
+    data = dataclasses.replace(made(), signatures={"att": SignatureSet(S, classes=classes)})
+    assert data_facts(data).unshown["att"].count == 1
+    S[1, 1] = 0.5  # one of the two signatures of a seen class
+    assert data_facts(dataclasses.replace(data, signatures={"att": SignatureSet(S, classes=classes)})).unshown == {}
+
+
 def test_facts_have_the_name_of_the_data_set_that_is_asked(tmp_path):
     first = made(lambda X, y: np.zeros_like(X))
     assert known_data_facts(first, tmp_path).subject == "made"
@@ -143,4 +173,5 @@ def test_facts_survive_as_json():
     S = np.eye(CLASSES)
     S[5] = S[2]
     facts = data_facts(made(with_column(lambda X, y: y * 5.0), signatures=S))
+    assert facts.unshown["att"].count == 1
     assert facts_from_json(json.loads(json.dumps(dataclasses.asdict(facts)))) == facts

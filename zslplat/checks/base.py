@@ -26,6 +26,7 @@ from zslplat.checks.facts import (
     StudyFacts,
     SuiteFacts,
     TrialFacts,
+    Unshown,
     Warned,
 )
 from zslplat.errors import PluginError
@@ -50,6 +51,7 @@ __all__ = [
     "StudyFacts",
     "SuiteFacts",
     "TrialFacts",
+    "Unshown",
     "Warned",
     "WarnedOf",
     "run_checks",

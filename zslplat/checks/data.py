@@ -1,4 +1,4 @@
-"""Checks of a data set: columns that give the class away, rows on both sides of a test, shared signatures."""
+"""Checks of a data set: columns that give the class away, rows on both sides of a test, signatures that tell little."""
 
 from __future__ import annotations
 
@@ -95,7 +95,29 @@ class SignatureSeenBefore(Check):
         yield from _said(facts, facts.across, "pairs of a seen and an unseen class have the same signature")
 
 
+class UnshownAttributes(Check):
+    """Speaks where unseen classes differ in dimensions of the signatures that all seen classes have in common.
+
+    What such a dimension looks like no training row has shown. It is named where it matters: above 1 % of the unseen
+    classes' squared deviation from the seen classes' mean, as for columns.
+    """
+
+    code, title, scope = "ZSP506", "attributes that do not vary over the seen classes", "data"
+
+    def found(self, facts: DataFacts) -> Iterable[str]:
+        """Yield a line for each set of signatures with such dimensions."""
+        for name, unshown in facts.unshown.items():
+            if unshown.beyond > LARGEST_BEYOND:
+                yield (
+                    f"{_of_signatures(facts, name)}: {unshown.count} of {unshown.of} dimensions do not vary over the "
+                    f"seen classes, and hold {unshown.beyond:.1%} of the unseen classes' squared deviation"
+                )
+
+
+def _of_signatures(facts: DataFacts, name: str) -> str:
+    return f"{facts.subject}, signatures {name!r}" if name else facts.subject
+
+
 def _said(facts: DataFacts, found: Mapping[str, _Pairs], what: str) -> Iterable[str]:
     for name, pairs in found.items():
-        own = f", signatures {name!r}" if name else ""
-        yield f"{facts.subject}{own}: {len(pairs)} {what}, first {pairs[0][0]!r} and {pairs[0][1]!r}"
+        yield f"{_of_signatures(facts, name)}: {len(pairs)} {what}, first {pairs[0][0]!r} and {pairs[0][1]!r}"

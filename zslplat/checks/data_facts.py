@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Column, DataFacts
+from zslplat.checks.base import Column, DataFacts, Unshown
 from zslplat.data.dataset import Dataset
 from zslplat.data.rows import blocks_of, taken
 
@@ -25,13 +25,16 @@ def data_facts(dataset: Dataset) -> DataFacts:
     facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
     facts |= _read(dataset, side) | _single_columns(dataset)
     unseen = _unseen(dataset)
-    found: dict[str, Any] = {"alike": {}, "across": {}}
+    found: dict[str, Any] = {"alike": {}, "across": {}, "unshown": {}}
     for name, signature in dataset.signatures.items():
-        if not signature.per_row:
-            groups = same_signatures(signature.values, signature.classes)
-            for kind, pairs in zip(found, _pairs(groups, unseen), strict=True):
-                if pairs:
-                    found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
+        if signature.per_row:
+            continue
+        groups = same_signatures(signature.values, signature.classes)
+        for kind, pairs in zip(("alike", "across"), _pairs(groups, unseen), strict=True):
+            if pairs:
+                found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
+        if (unshown := _unshown(signature.values, signature.classes, unseen)) is not None:
+            found["unshown"][name] = unshown
     return DataFacts(dataset.name, **facts, **found)
 
 
@@ -45,7 +48,8 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
         "telling": tuple(Column(**one) for one in content["telling"]),
         "numbering": tuple(content["numbering"]),
     }
-    return DataFacts(**{**content, **pairs, **columns})
+    unshown = {name: Unshown(**one) for name, one in content["unshown"].items()}
+    return DataFacts(**{**content, **pairs, **columns, "unshown": unshown})
 
 
 def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[list[int]]:
@@ -75,6 +79,24 @@ def _pairs(groups: list[list[int]], unseen: dict[int, bool] | None) -> tuple[lis
         if len(sides) == 2:
             across |= {(sides[False][0], other) for other in sides[True]}
     return sorted(alike), sorted(across)
+
+
+def _unshown(values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, bool] | None) -> Unshown | None:
+    """Return the dimensions of signatures (m, a) that do not vary over seen classes and differ in an unseen one."""
+    described = np.arange(len(values)) if classes is None else np.asarray(classes)
+    own, others = (
+        values[[unseen is not None and unseen.get(number) is side for number in described.tolist()]].astype(np.float64)
+        for side in (False, True)
+    )
+    if not len(own) or not len(others):
+        return None
+    low, high = own.min(axis=0), own.max(axis=0)
+    # A mean lies between the extremes; that of equal numbers may not, by its rounding.
+    deviation = np.square(others - np.clip(own.mean(axis=0), low, high)).sum(axis=0)
+    shared = (low == high) & (deviation > 0)
+    if not shared.any():
+        return None
+    return Unshown(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
 
 
 def told_by_column(values: np.ndarray, y: np.ndarray) -> float:

@@ -141,6 +141,18 @@ class Column:
 
 
 @dataclass(frozen=True)
+class Unshown:
+    """How many ``of`` the dimensions of a signature do not vary over seen classes, and what unseen ones have in them.
+
+    ``beyond`` is the share of the unseen classes' squared deviation from the seen classes' mean.
+    """
+
+    count: int
+    of: int
+    beyond: float
+
+
+@dataclass(frozen=True)
 class DataFacts:
     """What a data set is like: everything that its checks look at, which reads the rows once.
 
@@ -148,7 +160,8 @@ class DataFacts:
     ``numbering`` those that number the rows. ``repeated`` counts the test rows that are training rows, too, of
     ``test_rows``. ``constant`` counts the columns that do not vary over the training rows, ``beyond`` is the share of
     the test rows' squared deviation that lies in them. ``alike`` are pairs of classes with one signature, by the name
-    of the signatures; ``across`` those of a seen and an unseen class.
+    of the signatures; ``across`` those of a seen and an unseen class. ``unshown``, by that name: the dimensions of
+    signatures that seen classes share and unseen ones differ in.
     """
 
     subject: str
@@ -163,6 +176,7 @@ class DataFacts:
     beyond: float = 0.0
     alike: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    unshown: Mapping[str, Unshown] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -294,10 +294,7 @@ def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> Fro
 
 
 def _between(mean: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """Return means by the extremes of their columns: that of equal numbers may differ from them in its last digit.
-
-    Where it does, a constant column is not 0 when it is centred, but a rounding error, which scaling can blow up.
-    """
+    # The mean of equal numbers may differ from them in its last digit, and what is left of a constant column is scaled.
     return np.asarray(np.clip(mean, low, high))
 
 

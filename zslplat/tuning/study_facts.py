@@ -28,7 +28,7 @@ CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 # Another way to read the facts of data is another number, under which they are read anew.
-_DATA_FACTS = 2
+_DATA_FACTS = 3
 
 
 def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
