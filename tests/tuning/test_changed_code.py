@@ -4,19 +4,15 @@ import json
 import os
 import py_compile
 import zipfile
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from support import install_distribution, tags_of, trials_of
 
-from zslplat.errors import StoreError
 from zslplat.evaluation import code as code_module
 from zslplat.evaluation import modules
 from zslplat.evaluation.code import CodeReader, parse_module
-from zslplat.reproduction.cells import Budget
-from zslplat.tuning.code_changes import EARLIER, MIXED, check_code, code_mark
-from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.code_changes import EARLIER, MIXED, code_mark
 
 METHOD = '''
 """A method that its author is still working on."""
@@ -87,30 +83,6 @@ def test_an_edited_method_is_refused_or_marked_and_an_edited_docstring_is_not_se
     assert tags_of(tmp_path / "mlruns", "zslplat.code") == [json.loads(accepted.stdout)["code"]]
     compared = forked("compare", "-d", "marked", "--json", PYTHONPATH=path)
     assert json.loads(compared.stdout)["rows"][0]["code"], compared.stderr
-
-
-class _Edited:
-    """A workbench whose method is not the one of the recorded trials."""
-
-    def code(self, parameters):
-        return {"method": "b"}
-
-
-@pytest.mark.parametrize(
-    ("options", "advised", "not_known_there"),
-    [
-        (StudyOptions(), ["--study NAME", "--accept-changed-code"], "--store"),
-        (replace(StudyOptions(), part_of={"suite": "s"}), ["--store", "--accept-changed-code"], "--study"),
-        (Budget().options(4, 1), ["--store"], "--accept-changed-code"),
-    ],
-    ids=["tune", "bench", "reproduce"],
-)
-def test_a_refusal_advises_what_the_command_has(options, advised, not_known_there):
-    records = [{"number": 0, "state": "complete", "parameters": {}, "code": {"method": "a"}}]
-    with pytest.raises(StoreError, match="other code of its method") as refused:
-        check_code(_Edited(), records, "s", None, accept=False, remedy=options.remedy_for_changed_code)
-    assert all(option in str(refused.value) for option in advised)
-    assert not_known_there not in str(refused.value)
 
 
 def test_comments_docstrings_layout_and_types_do_not_count():

@@ -3,7 +3,9 @@
 import pytest
 
 from zslplat.errors import StoreError
+from zslplat.reproduction.cells import Budget
 from zslplat.tuning.code_changes import check_code
+from zslplat.tuning.options import StudyOptions
 
 
 class Bench:
@@ -24,10 +26,10 @@ class Reporter:
         self.warned.append(text)
 
 
-def checked(*records, **more):
+def checked(*records, remedy=""):
     reporter = Reporter()
     numbered = [{"number": n, "parameters": {}, **record} for n, record in enumerate(records)]
-    check_code(Bench, numbered, "mine", reporter, accept=False, **more)
+    check_code(Bench, numbered, "mine", reporter, accept=False, remedy=remedy)
     return reporter.warned
 
 
@@ -46,9 +48,18 @@ def test_trials_of_the_time_before_code_was_recorded_are_told_of(state, count):
     assert "before code was" in line
 
 
-def test_the_remedy_is_one_that_the_command_has():
+@pytest.mark.parametrize(
+    ("options", "advised", "not_known_there"),
+    [
+        (StudyOptions(), ["--study NAME", "--accept-changed-code"], "--store"),
+        (StudyOptions(part_of={"suite": "s"}), ["another --store", "--accept-changed-code"], "--study"),
+        (Budget().options(4, 1), ["another --store"], "--accept-changed-code"),
+    ],
+    ids=["tune", "bench", "reproduce"],
+)
+def test_the_remedy_is_one_that_the_command_has(options, advised, not_known_there):
     other = DONE | {"code": {"method": "earlier"}}
-    with pytest.raises(StoreError, match="give --study NAME to start anew"):
-        checked(other)
-    with pytest.raises(StoreError, match="give another --store to start anew"):
-        checked(other, anew="another --store")
+    with pytest.raises(StoreError, match=r"other code of its method; give .* to start anew") as refused:
+        checked(other, remedy=options.remedy_for_changed_code)
+    assert all(option in str(refused.value) for option in advised)
+    assert not_known_there not in str(refused.value)
