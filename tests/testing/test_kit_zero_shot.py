@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from kit_toys import Plain, Sound
 
+from zslplat.data.preprocessing import Preprocessing
 from zslplat.testing import checks_for, run_checks
 from zslplat.testing.zero_shot import zero_shot_checks
 
@@ -21,6 +22,18 @@ class FavoursFirstRows(Plain):
 class UsesClassNumbers(Plain):
     def fit(self, X, y, S, *, statistics=None):
         return super().fit(X, y, S * (1 + 0.1 * np.arange(len(S)))[:, None])
+
+
+class ScalesRounding(Plain):
+    """Brings the columns of its map to unit length, also those of which rounding alone is left."""
+
+    preprocessing = Preprocessing(signatures=("center",))
+
+    def fit(self, X, y, S, *, statistics=None):
+        values, R = np.linalg.eigh(S.T @ S)
+        W = super().fit(X, y, S).W_ @ (R * values) @ R.T
+        self.W_ = W / np.linalg.norm(W, axis=0)
+        return self
 
 
 class UsesRowNumbers(Plain):
@@ -85,6 +98,7 @@ BROKEN = {
     "scores_have_a_row_per_row_and_a_column_per_class": (LosesAnAxis, "expected \\(1, 12\\)"),
     "order_of_training_rows_does_not_matter": (FavoursFirstRows, "training rows in another order"),
     "order_of_training_classes_does_not_matter": (UsesClassNumbers, "training classes in another order"),
+    "attributes_that_training_classes_share_are_not_scored_by_rounding": (ScalesRounding, "all training classes share"),
     "scores_follow_the_rows_of_the_batch": (UsesRowNumbers, "of a batch in another order"),
     "scores_follow_the_order_of_candidates": (FavoursFirstCandidates, "of candidates in another order"),
     "steps_end_where_fit_ends": (StepsFromZero, "yields \\[0\\]"),

@@ -24,10 +24,14 @@ class Sizes:
     attributes: int = 6
     seen: int = 8
     unseen: int = 4
+    # Attributes beside the others in which the seen classes do not differ.
+    shared: int = 0
 
 
 SMALL = Sizes()
 # Enough rows for methods that learn in small steps, and for graphs over the rows of a batch.
+# More attributes than seen classes, and some that these share: much of their space is empty but for rounding.
+WITH_SHARED = Sizes(attributes=12, seen=7, shared=2)
 PLENTY = Sizes(rows=800, pool=360)
 # Large enough for BLAS to share the products out to threads.
 WIDE = Sizes(rows=144, pool=60, dimensions=48, attributes=12, seen=12, unseen=6)
@@ -54,14 +58,15 @@ def class_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: i
     """
     rng = np.random.default_rng([seed, 21])
     classes = sizes.seen + sizes.unseen
-    attributes = _patterns(classes, sizes.attributes, rng)
-    mapping = rng.normal(size=(sizes.attributes, sizes.dimensions))
+    attributes = _with_shared(_patterns(classes, sizes.attributes, rng), sizes, seed)
+    count = attributes.shape[1]
+    mapping = rng.normal(size=(count, sizes.dimensions))
     offset = rng.normal(size=sizes.dimensions)
     y = rng.permutation(np.arange(sizes.rows) % sizes.seen)
     y_pool = rng.permutation(np.arange(sizes.pool) % classes)
 
     def rows(labels: np.ndarray) -> np.ndarray:
-        shown = attributes[labels] - 0.5 + 0.1 * rng.normal(size=(len(labels), sizes.attributes))
+        shown = attributes[labels] - 0.5 + 0.1 * rng.normal(size=(len(labels), count))
         noise = 0.05 * rng.normal(size=(len(labels), sizes.dimensions))
         return np.asarray(np.maximum(shown @ mapping + offset + noise, 0), dtype=np.float32)
 
@@ -73,6 +78,13 @@ def class_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: i
 def classification_problem(preprocessing: Preprocessing, sizes: Sizes = SMALL, *, seed: int = 0) -> ClassProblem:
     """Return the same kind of problem with rows to score from the classes that were trained on."""
     return class_problem(preprocessing, replace(sizes, unseen=0), seed=seed)
+
+
+def _with_shared(attributes: np.ndarray, sizes: Sizes, seed: int) -> np.ndarray:
+    rng = np.random.default_rng([seed, 22])
+    shared = rng.random((len(attributes), sizes.shared))
+    shared[: sizes.seen] = 0.3
+    return np.insert(attributes, rng.integers(0, attributes.shape[1] + 1, sizes.shared), shared, axis=1)
 
 
 def _patterns(count: int, attributes: int, rng: np.random.Generator) -> np.ndarray:

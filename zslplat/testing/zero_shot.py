@@ -14,7 +14,7 @@ from zslplat.methods.zero_shot.base import ZeroShotMethod
 from zslplat.testing.exercise import fitted
 from zslplat.testing.kernel_samples import deviation
 from zslplat.testing.method_checks import assert_data_refused
-from zslplat.testing.problems import PLENTY, ClassProblem, class_problem
+from zslplat.testing.problems import PLENTY, WITH_SHARED, ClassProblem, class_problem
 from zslplat.testing.running import Check
 
 SEVERAL_SIGNATURES = "several-signatures"
@@ -51,12 +51,20 @@ def order_of_training_rows_does_not_matter(method: ZeroShotMethod) -> None:
     _assert_close(method, _scores(_fitted_on(method, other), other), direct, "with training rows in another order")
 
 
+def attributes_that_training_classes_share_are_not_scored_by_rounding(method: ZeroShotMethod) -> None:
+    """Where training classes do not differ in some attributes, other numbers for them give the same scores, too."""
+    problem = class_problem(method.preprocessing, WITH_SHARED)
+    direct = _scores(_fitted_on(method, problem), problem)
+    when = "with attributes that all training classes share, and these in another order"
+    other = _with_classes_in_another_order(problem)
+    _assert_close(method, _scores(_fitted_on(method, other), other), direct, when)
+
+
 def order_of_training_classes_does_not_matter(method: ZeroShotMethod) -> None:
     """Other numbers for the same training classes give the same scores, within the declared tolerance."""
     problem = class_problem(method.preprocessing)
     direct = _scores(fitted(method), problem)
-    order = _order(len(problem.S))
-    other = dataclasses.replace(problem, y=np.argsort(order)[problem.y], S=problem.S[order])
+    other = _with_classes_in_another_order(problem)
     _assert_close(method, _scores(_fitted_on(method, other), other), direct, "with training classes in another order")
 
 
@@ -195,6 +203,11 @@ def _scores(learned: Any, problem: ClassProblem) -> np.ndarray:
     return np.asarray(learned.decision_function(problem.X_pool, problem.S_pool, seen=problem.seen))
 
 
+def _with_classes_in_another_order(problem: ClassProblem) -> ClassProblem:
+    order = _order(len(problem.S))
+    return dataclasses.replace(problem, y=np.argsort(order)[problem.y], S=problem.S[order])
+
+
 def _order(count: int) -> np.ndarray:
     return np.random.default_rng(9).permutation(count)
 
@@ -208,6 +221,7 @@ def _assert_close(method: Method, found: np.ndarray, expected: np.ndarray, when:
 ZERO_SHOT_CHECKS: tuple[Check, ...] = (
     scores_have_a_row_per_row_and_a_column_per_class,
     order_of_training_rows_does_not_matter,
+    attributes_that_training_classes_share_are_not_scored_by_rounding,
     order_of_training_classes_does_not_matter,
     scores_follow_the_rows_of_the_batch,
     scores_follow_the_order_of_candidates,
