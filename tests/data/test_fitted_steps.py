@@ -24,13 +24,13 @@ def test_means_and_spreads_are_those_of_all_rows(rows):
     np.testing.assert_allclose(fit_steps(("center",), X).apply(X), X - X.mean(axis=0), atol=1e-12)
 
 
-@pytest.mark.parametrize("step", ["center", "standardise"])
+@pytest.mark.parametrize("step", ["center", "center_all", "standardise"])
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_what_is_constant_is_nothing_but_zeros_when_it_is_centred(rows, step, dtype):
     constant = np.array([0.1, 1 / 3, 1e9 + 0.1])
     for n in (7, 11, 100):
         X = np.hstack([rows[:n], np.tile(constant, (n, 1))]).astype(dtype)
-        np.testing.assert_array_equal(fit_steps((step,), X).apply(X)[:, 5:], 0)
+        np.testing.assert_array_equal(fit_steps((step,), X, every=X).apply(X)[:, 5:], 0)
 
 
 def test_roots_of_shares_are_for_values_that_are_not_negative(rows):

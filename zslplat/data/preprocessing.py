@@ -262,8 +262,9 @@ def _fit_hellinger(step: str, blocks: Blocks, known: np.ndarray | None) -> Froze
 
 
 def _fit_center(step: str, blocks: Blocks, known: np.ndarray | None) -> FrozenStep:
-    if step == "center_all" and known is not None:
-        return FrozenStep(step, {"mean": known.mean(axis=0, dtype=np.float64)})
+    if step == "center_all" and known is not None and len(known):
+        mean = _between(known.mean(axis=0, dtype=np.float64), known.min(axis=0), known.max(axis=0))
+        return FrozenStep(step, {"mean": mean})
     total: Any = 0.0
     rows = 0
     low: Any = np.inf
