@@ -82,7 +82,8 @@ def test_the_line_is_that_of_the_file_where_cells_have_lines_of_their_own(folder
     lines = text.splitlines()
     lines[1] = lines[1].replace(",cannot tell,", ',"cannot\n\ntell",')
     lines[2] = lines[2].rpartition(",")[0]
-    with pytest.raises(StoreError, match=r"reproduce-000-table-2\.csv, line 5: 30 cells, expected 31"):
+    count = lines[0].count(",") + 1
+    with pytest.raises(StoreError, match=rf"reproduce-000-table-2\.csv, line 5: {count - 1} cells, expected {count}"):
         read_file(folder("\n".join(lines), "reproduce-000-table-2") / "reproduce-000-table-2.csv")
 
 
