@@ -90,12 +90,10 @@ def _unshown(values: np.ndarray, classes: np.ndarray | None, unseen: dict[int, b
     )
     if not len(own) or not len(others):
         return None
-    low, high = own.min(axis=0), own.max(axis=0)
-    # A mean lies between the extremes; that of equal numbers may not, by its rounding.
-    deviation = np.square(others - np.clip(own.mean(axis=0), low, high)).sum(axis=0)
-    shared = (low == high) & (deviation > 0)
+    shared = (own == own[0]).all(axis=0) & (others != own[0]).any(axis=0)
     if not shared.any():
         return None
+    deviation = np.square(others - own.mean(axis=0)).sum(axis=0)
     return Unshown(int(shared.sum()), values.shape[1], float(deviation[shared].sum() / deviation.sum()))
 
 

@@ -49,7 +49,7 @@ def solve(statistics: Mapping[str, np.ndarray], S: np.ndarray, lam: float) -> Fa
     inner = np.zeros_like(right)
     inner[known] = (1 + lam) * right[known] / (t[known, None] + lam * f)
     encoder = R @ inner
-    sizes = np.abs(S[np.asarray(statistics["class_counts"]) > 0]).max(axis=0)
+    sizes = np.abs(S).max(axis=0)
     encoder[sizes <= noise * sizes.max()] = 0
     return Factors(statistics["feature_directions"], encoder.T)
 
