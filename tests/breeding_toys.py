@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import pickle
-
 import psutil
 
 from zslplat.evaluation.wanted import PrepareJob
@@ -157,7 +155,7 @@ MARK = "ZSLPLAT_TEST_MARK"
 
 
 def job(way):
-    return pickle.dumps(PrepareJob("breeder", {"way": way}, {}, "zsl", "problem", "nowhere"))
+    return PrepareJob("breeder", {"way": way}, {}, "zsl", "problem", "nowhere")
 
 
 def left(mark, worker):

@@ -119,7 +119,7 @@ def job(number):
 
 def work(place, connection):
     worker = Worker(place)
-    connection.send(worker.run(job(0), Limits()))
+    connection.send(worker.run(pickle.loads(job(0)), Limits()))
     worker.stop()
 
 
@@ -197,7 +197,7 @@ def test_a_trial_has_its_share_of_the_machine_where_it_runs(dask_worker, tmp_pat
             pass
 
         def run(self, job, limits):
-            asked.append((pickle.loads(job), limits))
+            asked.append((job, limits))
             return Answer({})
 
         def stop(self):

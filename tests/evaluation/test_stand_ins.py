@@ -100,7 +100,7 @@ def test_a_method_that_cannot_be_built_says_so_when_it_is_first_asked(methods):
     del wrong
     unasked = methods.build("eszsl", {"gamma": -2.0}, 0)
     del unasked
-    methods.clear()
+    methods.usage()
     assert methods.build("eszsl", {"gamma": 1.0}, 0).fit(X, y, S).decision_function(X, S).shape == (40, 4)
 
 
@@ -162,7 +162,7 @@ def test_what_is_let_go_here_is_let_go_there(methods):
     first = methods.build("plain", {}, 0)
     number = first._number
     del first
-    methods.clear()
+    methods.usage()
     # Nobody can ask for it any more, short of an error in the platform itself.
     with pytest.raises(Ended):
         methods.ask("value", StandIn(methods, number), "W_")

@@ -1,6 +1,5 @@
 """Workers' processes come from one nursery of zslplat's own, and are replaced when they, or it, are killed."""
 
-import pickle
 import subprocess
 import sys
 from multiprocessing import forkserver
@@ -19,7 +18,7 @@ from zslplat.tasks.zsl import ZeroShot
 from zslplat.testing.truth_seekers import telling_nothing
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each worker's process starts afresh")
-JOB = pickle.dumps(PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere"))
+JOB = PrepareJob("eszsl", {}, {}, "zsl", "nothing", "nowhere")
 
 
 @pytest.fixture
@@ -87,7 +86,7 @@ def test_plugins_and_environment_are_those_of_now(workers, tmp_path, monkeypatch
     install_distribution(tmp_path, "zslplat-telling", "zslplat_telling", TELLING)
     monkeypatch.syspath_prepend(str(tmp_path))
     save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
-    job = pickle.dumps(PrepareJob("telling", {}, {}, "zsl", "problem", "nowhere"))
+    job = PrepareJob("telling", {}, {}, "zsl", "problem", "nowhere")
     monkeypatch.setenv("ZSLPLAT_TEST_MARK", "a new one")
     assert workers[1].run(job, Limits()).reason == "the mark is a new one"
 
@@ -99,7 +98,7 @@ def test_what_a_method_prints_is_in_the_log_of_workers(tmp_path, monkeypatch):
     monkeypatch.setenv("ZSLPLAT_TEST_MARK", "on paper")
     save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
     worker = Worker(Place(tmp_path, tmp_path / "workers.log"))
-    worker.run(pickle.dumps(PrepareJob("printing", {}, {}, "zsl", "problem", "nowhere")), Limits())
+    worker.run(PrepareJob("printing", {}, {}, "zsl", "problem", "nowhere"), Limits())
     guardian = psutil.Process(worker._child.process.pid)
     worker.stop()
     psutil.wait_procs([guardian], timeout=600)
@@ -114,7 +113,7 @@ def test_a_process_that_starts_after_an_edit_refuses_and_one_that_started_before
     monkeypatch.setenv("ZSLPLAT_TEST_MARK", "this")
     save_problem(tmp_path / "problem", ZeroShot().test(telling_nothing()))
     sources = {"zslplat_edited": CodeReader().digest({"zslplat_edited"})}
-    job = pickle.dumps(PrepareJob("edited", {}, {}, "zsl", "problem", "nowhere", sources))
+    job = PrepareJob("edited", {}, {}, "zsl", "problem", "nowhere", sources=sources)
     assert workers[0].run(job, Limits()).reason == "the mark is this"
     (tmp_path / "zslplat_edited.py").write_text(TELLING.replace("telling", "edited").replace("X @ X", "-X @ X"))
     assert workers[0].run(job, Limits()).reason == "the mark is this"

@@ -157,9 +157,13 @@ class Channel:
         while not self._poll.poll(0) and time.perf_counter() < end:
             _let_others_run()
 
+    def detach(self) -> None:
+        """Let go of the connection, which stays open."""
+        self._socket.close()
+
     def close(self) -> None:
         """Close this end."""
-        self._socket.close()
+        self.detach()
         self.connection.close()
 
 

@@ -1,15 +1,15 @@
 """The process that holds the truth: it opens problems, drives methods that run in a process of their own, and scores.
 
-    leader ── nursery ── guardian ── scorer ── method process
+    leader ── nursery ── guardian ── scorer ── host ── method process
 
-One scorer per worker, one method process per scorer. Both have one BLAS thread, serve one job after another and are
-gone when their parent is gone. On Linux they are forked off a nursery (:mod:`zslplat.evaluation.nursery`), so that a
-second worker, or one that replaces a killed one, starts at once, and a guardian (:mod:`zslplat.evaluation.guardian`)
-ends with them whatever they have started. A scorer whose job leaves processes behind serves no other: its worker starts
-anew. The method process is forked off a scorer that has
-imported what jobs need and has not seen a job yet (elsewhere than on Linux it is started afresh), so that it costs no
-second import and holds no label. When it ends, its scorer ends after it, and the worker starts both anew: forked now,
-it would hold what has been scored.
+Each worker has one scorer, which serves one job after another, and each job a method process of its own
+(:mod:`zslplat.evaluation.method_host`). All have one BLAS thread and are gone when their parent is gone. On Linux they
+are forked off a nursery (:mod:`zslplat.evaluation.nursery`), so that a second worker, or one that replaces a killed
+one, starts at once, and a guardian (:mod:`zslplat.evaluation.guardian`) ends with them whatever they have started. A
+scorer whose job leaves processes behind serves no other: its worker starts anew. The host is forked off a scorer that
+has imported what jobs need and has not seen a job yet (elsewhere than on Linux it is started afresh), so that it costs
+no second import and holds no label. When it ends, its scorer ends after it, and the worker starts both anew: forked
+now, it would hold what has been scored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, die_with_parent, has_children
+from zslplat.evaluation.processes import ask_for_death_signal, die_with_parent, has_children
 from zslplat.evaluation.wanted import Place
 
 READY = "ready"
@@ -40,8 +40,7 @@ NEEDED = (
             "components",
             "jobs",
             "stand_ins",
-            "telling",
-            "method_process",
+            "method_host",
             "artifacts",
         )
     ),
@@ -54,9 +53,10 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
     """Score jobs from the connection until it closes; a job's exception is an answer, not an end.
 
     ``environment`` is the leader's as it is now; that of the nursery may be older.
-    The first message says that both processes are ready, so that nobody counts their start as part of a job, and gives
-    their numbers and the bytes that the method process shares with this one. An answer is ``(kind, content, over)``:
-    after one that is ``over`` this scorer must not be used again. Before it there may be some of kind ``progress``.
+    The first message says that all processes are ready, so that nobody counts their start as part of a job, and gives
+    their numbers. An answer is ``(kind, content, next)``, with the number of the next method process and the bytes that
+    it shares with others; after one without it this scorer must not be used again. Before it there may be some of kind
+    ``progress``.
     """
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     ask_for_death_signal()
@@ -73,60 +73,56 @@ def child_main(connection: Connection, place: Place, environment: Mapping[str, s
             importlib.import_module(name)
         from zslplat.evaluation import jobs, stand_ins
 
-        methods = _start_methods(connection, place.log)
+        host = _start_host(connection, place)
         die_with_parent()
-        numbers = {"scorer": os.getpid(), "methods": methods.process.pid}
-        connection.send((READY, {**numbers, "shared": methods.shared_bytes}))
+        connection.send((READY, {"scorer": os.getpid(), "host": host.number}, host.method_process))
         while True:
             try:
                 job = connection.recv()
             except (EOFError, OSError):
                 return
-            kind, content, over = _serve(jobs, stand_ins, job, place, methods)
-            over = over or _left_behind(stand_ins, methods)
-            connection.send((kind, content, over))
+            kind, content, over = _serve(jobs, stand_ins, job, place, host.methods)
+            over = over or _left_behind(stand_ins, host)
+            connection.send((kind, content, None if over else host.method_process))
             if over:
                 return
 
 
-def _start_methods(connection: Connection, log: Path | None) -> Any:
+def _start_host(connection: Connection, place: Place) -> Any:
     import multiprocessing
 
-    import psutil
-
-    from zslplat.evaluation.memory import own_bytes
-    from zslplat.evaluation.telling import PROGRESS, TellingMethods
+    from zslplat.evaluation.method_host import MethodHost
+    from zslplat.evaluation.telling import PROGRESS
 
     forked = sys.platform == "linux"
     context: Any = multiprocessing.get_context("fork" if forked else "spawn")
     ours, theirs = context.Pipe()
     closed = (ours, connection) if forked else ()
     # A daemon may start no process with multiprocessing; where there is a guardian, it does what that is for.
-    process = context.Process(target=_run_methods, args=(theirs, log, closed), daemon=not forked)
+    process = context.Process(target=_run_host, args=(theirs, place, closed), daemon=not forked)
     process.start()
     theirs.close()
-    shared = own_bytes(psutil.Process()) if forked else 0
-    return TellingMethods(process, ours, shared, lambda done: connection.send((PROGRESS, done, False)))
+    return MethodHost(process, ours, lambda done: connection.send((PROGRESS, done, None)))
 
 
-def _run_methods(connection: Connection, log: Path | None, closed: tuple[Connection, ...]) -> None:
+def _run_host(connection: Connection, place: Place, closed: tuple[Connection, ...]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    die_with_parent(by_signal=True)
     for other in closed:
         other.close()
     if closed:
-        # A signal to its own group is for it and what it starts; orphans of that are known to be there.
+        # No thread watches the parent: processes are forked off this one.
+        ask_for_death_signal()
         os.setsid()
-        adopt_orphans()
     else:
-        _write_to(log)
+        die_with_parent()
+        _write_to(place.log)
         _show_last_words()
     from threadpoolctl import threadpool_limits
 
     with threadpool_limits(1):
-        from zslplat.evaluation.method_process import serve
+        from zslplat.evaluation.method_host import host
 
-        serve(connection)
+        host(connection, place.modules)
 
 
 def _write_to(path: Path | None) -> None:
@@ -152,9 +148,12 @@ def _show_last_words() -> None:
 def _serve(jobs: Any, stand_ins: Any, job: Any, place: Place, methods: Any) -> tuple[str, dict[str, Any], bool]:
     from zslplat.evaluation.code import require_unchanged
     from zslplat.evaluation.method_process import failure
+    from zslplat.evaluation.processes import seed_generators
 
     try:
         require_unchanged(job.sources, place.code, place.cluster_worker)
+        # Tasks have no process of their own.
+        seed_generators(getattr(job, "seed", 0))
         methods.follow(len(getattr(job, "problems", ())))
         result = (jobs.prepare if isinstance(job, jobs.PrepareJob) else jobs.evaluate)(job, place.cache, methods)
         return "done", result, False
@@ -166,10 +165,10 @@ def _serve(jobs: Any, stand_ins: Any, job: Any, place: Place, methods: Any) -> t
         return "failed", failure(error), False
 
 
-def _left_behind(stand_ins: Any, methods: Any) -> bool:
-    """Let go what the job has let go, not to hold it against the next; tell whether it left processes behind."""
+def _left_behind(stand_ins: Any, host: Any) -> bool:
+    """Have the method process of the next job made; tell whether the last one left processes behind."""
     try:
-        left = bool(methods.clear())
+        left = host.renew()
     except stand_ins.Failed:
         return True
     return left or (sys.platform == "linux" and has_children(os.getpgrp()))

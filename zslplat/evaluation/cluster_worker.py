@@ -175,7 +175,7 @@ class _Depot:
         elif isinstance(job, PrepareJob):
             folders = {TARGET: self.place.cache / job.target}
         with self._worker(errand.key) as worker:
-            answer = worker.run(pickle.dumps(job), limits)
+            answer = worker.run(job, limits)
         made = {}
         if answer.result is not None:
             existing = {kind: folder for kind, folder in folders.items() if folder.is_dir()}

@@ -9,12 +9,11 @@ import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
-from multiprocessing.reduction import ForkingPickler
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
 from zslplat.evaluation.processes import ctrl_c_blocked
-from zslplat.evaluation.wanted import Place
+from zslplat.evaluation.wanted import Job, Place
 from zslplat.evaluation.worker import Answer, Limits, Worker, warm_up
 
 
@@ -51,7 +50,7 @@ class Workers:
 
     def run(
         self,
-        jobs: Sequence[Any],
+        jobs: Sequence[Job],
         limits: Limits,
         on_answer: Callable[[int, Answer], None] | None = None,
         while_waiting: Callable[[], None] | None = None,
@@ -129,14 +128,14 @@ class Workers:
         atexit.register(self.stop)
 
     def _submit(
-        self, job: Any, limits: Limits, position: int = 0, on_progress: Callable[[int, float], None] | None = None
+        self, job: Job, limits: Limits, position: int = 0, on_progress: Callable[[int, float], None] | None = None
     ) -> Future[Answer]:
         if self._cluster is not None:
             submitted: Future[Answer] = self._cluster.submit(job, limits)
             return submitted
         assert self._threads is not None
         tell = None if on_progress is None else partial(on_progress, position)
-        return self._threads.submit(self._run_here, bytes(ForkingPickler.dumps(job)), limits, tell)
+        return self._threads.submit(self._run_here, job, limits, tell)
 
     def _begin_thread(self) -> None:
         # Ctrl-C is for the main thread, and for none of the processes that this thread starts.
@@ -147,6 +146,6 @@ class Workers:
         if stopped.is_set():
             self._own.worker.stop()
 
-    def _run_here(self, job: bytes, limits: Limits, tell: Callable[[float], None] | None) -> Answer:
+    def _run_here(self, job: Job, limits: Limits, tell: Callable[[float], None] | None) -> Answer:
         answer: Answer = self._own.worker.run(job, limits, tell)
         return answer

@@ -86,7 +86,7 @@ def guard(connection: Connection, place: Place, environment: Mapping[str, str]) 
     if log is not None:
         log.copy()
     _clear_up_after(leader.pid)
-    _end_like(code)
+    end_like(code)
 
 
 def _become(scorer: Scorer, connection: Connection, place: Place, environment: Any, output: int | None) -> None:
@@ -175,7 +175,7 @@ def _clear_up_after(leader: int | None) -> None:
             os.rmdir(os.path.dirname(address))
 
 
-def _end_like(code: int) -> None:
+def end_like(code: int) -> None:
     """End with the exit code, or by the signal, that another process ended with; never returns."""
     if code < 0:
         resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # there is one of the scorer, where any is wanted

@@ -51,7 +51,7 @@ def prepare(job: PrepareJob, cache: Path, methods: Methods | None = None) -> dic
     methods = methods or InProcess()
     wall, cpu = time.perf_counter(), time.process_time()
     reset_peak()
-    methods.begin()
+    methods.begin(0)
     method = methods.build(job.method, job.fixed, 0)
     # Kept with the statistics: whoever finds them in the cache is told, too.
     with collected() as warned:
@@ -77,7 +77,7 @@ def evaluate(job: EvaluateJob, cache: Path, methods: Methods | None = None) -> d
     methods = methods or InProcess()
     wall, cpu = time.perf_counter(), time.process_time()
     reset_peak()
-    methods.begin()
+    methods.begin(job.seed)
     task = make_task(job.task)
     parameters = dict(job.parameters)
     step_parameter = methods.step_parameter(job.method)

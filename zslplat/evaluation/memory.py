@@ -37,22 +37,26 @@ def peak_bytes() -> int:
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
 
 
-def own_bytes(process: Any) -> int:
-    """Return the resident memory of a :class:`psutil.Process` without mapped files, which all workers share."""
-    memory = process.memory_info()
+def own_bytes(process: Any = None) -> int:
+    """Return the resident memory of a process (this one by default) without mapped files, which all workers share."""
+    import psutil
+
+    memory = (process or psutil.Process()).memory_info()
     return int(memory.rss - getattr(memory, "shared", 0))
 
 
 class MemoryWatch:
     """What a scorer, its method process and all that they have started hold for themselves.
 
-    ``root`` is the number of the process below which all of them are, ``shared`` the bytes that scorer and method
-    process hold of one memory. To look for others takes a walk over all processes of the machine, so it is done as
-    often as it costs a fiftieth of the time.
+    ``root`` is the number of the process below which all of them are, ``host`` that of the one that method processes
+    are forked off. ``methods`` is the number of the method process, ``shared`` the bytes that it holds of one memory
+    with the host; both change with every evaluation. To look for others takes a walk over all processes of the
+    machine, so it is done as often as it costs a fiftieth of the time.
     """
 
-    def __init__(self, root: int, scorer: int, methods: int, shared: int) -> None:
-        self._root, self._known, self._shared = root, (scorer, methods), shared
+    def __init__(self, root: int, scorer: int, host: int) -> None:
+        self._root, self._scorer, self._host = root, scorer, host
+        self.methods, self.shared = host, 0
         self._with_others = 0
         self._next = 0.0
 
@@ -65,10 +69,10 @@ class MemoryWatch:
             self._with_others = self._look()
             self._next = time.monotonic() + _PAUSE_PER_LOOK * (time.monotonic() - start)
         held = [0, 0]
-        for place, pid in enumerate(self._known):
+        for place, pid in enumerate((self._scorer, self.methods)):
             with contextlib.suppress(psutil.Error):
                 held[place] = own_bytes(psutil.Process(pid))
-        return max(held[0] + max(0, held[1] - self._shared), self._with_others)
+        return max(held[0] + max(0, held[1] - self.shared), self._with_others)
 
     def _look(self) -> int:
         """Return what all processes hold, where there are others; zero where there are none."""
@@ -76,7 +80,7 @@ class MemoryWatch:
 
         with contextlib.suppress(psutil.Error):
             below = psutil.Process(self._root).children(recursive=True)
-            if any(process.pid not in self._known for process in below):
+            if {process.pid for process in below} - {self._scorer, self._host, self.methods}:
                 return sum(map(_share_of, below))
         return 0
 

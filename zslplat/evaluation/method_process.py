@@ -27,7 +27,7 @@ from zslplat.data.array_store import mapped
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.channel import Channel, pack
 from zslplat.evaluation.memory import peak_bytes, reset_peak
-from zslplat.evaluation.processes import has_children
+from zslplat.evaluation.processes import seed_generators
 from zslplat.evaluation.told import message_of, printable
 from zslplat.evaluation.warned import collected
 from zslplat.methods.base import Method
@@ -74,15 +74,21 @@ def failure(error: BaseException) -> dict[str, Any]:
     return {"reason": f"{printable(type(error).__name__, 100)}: {text}"}
 
 
-def serve(connection: Connection) -> None:
-    """Answer requests until the connection closes; the exception of a method is an answer, not an end."""
+def serve(connection: Connection) -> bool:
+    """Answer requests until the evaluation ends; False where the connection closes before.
+
+    The exception of a method is an answer, not an end.
+    """
     served = _Served()
     channel = Channel(connection)
     while True:
         try:
             request = channel.receive(served.found)
         except (EOFError, OSError):
-            return
+            return False
+        if request[2] == "end":
+            channel.detach()
+            return True
         packed = served.answer(*request)
         # Nothing of a request may be lying about while the next one is served.
         del request
@@ -104,11 +110,12 @@ class _Served:
         self._failed: BaseException | None = None
         self._warned_early: list[str] = []
 
-    def answer(self, released: list[int], beginning: bool, wish: str, *arguments: Any) -> Any:
+    def answer(self, released: list[int], seed: int | None, wish: str, *arguments: Any) -> Any:
         for number in released:
             # One that could not be built is not there.
             self._numbers.pop(id(self._objects.pop(number, None)), None)
-        if beginning:
+        if seed is not None:
+            seed_generators(seed)
             reset_peak()
             self._cpu = time.process_time()
         early, self._warned_early = self._warned_early, []
@@ -177,10 +184,6 @@ class _Served:
                 f"{known_as(type(target))} cannot be copied, so that each batch could be scored by a fresh copy of "
                 f"what it learned: {type(error).__name__}: {message_of(error)}"
             ) from error
-
-    def clear(self) -> bool:
-        # What was let go comes with every request.
-        return sys.platform == "linux" and has_children()
 
     def usage(self) -> tuple[float, int]:
         return time.process_time() - self._cpu, peak_bytes()

@@ -11,14 +11,15 @@ import types
 from collections.abc import Iterator, Mapping
 from multiprocessing.connection import wait
 
+# In what sets and dictionaries of texts are gone through is part of a result, too.
+_HASHING = {"PYTHONHASHSEED": "0"}
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
-def die_with_parent(*, by_signal: bool = False) -> None:
-    """End this process as soon as its parent has ended, however that came about.
+def die_with_parent() -> None:
+    """End this process as soon as its parent has ended, however that came about: a thread watches the parent.
 
-    A thread watches the parent. Compiled code that never lets threads run would hold it up, so ``by_signal`` asks the
-    kernel (Linux) as well; see :func:`ask_for_death_signal`.
+    Compiled code that never lets threads run holds it up; see :func:`ask_for_death_signal`.
     """
     import multiprocessing
 
@@ -30,9 +31,19 @@ def die_with_parent(*, by_signal: bool = False) -> None:
         wait([parent.sentinel])
         os._exit(1)
 
-    if by_signal:
-        ask_for_death_signal()
     threading.Thread(target=watch, daemon=True, name="watch-parent").start()
+
+
+def seed_generators(seed: int) -> None:
+    """Seed the global generators of ``random``, NumPy and, where it is imported, torch."""
+    import random
+
+    import numpy as np
+
+    random.seed(seed)
+    np.random.seed(seed % 2**32)  # noqa: NPY002
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(seed)
 
 
 def ask_for_death_signal(number: int = signal.SIGKILL) -> None:
@@ -78,8 +89,8 @@ def ctrl_c_blocked() -> Iterator[None]:
 
 @contextlib.contextmanager
 def one_thread_variables() -> Iterator[None]:
-    """Let processes that are started inside use one thread in BLAS, OpenMP and numba."""
-    with variables(dict.fromkeys(THREAD_VARIABLES, "1")):
+    """Let processes that are started inside use one thread in BLAS, OpenMP and numba, and hash texts alike."""
+    with variables({**dict.fromkeys(THREAD_VARIABLES, "1"), **_HASHING}):
         yield
 
 

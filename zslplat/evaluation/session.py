@@ -277,7 +277,8 @@ class Session:
             maps=request.maps,
             test=test,
             blocks=self.bench.blocks,
-            sources=self.bench.sources(request.parameters),
+            # The same for all trials, so that they have the same modules imported.
+            sources=self.bench.sources(self.setting.space, request.parameters),
             model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
             about={"setting": setting.to_json()},
         )

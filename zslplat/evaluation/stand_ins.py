@@ -39,6 +39,13 @@ class Ended(Failed):
         super().__init__(reason)
         self.killed = killed
 
+    @classmethod
+    def of(cls, process: Any) -> Ended:
+        """Say how a process has ended."""
+        process.join(5)
+        reason, killed = ending(process.exitcode)
+        return cls(reason, killed=killed)
+
 
 class Methods(Protocol):
     """Where the methods of a job are built and run."""
@@ -49,8 +56,8 @@ class Methods(Protocol):
     def build(self, name: str, parameters: Mapping[str, Any], seed: int) -> Any:
         """Build a method; one with a ``seed`` parameter that was not fixed gets the seed of the job."""
 
-    def begin(self) -> None:
-        """Let :meth:`usage` count from here."""
+    def begin(self, seed: int) -> None:
+        """Let :meth:`usage` count from here, and seed the global generators of that process."""
 
     def usage(self) -> tuple[float, int]:
         """Return seconds of processor time and the most bytes that were held, beside those of this process."""
@@ -67,8 +74,8 @@ class InProcess:
         """Build a method."""
         return there.make_method(name, parameters, seed)
 
-    def begin(self) -> None:
-        """Count nothing apart."""
+    def begin(self, seed: int) -> None:
+        """Count nothing apart, and leave the generators of this process alone."""
 
     def usage(self) -> tuple[float, int]:
         """Return nothing beside what this process counts."""
@@ -76,17 +83,23 @@ class InProcess:
 
 
 class MethodProcess:
-    """The scorer's side of a method process; ``shared_bytes`` is what both processes hold of one memory."""
+    """The scorer's side of a method process.
 
-    def __init__(self, process: Any, connection: Any, shared_bytes: int = 0) -> None:
+    ``shared_bytes`` is what it holds of one memory with other processes. ``facts`` of the classes of methods, by name,
+    are filled in; a later process of the same modules takes them over.
+    """
+
+    def __init__(
+        self, process: Any, connection: Any, shared_bytes: int = 0, facts: dict[str, tuple[Any, ...]] | None = None
+    ) -> None:
         self.process, self.shared_bytes = process, shared_bytes
         self._channel = Channel(connection)
         self._known: WeakValueDictionary[int, StandIn] = WeakValueDictionary()
         self._released: list[int] = []
-        self._beginning = False
+        self._seed: int | None = None
         self._usage: tuple[float, int] | None = None
         self._step_parameters: dict[str, str] = {}
-        self._facts: dict[str, tuple[Any, ...]] = {}
+        self._facts = {} if facts is None else facts
         self._built = 0
         self._later: Later | None = None
 
@@ -113,13 +126,14 @@ class MethodProcess:
         self._known[-self._built] = method
         return method
 
-    def begin(self) -> None:
-        """Let :meth:`usage` count from the next request on, which says so: a message of its own would cost time."""
-        self._beginning = True
+    def begin(self, seed: int) -> None:
+        """Seed the global generators there, and let :meth:`usage` count from then, with the next request."""
+        self._seed = seed
 
-    def clear(self) -> bool:
-        """Let go there, now, what was let go here; tell whether processes run that were started there."""
-        return bool(self.ask("clear"))
+    def end(self) -> None:
+        """End the evaluation there; nothing can be asked afterwards. Raises :class:`Ended` where it is gone."""
+        self.ask_for_later("end")
+        self._channel.detach()
 
     def usage(self) -> tuple[float, int]:
         """Return seconds of processor time and the most bytes that were held there, without what both hold."""
@@ -136,12 +150,12 @@ class MethodProcess:
             # Both ends take turns.
             self._later.wait()
         released, self._released = self._released, []
-        beginning, self._beginning = self._beginning, False
+        seed, self._seed = self._seed, None
         self._usage = None
         try:
-            self._channel.send(pack((released, beginning, wish, *arguments), _reduced))
+            self._channel.send(pack((released, seed, wish, *arguments), _reduced))
         except (EOFError, OSError):
-            raise self._ended() from None
+            raise Ended.of(self.process) from None
         self._later = Later(self)
         return self._later
 
@@ -151,7 +165,7 @@ class MethodProcess:
         try:
             done, content, warned = self._channel.receive(self._found)
         except (EOFError, OSError):
-            raise self._ended() from None
+            raise Ended.of(self.process) from None
         for text in warned:
             warnings.warn(text, OutcomeWarning, stacklevel=5)
         if done:
@@ -163,11 +177,6 @@ class MethodProcess:
     def note_usage(self, usage: tuple[float, int]) -> None:
         """Keep what an answer says was used until then; the next request makes it old."""
         self._usage = usage
-
-    def _ended(self) -> Ended:
-        self.process.join(5)
-        reason, killed = ending(self.process.exitcode)
-        return Ended(reason, killed=killed)
 
     def release(self, number: int) -> None:
         """Let an object go with the next request."""

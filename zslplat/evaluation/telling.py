@@ -22,8 +22,10 @@ _STEPS = ("start", "advance")
 class TellingMethods(MethodProcess):
     """A method process that tells how far the job is, from 0 to 1."""
 
-    def __init__(self, process: Any, connection: Any, shared_bytes: int, tell: Callable[[float], None]) -> None:
-        super().__init__(process, connection, shared_bytes)
+    def __init__(
+        self, process: Any, connection: Any, shared_bytes: int, tell: Callable[[float], None], facts: dict[str, Any]
+    ) -> None:
+        super().__init__(process, connection, shared_bytes, facts)
         self._tell = tell
         self._most_by_name: dict[str, int] = {}
         self.follow(1)

@@ -20,7 +20,8 @@ class Place:
     """Where a worker works: ``cache`` holds the entries that jobs name, ``log`` takes what is printed.
 
     ``code`` is the file in which hashes of code are remembered, ``cluster_worker`` the address of the worker of a
-    cluster whose place it is, ``cache_bytes`` the bound of the cache.
+    cluster whose place it is, ``cache_bytes`` the bound of the cache. ``modules`` are those of the experiment, which
+    are imported before its first evaluation.
     """
 
     cache: Path
@@ -28,14 +29,28 @@ class Place:
     code: Path | None = None
     cluster_worker: str = ""
     cache_bytes: float = math.inf
+    modules: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class Job:
+    """What all jobs have: ``sources``, the modules that they run, with their hashes
+    (:func:`zslplat.evaluation.code.require_unchanged`).
+    """
+
+    sources: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def modules(self) -> tuple[str, ...]:
+        """The names of the modules."""
+        return tuple(sorted({name for names in self.sources for name in names.split()}))
 
 
 @dataclass(frozen=True)
-class PrepareJob:
+class PrepareJob(Job):
     """Compute the statistics of a method for the problem of one key and write them as the cache entry ``target``.
 
-    ``blocks``: the method takes features in blocks. ``sources``: see
-    :func:`zslplat.evaluation.code.require_unchanged`.
+    ``blocks``: the method takes features in blocks.
     """
 
     method: str
@@ -44,12 +59,11 @@ class PrepareJob:
     task: str
     problem: str
     target: str
-    sources: Mapping[str, str] = field(default_factory=dict)
     blocks: bool = False
 
 
 @dataclass(frozen=True)
-class EvaluateJob:
+class EvaluateJob(Job):
     """Evaluate one setting on problems; write artifacts into a folder when one is given.
 
     ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
@@ -59,8 +73,7 @@ class EvaluateJob:
     which rows were scored, too), and ``outcomes`` the folder that keeps these and the outcomes per row they are made
     from (a folder per problem inside it, where there are several). ``maps`` asks for maps of the scored rows. ``test``:
     the problems are of the test split, whose rows choose no step of an iterative method. ``blocks``: the method takes
-    features in blocks. ``sources``: see
-    :func:`zslplat.evaluation.code.require_unchanged`. ``model_bytes``: how large the model may be that is kept beside
+    features in blocks. ``model_bytes``: how large the model may be that is kept beside
     the outcomes, 0 for none; ``about`` is kept with it.
     """
 
@@ -80,6 +93,5 @@ class EvaluateJob:
     maps: bool = False
     test: bool = False
     blocks: bool = False
-    sources: Mapping[str, str] = field(default_factory=dict)
     model_bytes: int = 0
     about: Mapping[str, Any] = field(default_factory=dict)

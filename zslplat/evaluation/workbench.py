@@ -89,12 +89,14 @@ class Workbench:
             self._codes[key] = code_of(roots, self._reader)
         return self._codes[key]
 
-    def sources(self, parameters: Mapping[str, Any] | None = None) -> dict[str, str]:
-        """Return the modules that a worker imports for these parameters, by role with blanks between, and their hashes.
+    def sources(self, space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
+        """Return the modules that a worker imports, by role with blanks between, and their hashes.
 
-        See :func:`zslplat.evaluation.code.require_unchanged`.
+        They are those of these parameters and of all that a space may choose. See
+        :func:`zslplat.evaluation.code.require_unchanged`.
         """
-        code, roots = self.code(parameters), self._roots(parameters)
+        values = _all_values(space, parameters)
+        code, roots = self.code(values), self._roots(values)
         # A program's own main module is another one in every process.
         imported = {role: roots[role] for role in ("method", "kernel", "task") if "__main__" not in roots[role]}
         return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
@@ -170,8 +172,6 @@ class Workbench:
         """
         told, space = self.method_class.prepared_with(space, values or {})
         fixed = {**self.setting.method.parameters, **told}
-        # Kernels that are searched prepare, too.
-        searched = {name: " ".join(map(format_value, getattr(space[name], "values", ()))) for name in space}
         key = key_of(
             "statistics",
             problem.name,
@@ -179,11 +179,11 @@ class Workbench:
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
             str(self.setting.task),
-            self.code({**searched, **told}),
+            self.code(_all_values(space, told)),  # kernels that are searched prepare, too
         )
-        sources = self.sources({**searched, **told})
+        sources = self.sources(space, told)
         name, task = self.setting.method.name, str(self.setting.task)
-        return PrepareJob(name, fixed, space, task, problem.name, key, sources, self.blocks)
+        return PrepareJob(name, fixed, space, task, problem.name, key, self.blocks, sources=sources)
 
     def chance(self, problem: Path) -> float:
         """Return what guessing reaches on a problem."""
@@ -228,3 +228,16 @@ class Workbench:
         save_problem(folder, made, [*warned, *further][:MOST_TEXTS])
         self.counts["problems"] += 1
         return folder
+
+
+def _all_values(space: Space, parameters: Mapping[str, Any]) -> dict[str, str]:
+    """Return, as one text per parameter, its value and those that a space chooses it from."""
+    return {
+        name: " ".join(
+            map(
+                format_value,
+                [*getattr(space.get(name), "values", ()), *([parameters[name]] if name in parameters else [])],
+            )
+        )
+        for name in {**space, **parameters}
+    }

@@ -10,7 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -19,7 +19,7 @@ from zslplat.evaluation.guardian import guard
 from zslplat.evaluation.memory import MemoryWatch
 from zslplat.evaluation.processes import ctrl_c_blocked, ending, main_left_out, one_thread_variables
 from zslplat.evaluation.telling import PROGRESS
-from zslplat.evaluation.wanted import Place
+from zslplat.evaluation.wanted import Job, Place
 
 # How often the memory of a job is looked at, where it is bounded.
 _POLL_SECONDS = 0.05
@@ -94,8 +94,8 @@ class Child:
             with contextlib.nullcontext() if guarded else main_left_out():
                 self.process.start()
 
-    def run(self, job: bytes, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
-        """Send a pickled job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
+    def run(self, job: Job, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
+        """Send a job and wait for its answer within the limits; afterwards :attr:`alive` tells if it goes on.
 
         ``on_progress`` is told how far the job is, from 0 to 1, now and then.
         The time that new processes take to start is nobody's, and comes before the clock.
@@ -103,15 +103,17 @@ class Child:
         try:
             if not self.ready:
                 self._begin()
-            self.connection.send_bytes(job)
+            self.connection.send(job)
             answered = self._wait(limits, on_progress)
             if isinstance(answered, Answer):
                 return answered
-            kind, content, over = answered
+            kind, content, following = answered
         except (EOFError, OSError):
             return self._ended()
-        if over or (limits.bytes is not None and self._held() > limits.bytes / 2):
-            # Its method process is gone, processes are left, or one job would be charged for what another left behind.
+        if following is not None and self.memory is not None:
+            self.memory.methods, self.memory.shared = following
+        if following is None or (limits.bytes is not None and self._held() > limits.bytes / 2):
+            # Its host is gone, processes are left, or one job would be charged for what another left behind.
             self.kill()
         if kind == "done":
             return Answer(content)
@@ -151,11 +153,12 @@ class Child:
                 process.kill()
 
     def _begin(self) -> None:
-        kind, content = self.connection.recv()
+        kind, numbers, following = self.connection.recv()
         self.ready = kind == READY
-        self.memory = MemoryWatch(self.process.pid, content["scorer"], content["methods"], content["shared"])
+        self.memory = MemoryWatch(self.process.pid, **numbers)
+        self.memory.methods, self.memory.shared = following
 
-    def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, bool]:
+    def _wait(self, limits: Limits, on_progress: Callable[[float], None] | None) -> Answer | tuple[str, Any, Any]:
         """Wait for the scorer's answer and return it; an answer is made where the job goes beyond its limits."""
         deadline = time.monotonic() + limits.seconds if limits.seconds else None
         while True:
@@ -163,9 +166,9 @@ class Child:
             # Without a bound of memory there is nothing to look at before the deadline.
             pause = left if limits.bytes is None else _POLL_SECONDS if left is None else min(left, _POLL_SECONDS)
             if self.connection.poll(pause):
-                kind, content, over = self.connection.recv()
+                kind, content, following = self.connection.recv()
                 if kind != PROGRESS:
-                    return kind, content, over
+                    return kind, content, following
                 if on_progress is not None:
                     on_progress(content)
             if deadline is not None and time.monotonic() >= deadline:
@@ -199,13 +202,24 @@ class Worker:
         self._child: Child | None = None
         self._stopped = self._starting = False
 
-    def run(self, job: bytes, limits: Limits, on_progress: Callable[[float], None] | None = None) -> Answer:
-        """Run a pickled job, which the worker never reads; ``on_progress`` is told how far it is, now and then.
+    def run(
+        self,
+        job: Job,
+        limits: Limits,
+        on_progress: Callable[[float], None] | None = None,
+    ) -> Answer:
+        """Run a job; ``on_progress`` is told how far it is, now and then.
 
+        Processes that have imported the modules of another experiment are replaced.
         A process that crashes is its job's doing, and the job's failure. One that is killed from outside may be
         anybody's: the job runs again, with the same result, and fails when that happens three times.
         """
         answer = Answer(None, "stopped", killed=True)
+        if self.place.modules != job.modules:
+            self.place = replace(self.place, modules=job.modules)
+            if self._child is not None:
+                self._child.kill()
+                self._child = None
         for _ in range(_MOST_ATTEMPTS):
             if (self._child is None or not self._child.alive) and not self._started():
                 answer = Answer(None, "its process was ended as it started", killed=True)

@@ -13,7 +13,6 @@ final evaluations run. Data that tell most are those whose features say nothing 
 from __future__ import annotations
 
 import gc
-import pickle
 import sys
 import tempfile
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -335,7 +334,7 @@ def attack_outcomes(
                         matrices_bytes=2**30,
                         test=problem is problems[-1],
                     )
-                    answer = worker.run(pickle.dumps(job), Limits())
+                    answer = worker.run(job, Limits())
                     if answer.result is None:
                         raise ZslplatError(f"{attack} on {problem.name} failed: {answer.reason}")
                     found = [np.load(path) for path in sorted((artifacts / "matrices").glob("labelling-*.npy"))]

@@ -1,0 +1,105 @@
+"""A fresh method process for every evaluation, so that a trial knows nothing of the trial before it.
+
+    scorer ── host ── method process of one evaluation ── what a method starts
+
+The host has imported the modules of the experiment and holds no data. It forks a method process for one evaluation, and
+the next when that has ended: whatever a method leaves in its process (a global generator, a cache, a class attribute, a
+patched library) ends with it, and each evaluation begins in the same state, whichever worker and whatever came before.
+Where processes cannot be forked, one serves all evaluations, and only its global generators begin anew
+(``docs/determinism.md``).
+"""
+
+from __future__ import annotations
+
+import contextlib
+import gc
+import importlib
+import os
+import sys
+from collections.abc import Callable, Sequence
+from multiprocessing.connection import Connection
+from typing import Any
+
+from zslplat.evaluation.guardian import end_like
+from zslplat.evaluation.memory import own_bytes
+from zslplat.evaluation.method_process import serve
+from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, has_children
+from zslplat.evaluation.stand_ins import Ended
+from zslplat.evaluation.telling import TellingMethods
+from zslplat.registry import registry
+
+
+def host(connection: Connection, modules: Sequence[str]) -> None:
+    """Serve one evaluation after another until the connection closes.
+
+    Before each, the scorer is sent whether processes of the last one are left, the number of the process that serves
+    the next, and the bytes that it shares with this one. ``modules`` are imported before the first.
+    """
+    registry()
+    for name in modules:
+        # The evaluation imports it once more, and answers with the error.
+        with contextlib.suppress(BaseException):
+            importlib.import_module(name)
+    forked = sys.platform == "linux"
+    if forked:
+        adopt_orphans()
+        # A collection in a method process then writes to no page that it shares with this one.
+        gc.freeze()
+    left = False
+    with contextlib.suppress(OSError):
+        while True:
+            number = os.fork() if forked else os.getpid()
+            if number == 0:
+                _serve_one(connection)
+            connection.send((left, number, own_bytes() if forked else 0))
+            if not forked:
+                if not serve(connection):
+                    return
+                continue
+            code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+            if code:
+                end_like(code)
+            left = has_children()
+
+
+def _serve_one(connection: Connection) -> None:
+    ask_for_death_signal()
+    # A signal to its own group is for it and what it starts.
+    os.setsid()
+    code = 1
+    try:
+        code = 0 if serve(connection) else 2
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+class MethodHost:
+    """The scorer's side of a host.
+
+    ``methods`` is where the methods of the current evaluation run, ``method_process`` the number of that process and
+    the bytes that it shares with others.
+    """
+
+    def __init__(self, process: Any, connection: Connection, report: Callable[[float], None]) -> None:
+        self.process, self.number = process, process.pid
+        self._connection, self._report = connection, report
+        self._facts: dict[str, Any] = {}
+        self.renewed()
+
+    def renewed(self) -> bool:
+        """Wait for the process of the next evaluation; tell whether processes of the last one are left."""
+        try:
+            left, number, shared = self._connection.recv()
+        except (EOFError, OSError):
+            raise Ended.of(self.process) from None
+        self.method_process = number, shared
+        self.methods = TellingMethods(self.process, self._connection, shared, self._report, self._facts)
+        return bool(left)
+
+    def renew(self) -> bool:
+        """End the process of this evaluation; tell whether processes that it started are left."""
+        self.methods.end()
+        return self.renewed()
