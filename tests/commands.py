@@ -99,9 +99,13 @@ class Leader:
         """Return the worker processes."""
         return [worker for guardian in self.guardians() for worker in _started_by(guardian.pid)]
 
+    def hosts(self):
+        """Return the processes that those are forked off in which methods run."""
+        return [host for worker in self.workers() for host in _started_by(worker.pid)]
+
     def children(self):
-        """Return the processes in which trials are evaluated."""
-        return [child for worker in self.workers() for child in _started_by(worker.pid)]
+        """Return the processes in which methods run."""
+        return [child for host in self.hosts() for child in _started_by(host.pid)]
 
 
 def runs(process):

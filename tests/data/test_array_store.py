@@ -5,8 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from zslplat.data.array_store import open_entry, place_entry
-from zslplat.evaluation.method_process import file_of
+from zslplat.data.array_store import file_of, open_entry, place_entry
 from zslplat.keys import key_of
 
 RNG = np.random.default_rng(0)

@@ -206,7 +206,7 @@ def test_a_row_may_be_asked_for_more_than_once(tmp_path, width):
 @pytest.mark.parametrize("damage", ["gone", "short"])
 def test_a_file_that_cannot_be_read_is_no_fault_of_who_reads_it(tmp_path, width, damage):
     rows = kept_dataset(tmp_path, "toy", lambda: in_memory(np.ones((400, width), np.float32))).X
-    path = Path(rows.parts[0].source.path)
+    path = Path(rows.parts[0].source.file)
     if damage == "gone":
         path.unlink()
     else:

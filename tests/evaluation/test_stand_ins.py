@@ -11,9 +11,10 @@ import warnings
 import numpy as np
 import pytest
 
+from zslplat.data.array_store import file_of
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.jobs import EvaluateJob, evaluate, load_problem, save_problem
-from zslplat.evaluation.method_process import file_of, serve
+from zslplat.evaluation.method_process import serve
 from zslplat.evaluation.stand_ins import Ended, Failed, MethodProcess, StandIn, learned
 from zslplat.registry import registry
 from zslplat.tasks.base import Problem

@@ -217,6 +217,14 @@ def mapped(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: An
     return array
 
 
+def file_of(array: Any) -> tuple[str, str, tuple[int, ...], int, str] | None:
+    """Return path, type, shape, offset and order of an array that is a file as a whole, read-only; None for others."""
+    if type(array) is np.memmap and isinstance(array.base, mmap.mmap) and array.filename and not array.flags.writeable:
+        order = "C" if array.flags.c_contiguous else "F"
+        return str(array.filename), array.dtype.str, array.shape, int(array.offset), order
+    return None
+
+
 def _load(path: Path, layout: Sequence[Any] | None, map_from: int) -> np.ndarray:
     if layout is not None and (map_from == 0 or path.stat().st_size >= map_from) and 0 not in layout[1]:
         dtype, shape, offset, order = layout

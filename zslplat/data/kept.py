@@ -113,7 +113,7 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
         told: dict[str, Any] = {"name": name, "row": list(source.shape[1:])}
         if isinstance(source, Stored):
             # Beside this entry, under a name that holds wherever the cache is moved.
-            path = Path(source.path)
+            path = Path(str(source.file))
             told |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
         else:
             _write_rows(writer, f"X:{name}", name, source, places, digest)

@@ -77,9 +77,12 @@ class RowStream:
 
 @dataclass(frozen=True)
 class Stored:
-    """Rows in a file, one after the other: ``offset`` is where the first begins, in bytes."""
+    """Rows in a file, one after the other: ``offset`` is where the first begins, in bytes.
 
-    path: str
+    ``file``: its path, or the descriptor of an open file, which stays open.
+    """
+
+    file: str | int
     dtype: str
     shape: tuple[int, ...]
     offset: int
@@ -94,7 +97,7 @@ class Stored:
             return np.empty((0, *self.shape[1:]), dtype=self.dtype)
         first, count = int(positions[0]), int(positions[-1] - positions[0]) + 1
         if not 0 <= first <= first + count <= self.shape[0]:
-            raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self.path}")
+            raise DataError(f"rows {first} to {first + count - 1} asked of {self.shape[0]} in {self._name}")
         row = np.dtype(self.dtype).itemsize * math.prod(self.shape[1:])
         if count * row > _FAR * len(positions):
             return self._read(positions, row)
@@ -107,6 +110,10 @@ class Stored:
         if count == len(positions) and bool((np.diff(positions) == 1).all()):
             return range_of
         return np.take(range_of, positions - first, axis=0, mode="clip")
+
+    @property
+    def _name(self) -> str:
+        return self.file if isinstance(self.file, str) else "the file of the data set"
 
     def whole(self) -> np.ndarray:
         """Return all rows, mapped read-only; raises :class:`StoreError` where the file cannot be read."""
@@ -121,11 +128,11 @@ class Stored:
     def _opened(self) -> Iterator[BinaryIO]:
         """Open the file; that it is gone or too short is no fault of the method that reads it."""
         try:
-            with open(self.path, "rb", buffering=0) as file:
+            with open(self.file, "rb", buffering=0, closefd=isinstance(self.file, str)) as file:
                 yield file
         except (OSError, ValueError) as error:
             told = (isinstance(error, OSError) and error.strerror) or error
-            raise StoreError(f"the rows in {self.path} cannot be read: {told}; give the same command again") from error
+            raise StoreError(f"the rows in {self._name} cannot be read: {told}; give the same command again") from error
 
     def _read(self, positions: np.ndarray, row: int) -> np.ndarray:
         """Return rows that lie far apart: to map what lies between them costs more than to read each."""

@@ -26,6 +26,8 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.errors import StoreError
+
 IN_BAND_BYTES = 2**14
 OWN_BYTES = 2**23
 MOST_OWN = 100  # a message takes some 250 descriptors
@@ -84,6 +86,21 @@ def pack(value: Any, reduce: Reduce = lambda value: NotImplemented) -> Packed:
     return Packed(file.getvalue(), buffers)
 
 
+def open_files(paths: Sequence[str]) -> list[int]:
+    """Return descriptors of files; raises :class:`StoreError` where one cannot be opened."""
+    descriptors: list[int] = []
+    try:
+        for path in paths:
+            descriptors.append(os.open(path, os.O_RDONLY | os.O_CLOEXEC))
+    except OSError as error:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        raise StoreError(
+            f"the rows in {error.filename} cannot be read: {error.strerror or error}; give the same command again"
+        ) from error
+    return descriptors
+
+
 class Channel:
     """One end of a connection; the two ends take turns, so a message is read before the next one is written."""
 
@@ -95,8 +112,11 @@ class Channel:
         self._ours: mmap.mmap | None = None
         self._theirs: mmap.mmap | None = None
 
-    def send(self, packed: Packed) -> None:
-        """Send a message; raises OSError where the other end is gone or memory cannot be had."""
+    def send(self, packed: Packed, files: Sequence[int] = ()) -> None:
+        """Send a message, and the descriptors of open files with it, which are closed here.
+
+        Raises OSError where the other end is gone or memory cannot be had.
+        """
         places: list[tuple[int, int]] = []  # (offset in the region, or -1 for memory of its own; bytes)
         own: list[int] = []
         taken = 0
@@ -116,22 +136,27 @@ class Channel:
             if offset >= 0:
                 assert self._ours is not None
                 _bytes_of(self._ours, offset, size)[:] = np.frombuffer(buffer, dtype=np.uint8)
+        descriptors = [*own, *files]
         try:
-            self.connection.send_bytes(pickle.dumps((packed.body, places, region, len(own)), protocol=5))
-            if own:
-                sendfds(self._socket, own)
+            self.connection.send_bytes(pickle.dumps((packed.body, places, region, len(own), len(files)), protocol=5))
+            if descriptors:
+                sendfds(self._socket, descriptors)
         finally:
-            for descriptor in own:
+            for descriptor in descriptors:
                 os.close(descriptor)
 
-    def receive(self, find_class: FindClass | None = None) -> Any:
+    def receive(self, find_class: FindClass | None = None, files: list[int] | None = None) -> Any:
         """Return the next message; ``find_class`` looks up what it names.
 
-        Raises EOFError where the other end is gone.
+        ``files`` is filled with the descriptors of files that came with it, before anything is looked up. Raises
+        EOFError where the other end is gone.
         """
         self._look_for_a_moment()
-        body, places, region, count = pickle.loads(self.connection.recv_bytes())
-        descriptors = recvfds(self._socket, count) if count else []
+        body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
+        descriptors = recvfds(self._socket, count + count_of_files) if count + count_of_files else []
+        if files is not None:
+            files[:] = descriptors[count:]
+        del descriptors[count:]
         try:
             waiting = iter(descriptors)
             if region:

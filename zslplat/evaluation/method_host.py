@@ -15,6 +15,7 @@ import contextlib
 import gc
 import importlib
 import os
+import pickle
 import sys
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
@@ -27,6 +28,8 @@ from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, ha
 from zslplat.evaluation.stand_ins import Ended
 from zslplat.evaluation.telling import TellingMethods
 from zslplat.registry import registry
+
+_COMPILED = "zslplat.methods.compiled"  # brings numba with it
 
 
 def host(connection: Connection, modules: Sequence[str]) -> None:
@@ -45,14 +48,15 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
         adopt_orphans()
         # A collection in a method process then writes to no page that it shares with this one.
         gc.freeze()
+    report = _Report(modules) if forked else None
     left = False
     with contextlib.suppress(OSError):
         while True:
             number = os.fork() if forked else os.getpid()
             if number == 0:
-                _serve_one(connection)
-            connection.send((left, number, own_bytes() if forked else 0))
-            if not forked:
+                _serve_one(connection, report)
+            connection.send((left, number, report.shared_bytes if report else 0))
+            if report is None:
                 if not serve(connection):
                     return
                 continue
@@ -60,20 +64,67 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
             if code:
                 end_like(code)
             left = has_children()
+            report.read()
 
 
-def _serve_one(connection: Connection) -> None:
+def _serve_one(connection: Connection, report: _Report | None) -> None:
     ask_for_death_signal()
     # A signal to its own group is for it and what it starts.
     os.setsid()
     code = 1
     try:
         code = 0 if serve(connection) else 2
+        if report is not None:
+            report.write()
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
             sys.stderr.flush()
         os._exit(code)
+
+
+class _Report:
+    """What a method process had to import and to load of compiled loops, so that its host has it for the next one.
+
+    Of the packages of the experiment nothing is taken over but zslplat's own: their modules may do anything as they are
+    imported. The report goes through memory that both have open, which takes any length of it.
+    """
+
+    def __init__(self, modules: Sequence[str]) -> None:
+        self._own = {name.partition(".")[0] for name in modules} - {"zslplat"}
+        self._memory = os.memfd_create("zslplat")
+        self._take_stock()
+
+    def _take_stock(self) -> None:
+        self._modules, self._loops = len(sys.modules), _signatures()
+        self.shared_bytes = own_bytes()
+
+    def write(self) -> None:
+        """Write, in a method process, what is new: modules are in the order of their import."""
+        signatures = _signatures()
+        if len(sys.modules) == self._modules and signatures == self._loops:
+            return
+        new = [name for name in list(sys.modules)[self._modules :] if name.partition(".")[0] not in self._own]
+        os.pwrite(self._memory, pickle.dumps((new, signatures)), 0)
+
+    def read(self) -> None:
+        """Import and load, in the host, what the latest report names."""
+        content = os.pread(self._memory, os.fstat(self._memory).st_size, 0)
+        os.ftruncate(self._memory, 0)
+        if not content:
+            return
+        names, signatures = pickle.loads(content)
+        for name in names:
+            with contextlib.suppress(Exception):
+                importlib.import_module(name)
+        if loops := sys.modules.get(_COMPILED):
+            loops.load(signatures)
+        self._take_stock()
+
+
+def _signatures() -> list[list[Any]]:
+    loops = sys.modules.get(_COMPILED)
+    return loops.signatures() if loops else []
 
 
 class MethodHost:

@@ -1,9 +1,9 @@
 """The process that runs methods: it is given inputs and returns outputs, and never holds a label that is scored.
 
 It serves one scorer (:mod:`zslplat.evaluation.stand_ins`), whose task calls methods that live here: build one, call
-it, take the next step of its training. Inputs that lie in the cache come as paths of their files, other arrays through
-shared memory. Methods, encodings and running trainings stay here and are known outside by number; what goes back is
-arrays, numbers, texts and figures.
+it, take the next step of its training. Inputs that lie in the cache come as open files: their paths, beside which the
+truth lies, are not known here. Other arrays come through shared memory. Methods, encodings and running trainings stay
+here and are known outside by number; what goes back is arrays, numbers, texts and figures.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import copy
 import mmap
+import os
 import sys
 import time
 import traceback
@@ -23,7 +24,7 @@ from weakref import WeakValueDictionary
 
 import numpy as np
 
-from zslplat.data.array_store import mapped
+from zslplat.data.row_sources import Stored
 from zslplat.errors import MethodError, StoreError, ZslplatError
 from zslplat.evaluation.channel import Channel, pack
 from zslplat.evaluation.memory import peak_bytes, reset_peak
@@ -83,11 +84,12 @@ def serve(connection: Connection) -> bool:
     channel = Channel(connection)
     while True:
         try:
-            request = channel.receive(served.found)
+            request = channel.receive(served.found, served.files)
         except (EOFError, OSError):
             return False
         if request[2] == "end":
             channel.detach()
+            served.close()
             return True
         packed = served.answer(*request)
         # Nothing of a request may be lying about while the next one is served.
@@ -103,8 +105,10 @@ class _Served:
         self._objects: dict[int, Any] = {}
         self._numbers: dict[int, int] = {}
         self._made = 0
-        # One file, one array, for as long as somebody holds it: a method may recognise its training rows.
-        self._files: WeakValueDictionary[str, np.memmap] = WeakValueDictionary()
+        self.files: list[int] = []  # that came with the latest request
+        # One file, one array, for as long as anything holds it: a method may recognise its training rows.
+        self._arrays: WeakValueDictionary[tuple[int, int], np.ndarray] = WeakValueDictionary()
+        self._rows: dict[tuple[int, int], int] = {}
         self._cpu = 0.0
         # What building a method gave as a message about it was read.
         self._failed: BaseException | None = None
@@ -175,8 +179,8 @@ class _Served:
         return len(target)
 
     def duplicate(self, target: Any) -> Any:
-        # Nobody can write into the rows of a file, so copies of a method share them.
-        shared = {id(array): array for array in self._files.values()}
+        # Rows of a file are read-only, so copies of a method share them.
+        shared = {id(array): array for array in self._arrays.values()}
         try:
             return copy.deepcopy(target, shared)
         except Exception as error:
@@ -195,6 +199,8 @@ class _Served:
             return self._objects.__getitem__
         if (module, name) == (__name__, "opened"):
             return self._opened
+        if (module, name) == (__name__, "stored"):
+            return self._stored
         if (module, name) == (__name__, "built"):
             return self._build
         __import__(module)
@@ -215,13 +221,27 @@ class _Served:
         self._objects[number], self._numbers[id(method)] = method, number
         return method
 
-    def _opened(self, path: str, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
-        array = self._files.get(path)
-        if array is None:
-            # The scorer has read the header of the file already.
-            array = mapped(path, dtype, shape, offset, order)
-            self._files[path] = array
+    def _opened(self, number: int, dtype: str, shape: tuple[int, ...], offset: int, order: Any) -> np.ndarray:
+        with open(self.files[number], "rb", buffering=0) as file:
+            key = _file_key(file.fileno())
+            array = self._arrays.get(key)
+            if array is None:
+                content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+                array = np.ndarray(shape, dtype, content, offset, order=order)
+                self._arrays[key] = array
         return array
+
+    def _stored(self, number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Stored:
+        descriptor = self.files[number]
+        known = self._rows.setdefault(_file_key(descriptor), descriptor)
+        if known != descriptor:
+            os.close(descriptor)
+        return Stored(known, dtype, shape, offset)
+
+    def close(self) -> None:
+        """Close the files of rows."""
+        for descriptor in self._rows.values():
+            os.close(descriptor)
 
     def _reduced(self, value: Any) -> Any:
         if isinstance(value, Method):
@@ -295,14 +315,16 @@ def built(number: int, name: str, parameters: Mapping[str, Any], seed: int) -> A
     raise TypeError("only a method process reads this")
 
 
-def opened(path: str, dtype: str, shape: tuple[int, ...], offset: int, order: str) -> Any:
-    """Stand for a read-only array in a file, which the method process maps for itself."""
+def opened(number: int, dtype: str, shape: tuple[int, ...], offset: int, order: str) -> Any:
+    """Stand for a read-only array in a file that comes with the message, which the method process maps for itself."""
     raise TypeError("only a method process reads this")
 
 
-def file_of(array: Any) -> tuple[str, str, tuple[int, ...], int, str] | None:
-    """Return where an array lies that is a file as a whole, read-only: what :func:`opened` takes; None for others."""
-    if type(array) is np.memmap and isinstance(array.base, mmap.mmap) and array.filename and not array.flags.writeable:
-        order = "C" if array.flags.c_contiguous else "F"
-        return str(array.filename), array.dtype.str, array.shape, int(array.offset), order
-    return None
+def stored(number: int, dtype: str, shape: tuple[int, ...], offset: int) -> Any:
+    """Stand for rows in a file that comes with the message, from which the method process reads blocks."""
+    raise TypeError("only a method process reads this")
+
+
+def _file_key(descriptor: int) -> tuple[int, int]:
+    status = os.fstat(descriptor)
+    return status.st_dev, status.st_ino

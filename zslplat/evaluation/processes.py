@@ -9,7 +9,9 @@ import sys
 import threading
 import types
 from collections.abc import Iterator, Mapping
+from functools import cache
 from multiprocessing.connection import wait
+from typing import Any
 
 # In what sets and dictionaries of texts are gone through is part of a result, too.
 _HASHING = {"PYTHONHASHSEED": "0"}
@@ -58,10 +60,15 @@ def adopt_orphans() -> None:
 
 def _prctl(option: int, value: int) -> None:
     if sys.platform == "linux":
-        import ctypes
-
         with contextlib.suppress(OSError, AttributeError):
-            ctypes.CDLL(None).prctl(option, value, 0, 0, 0)
+            _c_library().prctl(option, value, 0, 0, 0)
+
+
+@cache
+def _c_library() -> Any:
+    import ctypes
+
+    return ctypes.CDLL(None)
 
 
 def has_children(group: int | None = None) -> bool:

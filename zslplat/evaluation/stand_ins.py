@@ -9,15 +9,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping
-from functools import cache
+from functools import cache, partial
 from typing import Any, Protocol
 from weakref import WeakValueDictionary
 
 import numpy as np
 
+from zslplat.data.array_store import file_of
+from zslplat.data.row_sources import Stored
 from zslplat.errors import MethodError, OutcomeWarning, ZslplatError
 from zslplat.evaluation import method_process as there
-from zslplat.evaluation.channel import Channel, pack
+from zslplat.evaluation.channel import Channel, open_files, pack
 from zslplat.evaluation.processes import ending
 from zslplat.registry import component
 
@@ -152,8 +154,11 @@ class MethodProcess:
         released, self._released = self._released, []
         seed, self._seed = self._seed, None
         self._usage = None
+        paths: list[str] = []
+        packed = pack((released, seed, wish, *arguments), partial(_reduced, paths=paths))
+        files = open_files(paths)
         try:
-            self._channel.send(pack((released, seed, wish, *arguments), _reduced))
+            self._channel.send(packed, files)
         except (EOFError, OSError):
             raise Ended.of(self.process) from None
         self._later = Later(self)
@@ -227,15 +232,22 @@ class Later:
         return self._answer
 
 
-def _reduced(value: Any) -> Any:
+def _reduced(value: Any, paths: list[str]) -> Any:
+    """Reduce what the method process has or may open; files are added to ``paths`` and named by their place there."""
     if isinstance(value, StandIn):
         if value._unbuilt:
             told, value.__dict__["_unbuilt"] = value._unbuilt, None
             return there.built, (value._number, *told)
         return there.numbered, (value._number,)
     if isinstance(value, np.memmap):
-        place = there.file_of(value)
-        return np.array(value, subok=False).__reduce_ex__(5) if place is None else (there.opened, place)
+        file = file_of(value)
+        if file is None:
+            return np.array(value, subok=False).__reduce_ex__(5)
+        paths.append(file[0])
+        return there.opened, (len(paths) - 1, *file[1:])
+    if isinstance(value, Stored):
+        paths.append(str(value.file))
+        return there.stored, (len(paths) - 1, value.dtype, value.shape, value.offset)
     return NotImplemented
 
 

@@ -5,12 +5,14 @@ Import it where loops are compiled, since numba takes its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 from numba import njit
 
 Loops = TypeVar("Loops", bound=Callable[..., Any])
+# In the order of their definition. A process that is forked off this one defines more of them after these.
+_functions: list[Any] = []
 
 
 def compiled(**options: Any) -> Callable[[Loops], Loops]:
@@ -19,5 +21,23 @@ def compiled(**options: Any) -> Callable[[Loops], Loops]:
     ``options`` are those of ``numba.njit``. numba hands out its compiled function for the written one, which takes
     the same arguments.
     """
-    decorate: Callable[[Loops], Loops] = njit(cache=True, **options)
+
+    def decorate(loops: Loops) -> Loops:
+        function: Any = njit(cache=True, **options)(loops)
+        _functions.append(function)
+        return function  # type: ignore[no-any-return]
+
     return decorate
+
+
+def signatures() -> list[list[Any]]:
+    """Return the types of arguments that each function is compiled for in this process."""
+    return [list(function.signatures) for function in _functions]
+
+
+def load(known: Sequence[Sequence[Any]]) -> None:
+    """Have the functions ready for these types of arguments, as :func:`signatures` of another process has them."""
+    for function, types in zip(_functions, known, strict=False):
+        for signature in types:
+            if signature not in function.signatures:
+                function.compile(signature)

@@ -18,6 +18,8 @@ These passes take their output as arguments and allocate nothing.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from zslplat.kernels.inner_product import InnerProductKernel, declared_form
@@ -234,3 +236,36 @@ def scale_rows(S: np.ndarray, weights: np.ndarray, out: np.ndarray) -> None:
     for i in range(S.shape[0]):
         for m in range(S.shape[1]):
             out[i, m] = weights[i] * S[i, m]
+
+
+# The updates of RMSprop (:mod:`zslplat.methods.zero_shot.zskl.rmsprop`): no reassociation and no approximate
+# reciprocals, and a NaN in the gradient stays a NaN in W.
+
+
+@_exact
+def rmsprop(W: Any, A: Any, g: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
+    """Move W by the gradient g, all flat."""
+    for i in range(W.size):
+        slope = g[i]
+        a = gamma * A[i] + rest * slope * slope
+        A[i] = a
+        W[i] -= rate * slope / (np.sqrt(a) + eps)
+
+
+@_exact
+def rmsprop_two_parts(W: Any, A: Any, g: Any, h: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
+    """Move W by the gradient g + h, all flat."""
+    for i in range(W.size):
+        slope = g[i] + h[i]
+        a = gamma * A[i] + rest * slope * slope
+        A[i] = a
+        W[i] -= rate * slope / (np.sqrt(a) + eps)
+
+
+@_exact
+def rmsprop_given_moment(W: Any, A: Any, g: Any, q: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
+    """Move W by the gradient g, with q in place of its squares, all flat."""
+    for i in range(W.size):
+        a = gamma * A[i] + rest * q[i]
+        A[i] = a
+        W[i] -= rate * g[i] / (np.sqrt(a) + eps)

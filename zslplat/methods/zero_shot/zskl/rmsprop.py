@@ -3,47 +3,12 @@
     A <- gamma A + (1 - gamma) g^2,   W <- W - rate g / (sqrt(A) + epsilon)
 
 NumPy needs eight passes and as many temporaries for it; at 1280 x 100 single precision entries that is several times
-the cost of the gradient's matrix product. Compiled on first use and kept on disk.
+the cost of the gradient's matrix product.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from functools import cache
-from typing import Any
-
 import numpy as np
-
-
-@cache
-def compiled() -> tuple[Callable[..., Any], Callable[..., Any], Callable[..., Any]]:
-    """Return the compiled updates: for a gradient g, for one in two parts g + h, and for a given second moment q."""
-    from numba import njit
-
-    def whole(W: Any, A: Any, g: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
-        for i in range(W.size):
-            slope = g[i]
-            a = gamma * A[i] + rest * slope * slope
-            A[i] = a
-            W[i] -= rate * slope / (np.sqrt(a) + eps)
-
-    def two_parts(W: Any, A: Any, g: Any, h: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
-        for i in range(W.size):
-            slope = g[i] + h[i]
-            a = gamma * A[i] + rest * slope * slope
-            A[i] = a
-            W[i] -= rate * slope / (np.sqrt(a) + eps)
-
-    def given_moment(W: Any, A: Any, g: Any, q: Any, gamma: Any, rest: Any, rate: Any, eps: Any) -> None:
-        for i in range(W.size):
-            a = gamma * A[i] + rest * q[i]
-            A[i] = a
-            W[i] -= rate * g[i] / (np.sqrt(a) + eps)
-
-    # Only what lets the loop become vector instructions: no reassociation, no approximate reciprocals, and a NaN in
-    # the gradient stays a NaN in W.
-    compile_ = njit(cache=True, fastmath={"contract"}, error_model="numpy")
-    return compile_(whole), compile_(two_parts), compile_(given_moment)
 
 
 class RMSprop:
@@ -53,13 +18,15 @@ class RMSprop:
     """
 
     def __init__(self, W: np.ndarray, *, gamma: float = 0.99, epsilon: float = 1e-8) -> None:
+        from zslplat.methods.zero_shot.zskl import fast_passes
+
         if not W.flags.c_contiguous:
             raise ValueError("RMSprop works in place on a C-contiguous array")
         self.kind = W.dtype.type
         self.W = W
         self.A = np.zeros_like(W)
         self.gamma, self.rest, self.epsilon = self.kind(gamma), self.kind(1 - gamma), self.kind(epsilon)
-        self._whole, self._two_parts, self._given_moment = compiled()
+        self._passes = fast_passes
         self._flat: dict[tuple[int, int], tuple[np.ndarray, np.ndarray]] = {}
 
     def step(
@@ -80,11 +47,11 @@ class RMSprop:
         tail = (self.gamma, self.rest, self.kind(rate), self.epsilon)
         flat = g.reshape(-1)
         if moment is not None:
-            self._given_moment(W, A, flat, moment.reshape(-1), *tail)
+            self._passes.rmsprop_given_moment(W, A, flat, moment.reshape(-1), *tail)
         elif plus is not None:
-            self._two_parts(W, A, flat, plus.reshape(-1), *tail)
+            self._passes.rmsprop_two_parts(W, A, flat, plus.reshape(-1), *tail)
         else:
-            self._whole(W, A, flat, *tail)
+            self._passes.rmsprop(W, A, flat, *tail)
 
     def _flattened(self, rows: slice | None) -> tuple[np.ndarray, np.ndarray]:
         """Return flat views of those rows of W and A, laid out once: a step is short enough for them to count."""
