@@ -18,7 +18,6 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
-import resource
 import select
 import signal
 import sys
@@ -30,7 +29,7 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from zslplat.evaluation.control_group import ControlGroup
-from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal
+from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, end_like
 from zslplat.evaluation.wanted import Place
 from zslplat.evaluation.worker_log import WorkerLog
 
@@ -173,13 +172,3 @@ def _clear_up_after(leader: int | None) -> None:
         if isinstance(address, str) and address.startswith("/"):
             os.unlink(address)
             os.rmdir(os.path.dirname(address))
-
-
-def end_like(code: int) -> None:
-    """End with the exit code, or by the signal, that another process ended with; never returns."""
-    if code < 0:
-        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # there is one of the scorer, where any is wanted
-        with contextlib.suppress(OSError, ValueError):
-            signal.signal(-code, signal.SIG_DFL)
-        os.kill(os.getpid(), -code)
-    os._exit(abs(code))

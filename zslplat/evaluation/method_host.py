@@ -21,10 +21,9 @@ from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
 
-from zslplat.evaluation.guardian import end_like
 from zslplat.evaluation.memory import own_bytes
 from zslplat.evaluation.method_process import serve
-from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, has_children
+from zslplat.evaluation.processes import adopt_orphans, ask_for_death_signal, end_like, has_children
 from zslplat.evaluation.stand_ins import Ended
 from zslplat.evaluation.telling import TellingMethods
 from zslplat.registry import registry

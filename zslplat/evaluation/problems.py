@@ -150,7 +150,7 @@ def _described(rows: Rows, folder: Path, name: str, arrays: dict[str, np.ndarray
                 "row": list(part.view.shape),
                 "after": list(part.shape),
                 # Relative, so that a cache can be moved.
-                "file": os.path.relpath(stored.file, folder.parent),
+                "file": os.path.relpath(str(stored.file), folder.parent),
                 "type": stored.dtype,
                 "shape": list(stored.shape),
                 "offset": stored.offset,

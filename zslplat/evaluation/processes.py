@@ -71,6 +71,18 @@ def _c_library() -> Any:
     return ctypes.CDLL(None)
 
 
+def end_like(code: int) -> None:
+    """End with the exit code, or by the signal, that another process ended with; never returns."""
+    if code < 0:
+        import resource
+
+        resource.setrlimit(resource.RLIMIT_CORE, (0, 0))  # there is one of the scorer, where any is wanted
+        with contextlib.suppress(OSError, ValueError):
+            signal.signal(-code, signal.SIG_DFL)
+        os.kill(os.getpid(), -code)
+    os._exit(abs(code))
+
+
 def has_children(group: int | None = None) -> bool:
     """Tell whether this process has children, or orphans that it was handed; only those of a process group if given."""
     try:
