@@ -19,7 +19,7 @@ class OnArrays(LinearPrototypes):
     takes_blocks = False
 
     def fit(self, X, y, S, *, statistics=None):
-        assert type(X) is np.memmap
+        assert type(X) is np.ndarray and not X.flags.writeable and not X.flags.owndata  # mapped, not copied
         return super().fit(X, y, S, statistics=statistics)
 
 class OnBlocks(LinearPrototypes):
