@@ -89,9 +89,9 @@ class Workers:
         return [answers[i] for i in range(len(jobs))]
 
     def warm_up(self) -> None:
-        """Prepare what starting local workers takes, beside what the leader does meanwhile."""
+        """Reach the cluster, or prepare what starting local workers takes, beside what the leader does meanwhile."""
+        self._start()
         if not self.cluster:
-            self._start()
             warm_up()
 
     def stop(self) -> None:

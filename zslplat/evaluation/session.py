@@ -32,7 +32,6 @@ from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.records.took import SECONDS, prepared_seconds
-from zslplat.settings import Settings
 from zslplat.space import Space
 
 # Problems with their statistics; without, where these are prepared for each value of what is costly.
@@ -80,8 +79,7 @@ class Session:
 
     def __init__(
         self,
-        setting: Setting,
-        settings: Settings,
+        bench: Workbench,
         records: Records,
         reporter: Reporter,
         *,
@@ -89,9 +87,8 @@ class Session:
         cluster: str | None = None,
         recall: bool = True,
     ) -> None:
-        self.settings, self.records, self.reporter = settings, records, reporter
-        self.bench = Workbench(setting, settings, on_stage=reporter.stage)
-        self.setting = self.bench.setting
+        self.bench, self.records, self.reporter = bench, records, reporter
+        self.setting, self.settings = bench.setting, bench.settings
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self._workers: Workers | None = None
@@ -123,15 +120,13 @@ class Session:
         if self._workers is not None:
             self._workers.stop()
 
-    def prepared(
-        self, split: str, space: Space | None = None, while_waiting: Callable[[], None] | None = None
-    ) -> Problems:
+    def prepared(self, split: str, space: Space | None = None) -> Problems:
         """Return the problems of a split, each with the method's statistics for it, made now where they are missing.
 
         Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
         """
         bench, name = self.bench, self.setting.method.name
-        if not bench.made(split):
+        if self.cluster or not bench.made(split):
             self._pool.warm_up()
         problems = bench.problems(split)
         if set(bench.method_class.costly) & set(space or {}):
@@ -146,7 +141,7 @@ class Session:
             def made(position: int, answer: Answer) -> None:
                 working(position, 1.0)
 
-            for answer in self._pool.run(missing, Limits(), made, while_waiting):
+            for answer in self._pool.run(missing, Limits(), made):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 bench.counts["statistics"] += 1

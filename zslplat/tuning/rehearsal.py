@@ -21,6 +21,7 @@ from zslplat.evaluation.problems import load_problem
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
 from zslplat.evaluation.setting import VALIDATION, Setting, describe_range
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.took import most_bytes
@@ -86,7 +87,9 @@ def rehearse(setting: Setting, options: StudyOptions, settings: Settings, report
         away.make_store()
         # Preparing large data twice would take as long as the study's own preparation.
         working = settings if settings.cache.is_dir() else away
-        with Session(setting, working, Records(away), reporter, workers=1, recall=False) as session:
+        bench = Workbench(setting, working, on_stage=reporter.stage)
+        bench.require_problems()
+        with Session(bench, Records(away), reporter, workers=1, recall=False) as session:
             session.start_workers(1, store / "workers.log")
             return _rehearsed(session, options, settings, reporter)
 

@@ -15,6 +15,7 @@ from zslplat.evaluation.executor import DeadlineReached
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
 from zslplat.evaluation.setting import VALIDATION, Setting
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
@@ -46,10 +47,10 @@ def run_study(
     reporter = reporter or SilentReporter()
     require_sampler(options.sampler)
     check_space(setting.space, setting.method.parameters)
-    settings.make_store()
+    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench.require_problems()
     records = open_records(settings, reporter.warn)
-    workers = {"workers": options.workers, "cluster": options.cluster}
-    with Session(setting, settings, records, reporter, **workers) as session:  # type: ignore[arg-type]
+    with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
         return Study(session, options).run()
 
 
@@ -100,7 +101,10 @@ class Study:
     def run(self) -> StudyResult:
         """Carry out the study."""
         session, options, records = self.session, self.options, self.session.records
+        session.start_workers(self.wanted, self.folder / "workers.log")
         with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
+            # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
+            problems = None if self.name in records.study_names() else self._prepared_anew()
             self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
             self._describe()
             mark_unshown(self.folder, self.study.owner)
@@ -113,9 +117,8 @@ class Study:
                 accept=options.accept_changed_code,
                 remedy=options.remedy_for_changed_code,
             )
-            session.start_workers(self.wanted, self.folder / "workers.log")
             with self._stoppable():
-                complete = self._search()
+                complete = self._search(problems)
                 self._open_view()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
@@ -147,17 +150,30 @@ class Study:
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 
-    def _search(self) -> bool:
+    def _prepared_anew(self) -> Problems:
+        """Return the problems of a study of which nothing is recorded yet."""
+        try:
+            return self._prepared()
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
+            ) from None
+
+    def _prepared(self) -> Problems:
+        problems = self.session.prepared(VALIDATION, self.setting.space)
+        self.reporter.note(self.session.prepare_note())
+        return problems
+
+    def _search(self, problems: Problems | None) -> bool:
         """Try again what may be, and then propose until the wanted number of trials is recorded.
 
-        False when the time ran out before.
+        False when the time ran out before. ``problems``: those of validation, where they are prepared already.
         """
         again = self.log.retried(self.options.retry_failed, self.limits)
         if self._over() and not again:
             return True
-        problems = self.session.prepared(VALIDATION, self.setting.space, while_waiting=self._open_view)
+        problems = problems or self._prepared()
         remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
-        self.reporter.note(self.session.prepare_note())
         self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
         if isinstance(self.reporter, ProgressReporter):
             self.reporter.working(len(self.log.records), self.wanted)
