@@ -75,9 +75,7 @@ def _particulars(group: Recorded) -> list[str]:
     return [text for key, text in group.particulars.items() if key != "data"]
 
 
-def _names(
-    methods: Sequence[str], groups: Sequence[Recorded], tags: Sequence[str]
-) -> tuple[list[str], dict[str, str]]:
+def _names(methods: Sequence[str], groups: Sequence[Recorded], tags: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     specs = [_parsed(method) for method in methods]
     values: dict[tuple[str, str], set[str | None]] = {}
     for key in {(spec.name, name) for spec in specs for name in spec.parameters}:
