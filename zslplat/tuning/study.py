@@ -11,6 +11,7 @@ from zslplat.checks.base import unsilenced
 from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import DeadlineReached
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
@@ -60,8 +61,8 @@ class Study:
     def __init__(self, session: Session, options: StudyOptions) -> None:
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
-        # Its own time is what --timeout is about, not the wall clock, which may be set meanwhile.
-        self.deadline = time.monotonic() + options.timeout if options.timeout else None
+        if options.timeout:
+            session.deadline = Deadline(options.timeout, self.reporter.warn)
         bench, given = session.bench, session.setting
         self.fixed = unsearched(given, bench.template)
         require_fitting(options.sampler, given.space)
@@ -101,8 +102,8 @@ class Study:
     def run(self) -> StudyResult:
         """Carry out the study."""
         session, options, records = self.session, self.options, self.session.records
-        session.start_workers(self.wanted, self.folder / "workers.log")
         with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
+            session.start_workers(self.wanted, self.folder / "workers.log")
             # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
             problems = None if self.name in records.study_names() else self._prepared_anew()
             self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
@@ -154,6 +155,8 @@ class Study:
         """Return the problems of a study of which nothing is recorded yet."""
         try:
             return self._prepared()
+        except DeadlineReached:
+            raise ZslplatError(f"{self.session.deadline.foreseen}; what is prepared is kept") from None
         except KeyboardInterrupt:
             raise Interrupted(
                 f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
@@ -172,20 +175,23 @@ class Study:
         again = self.log.retried(self.options.retry_failed, self.limits)
         if self._over() and not again:
             return True
-        problems = problems or self._prepared()
-        remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
-        self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
-        if isinstance(self.reporter, ProgressReporter):
-            self.reporter.working(len(self.log.records), self.wanted)
+        self.session.deadline.awaited = self.log.best_number() < 0
         try:
+            problems = problems or self._prepared()
+            remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
+            self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
+            if isinstance(self.reporter, ProgressReporter):
+                self.reporter.working(len(self.log.records), self.wanted)
             if again:
                 self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
             while not self._over():
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
-            self.log.require_winner(self.options.timeout)
+            self.log.require_winner(self.session.deadline.foreseen)
             return False
+        finally:
+            self.session.deadline = Deadline()
         return True
 
     def _over(self) -> bool:
@@ -209,8 +215,9 @@ class Study:
 
     def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
         """Evaluate trials and record each as soon as those before it are recorded."""
-        options, deadline = self.options, self.deadline
-        if deadline is not None and time.monotonic() >= deadline:
+        options, deadline = self.options, self.session.deadline
+        deadline.awaited = self.log.best_number() < 0
+        if not deadline.left:
             raise DeadlineReached
         requests = []
         for number, parameters in zip(numbers, proposals, strict=True):
@@ -227,9 +234,7 @@ class Study:
                 )
             )
         ordered = self.log.in_order(numbers, proposals, self.limits)
-        self.session.evaluate(
-            requests, problems, self.limits, ordered.put, while_waiting=self._open_view, deadline=deadline
-        )
+        self.session.evaluate(requests, problems, self.limits, ordered.put, while_waiting=self._open_view)
 
     def _open_view(self) -> None:
         if self.shown is None:
