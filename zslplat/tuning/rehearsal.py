@@ -85,8 +85,8 @@ def rehearse(setting: Setting, options: StudyOptions, settings: Settings, report
         url = sqlite_url(store / "optuna.db")
         away = replace(settings, store=store, storage_url=url, tracking_uri=sqlite_url(store / "mlflow.db"))
         away.make_store()
-        # Preparing large data twice would take as long as the study's own preparation.
-        working = settings if settings.cache.is_dir() else away
+        # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
+        working = settings if settings.cache.is_dir() or settings.given.is_dir() else away
         bench = Workbench(setting, working, on_stage=reporter.stage)
         bench.require_problems()
         with Session(bench, Records(away), reporter, workers=1, recall=False) as session:
