@@ -34,25 +34,26 @@ def looked_at(deadline, clock, *, piece, at_once, pieces, until):
 
 
 @pytest.mark.parametrize(("piece", "at_once"), [(50, 2), (50, 1), (300, 2), (30, 4)])
-def test_work_that_ends_in_time_is_never_warned_of_and_other_work_is_in_the_first_half(clock, piece, at_once):
+def test_work_that_ends_in_time_is_never_warned_of_and_other_work_is_early(clock, piece, at_once):
     pieces = 12
     takes = piece * pieces / at_once
     assert (
         looked_at(Deadline(takes + 1, clock=clock), clock, piece=piece, at_once=at_once, pieces=pieces, until=takes)
         == []
     )
-    ((when, text),) = looked_at(
+    said = looked_at(
         Deadline(0.6 * takes, clock=clock), clock, piece=piece, at_once=at_once, pieces=pieces, until=takes
     )
-    assert when <= 0.5 * takes
-    assert "give --timeout" in text
+    assert said[0][0] <= 0.3 * takes
+    assert "give --timeout" in said[-1][1]
+    assert len(said) <= 2
 
 
 def test_a_piece_that_is_longer_than_the_whole_time_is_foreseen_before_it_ends(clock):
     deadline = Deadline(240, clock=clock)
     ((when, text),) = looked_at(deadline, clock, piece=1000, at_once=2, pieces=12, until=240)
     assert when <= 41  # after a sixth of the time, none of six rounds is over
-    assert "no trial is complete within --timeout 240 s: preparing takes until 4 min" in text
+    assert "preparing takes longer than --timeout 240 s: after 41 s none of its 12 parts is done" in text
     assert not deadline.left
     assert deadline.needed == pytest.approx(240 * 6)
     assert (
@@ -90,5 +91,5 @@ def test_a_first_trial_that_cannot_end_in_time_is_foreseen_and_said(call, tmp_pa
     tune = ("tune", "-m", "plain(pause=5)", "-d", "marked", "--workers", 1, "--timeout", 8, "-q")
     done = call(*tune)
     one_line(done, 1, "no trial is complete within --timeout 8 s: the first trial takes until .*give --timeout")
-    assert done.stderr.index("warning: no trial is complete") < done.stderr.index("error:")
+    assert "warning: the first trial takes longer than --timeout 8 s" in done.stderr
     assert trials_of(tmp_path / "mlruns") == []

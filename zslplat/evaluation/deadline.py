@@ -19,7 +19,8 @@ _TOO_EARLY_SECONDS = 2.0
 class Deadline:
     """The end of a search that may take ``seconds`` from now, by default as long as it likes.
 
-    ``warn`` is told once what is foreseen; ``awaited``: whether no trial is complete yet.
+    ``warn`` is told what is foreseen: by the bound, and better once a piece is done. ``awaited``: whether no trial is
+    complete yet.
     """
 
     def __init__(
@@ -31,7 +32,7 @@ class Deadline:
         # Its own time is what counts, not the wall clock, which may be set meanwhile.
         self.seconds, self.warn, self.clock = seconds, warn, clock
         self.began = clock()
-        self.awaited, self._warned = True, False
+        self.awaited, self._warned = True, set[bool]()
         self.begin("", 0, 1)
 
     @property
@@ -49,19 +50,29 @@ class Deadline:
         self._done = max(self._done, done)
 
     def look(self) -> None:
-        """Warn, once, where no trial will be complete in time."""
-        if self.awaited and not self._warned and self.needed > self.seconds:
-            self._warned = True
-            self.warn(f"{self.foreseen}; what is prepared is kept, and the same command goes on from there")
+        """Warn where no trial will be complete in time: once before a piece is done, and once after."""
+        measured = self._done > 0
+        if self.awaited and measured not in self._warned and self.needed > self.seconds:
+            self._warned |= {False, measured}
+            if measured:
+                self.warn(f"{self.foreseen}; what is prepared is kept, and the same command goes on from there")
+            else:
+                self.warn(
+                    f"{self._what} takes longer than --timeout {self.seconds:g} s: after {_words(self._worked)} none of "
+                    f"its {self._pieces:g} parts is done; give much more, or none"
+                )
 
     @property
     def needed(self) -> float:
         """The seconds from the beginning that this work takes at least; 0 where that is not known."""
-        worked = self.clock() - self._start
-        if worked < _TOO_EARLY_SECONDS or not self._pieces:
+        if self._worked < _TOO_EARLY_SECONDS or not self._pieces:
             return 0.0
         share = min(1.0, (self._done + self._at_once) / self._pieces)
-        return self._start - self.began + worked / share if share else 0.0
+        return self._start - self.began + self._worked / share if share else 0.0
+
+    @property
+    def _worked(self) -> float:
+        return self.clock() - self._start
 
     @property
     def foreseen(self) -> str:
