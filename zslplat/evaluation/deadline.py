@@ -58,8 +58,8 @@ class Deadline:
                 self.warn(f"{self.foreseen}; what is prepared is kept, and the same command goes on from there")
             else:
                 self.warn(
-                    f"{self._what} takes longer than --timeout {self.seconds:g} s: after {_words(self._worked)} none of "
-                    f"its {self._pieces:g} parts is done; give much more, or none"
+                    f"{self._what} takes longer than --timeout {self.seconds:g} s: after {_words(self._worked)} none "
+                    f"of its {self._pieces:g} parts is done; give much more, or none"
                 )
 
     @property
