@@ -59,6 +59,9 @@ OF_THE_DATA = {
     ),
 }
 
+# What validation does without.
+OF_THE_TEST = ("one class in the test", "no seen test")
+
 
 def check_nothing_recorded(store):
     settings = resolve_settings({"store": store})
@@ -71,14 +74,15 @@ def check_nothing_recorded(store):
 @pytest.mark.parametrize(
     ("command", "case"),
     [(command, case) for command in ("tune", "rehearse") for case in OF_THE_DATA]
-    + [("sweep", case) for case in OF_THE_DATA if case != "one class in the test"],
+    + [(command, case) for command in ("sweep", "run") for case in OF_THE_DATA if case not in OF_THE_TEST],
 )
 def test_what_the_data_lack_leaves_nothing(tmp_path, case, command):
     data, more, error, said = OF_THE_DATA[case]
     asked = {**HERE, "method": "eszsl", "dataset": toy(**data), "store": tmp_path / "mlruns"} | more
-    function = zslplat.sweep if command == "sweep" else zslplat.tune
+    function = {"sweep": zslplat.sweep, "run": zslplat.evaluate}.get(command, zslplat.tune)
     if command == "sweep":
         asked |= {"param": "alpha" if asked["method"] == "eszsl" else "gamma", "range": "0.1..1", "points": 2}
+    if command in ("sweep", "run"):
         del asked["trials"]
     began = time.monotonic()
     with pytest.raises(error, match=said):

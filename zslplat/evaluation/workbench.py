@@ -122,14 +122,14 @@ class Workbench:
         """Return in words what the method with these parameters knows of the batch that it scores."""
         return knowledge(self.setting.method.with_parameters(parameters), self.setting.signatures)
 
-    def require_problems(self) -> None:
-        """Raise what keeps the task from building its problems: no study begins whose winner could not be tested.
+    def require_problems(self, *splits: str) -> None:
+        """Raise what keeps the task from building its problems of these splits, before anything is recorded.
 
         Nothing is stored, and of the test problem nothing is kept.
         """
-        if not self.made(VALIDATION):
+        if VALIDATION in splits and not self.made(VALIDATION):
             self._validation = self._build_validation()
-        if not self.made(TEST):
+        if TEST in splits and not self.made(TEST):
             with collected():
                 self.task.test(self.dataset, seed=self.setting.seed)
 

@@ -88,11 +88,13 @@ def run_setting(
     if export_to is not None:
         check_export(export_to)
     bench = Workbench(setting, settings, on_stage=reporter.stage)
+    split = TEST if test else VALIDATION
+    bench.require_problems(split)
     records = open_records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
     with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
-        single = _Single(session, TEST if test else VALIDATION, kind, export_to, part_of)
+        single = _Single(session, split, kind, export_to, part_of)
         single.keep_model = keep_model and kind == "run"
         seed = setting.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())

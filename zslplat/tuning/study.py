@@ -15,7 +15,7 @@ from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import DeadlineReached
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.setting import VALIDATION, Setting
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
@@ -49,7 +49,7 @@ def run_study(
     require_sampler(options.sampler)
     check_space(setting.space, setting.method.parameters)
     bench = Workbench(setting, settings, on_stage=reporter.stage)
-    bench.require_problems()
+    bench.require_problems(VALIDATION, TEST)
     records = open_records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
         return Study(session, options).run()

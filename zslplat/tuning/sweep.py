@@ -86,7 +86,7 @@ def run_sweep(
     if parameter in setting.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     bench = Workbench(setting, settings, on_stage=reporter.stage)
-    bench.require_problems()
+    bench.require_problems(*SPLITS)
     records = open_records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=workers, cluster=cluster) as session:
         sweep = _Sweep(session, parameter, dimension, points, repeats)
