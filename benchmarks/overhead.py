@@ -143,6 +143,7 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
     from zslplat.evaluation.reporter import SilentReporter
     from zslplat.evaluation.session import Session
     from zslplat.evaluation.setting import Setting
+    from zslplat.evaluation.workbench import Workbench
     from zslplat.records.studies import OpenStudy
     from zslplat.registry import component
     from zslplat.settings import resolve_settings
@@ -157,7 +158,6 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
     space = searched_space(component("methods", "idle").build({}), {}, {})
     setting = Setting(Spec("idle"), Spec("digit-pairs"), Spec("zsl"), space)
     settings = resolve_settings({"store": store})
-    settings.make_store()
     reporter = SilentReporter()
     options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers, sampler=sampler)
     places = {
@@ -167,7 +167,8 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
         "MLflow": (ShownStudy, "trials"),
         "whole": (study.Study, "_search"),
     }
-    with Session(setting, settings, open_records(settings, reporter.warn), reporter, workers=workers) as session:
+    bench = Workbench(setting, settings)
+    with Session(bench, open_records(settings, reporter.warn), reporter, workers=workers) as session:
         leader = study.Study(session, options)
         with clock.watching(places):
             leader.run()

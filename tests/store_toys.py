@@ -29,7 +29,7 @@ class MadeStore:
 
     def study(self, method, share, *, trials=3, name=None, dataset="made", seed=0, **more):
         """Record a study whose winner gets about this share of the test rows right; return its name."""
-        space = {"alpha": "0.001..1000:log"} if "alpha" not in method else {}
+        space = more.get("space", {"alpha": "0.001..1000:log"} if "alpha" not in method else {})
         asked = {
             **{"method": str(Spec.parse(method)), "dataset": dataset, "task": more.get("task", "zsl"), "space": space},
             **{"features": None, "signatures": None, "seed": seed, "batch_size": 4, "sampler": "tpe"},
@@ -88,7 +88,10 @@ class MadeStore:
         part_of = {"part_of": more["part_of"]} if "part_of" in more else {}
         return {
             "experiment": more.get("experiment", "zsl: made"),
-            "primary": {"name": more.get("metric", "per_class_accuracy"), "maximise": True},
+            "primary": {
+                "name": more.get("metric", "per_class_accuracy"),
+                "maximise": more.get("maximise", True),
+            },
             **part_of,
         }
 

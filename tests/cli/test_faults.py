@@ -31,7 +31,7 @@ def test_a_study_in_which_everything_fails_says_why(call):
 
 def test_the_timeout_holds_even_where_no_trial_ends(call, tmp_path):
     done = call("tune", "-m", "trouble(trouble=endless)", "-d", "marked", "--timeout", 1, "--workers", 1)
-    one_line(done, 1, "no trial was completed within --timeout 1 s")
+    one_line(done, 1, "no trial is complete within --timeout 1 s")
     assert trials_of(tmp_path / "mlruns") == []
 
 

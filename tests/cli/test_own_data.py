@@ -241,6 +241,20 @@ def test_a_data_root_of_nothing_is_told(call, tmp_path, root, said):
     assert "which" not in call("data", "list", "--data-root", "full").stdout.splitlines()[-1]
 
 
+def test_data_sets_in_folders_below_the_data_root_are_told(call, tmp_path):
+    place = tmp_path / "downloads" / "xlsa17" / "data"
+    saved(place)
+    option = f"give --data-root {place}"
+    done = call("data", "list", "--data-root", "downloads")
+    assert done.returncode == 0
+    assert "which holds no data set itself, but folders below do: " in done.stdout
+    assert done.stdout.rstrip().endswith(option)
+    (tmp_path / "downloads" / "other.npz").write_bytes(next(place.glob("*.npz")).read_bytes())
+    done = call("data", "list", "--data-root", "downloads", "--json")
+    assert "holds others in folders below: " in done.stderr
+    assert option in done.stderr
+
+
 ODD_NAMES = (
     "my data",
     "data (copy)",

@@ -30,9 +30,9 @@ def studies(found):
 
 
 def test_a_setting_is_one_row_however_often_it_was_evaluated(made, show):
-    short = made.study("eszsl", 0.9, trials=3, name="short")
+    short = made.study("eszsl", 0.9, trials=3, name="short", validation=0.7)
     long = made.study("eszsl", 0.7, trials=9, name="long")
-    last = made.study("eszsl", 0.8, trials=3, name="last", repeats=2)
+    last = made.study("eszsl", 0.8, trials=3, name="last", repeats=2, validation=0.7)
     rerun = made.run("eszsl(alpha=1.0)", 0.7)
     other = made.study("sae", 0.6)
     found = show()
@@ -46,7 +46,7 @@ def test_a_setting_is_one_row_however_often_it_was_evaluated(made, show):
 
 def test_names_with_commas_behind_a_row_are_told_apart(made, show):
     for name in ("a: (b), c=d", "plain"):
-        made.study("eszsl", 0.9, trials=3, name=name)
+        made.study("eszsl", 0.7, trials=3, name=name)
     made.study("eszsl", 0.7, trials=9, name="p, q")
     found = show()
     assert {name: sorted(names) for name, names in found.behind.items()} == {"p, q": ["a: (b), c=d", "plain"]}
@@ -55,9 +55,31 @@ def test_names_with_commas_behind_a_row_are_told_apart(made, show):
 
 
 def test_what_stands_for_a_setting_is_not_chosen_by_its_test_score(made, show):
-    made.study("eszsl", 0.9, trials=5, name="lucky")
-    made.study("eszsl", 0.5, trials=5, name="newer")
+    made.study("eszsl", 0.9, trials=5, name="lucky", validation=0.6)
+    made.study("eszsl", 0.5, trials=5, name="newer", validation=0.6)
     assert studies(show()) == ["newer"]
+
+
+@pytest.mark.parametrize("maximise", [True, False])
+def test_the_best_validation_stands_before_more_trials(made, show, maximise):
+    made.study("eszsl", 0.9, trials=9, name="long", validation=0.7, maximise=maximise)
+    made.study("eszsl", 0.6, trials=3, name="short", validation=0.8, maximise=maximise)
+    assert studies(show()) == ["short" if maximise else "long"]
+
+
+def test_a_row_of_several_data_sets_is_not_called_after_the_study_of_one(made, show):
+    wide = {name: "1e-05..100000:log" for name in ("alpha", "gamma")}
+    for dataset, name in (("birds", "killed"), ("trees", "second")):
+        made.study("eszsl", 0.8, name=name, dataset=dataset, data=2 * dataset)
+        made.study("eszsl", 0.7, name=f"{name}-wide", dataset=dataset, data=2 * dataset, space=wide)
+    found = show("birds", "trees")
+    names = [[row["short"] for row in found.on(dataset)] for dataset in ("birds", "trees")]
+    assert names[0] == names[1]
+    assert len(set(names[0])) == 2
+    assert not any("killed" in name or "second" in name for name in names[0])
+    for name, row in zip(names[0], found.on("birds"), strict=True):  # they are said in full, and are names
+        assert name not in found.names or "alpha=" in found.names[name]
+        assert studies(show("birds", filters=Filters(names=[name]))) == [row["study"]]
 
 
 def test_test_scores_of_an_earlier_winner_are_history(made, show):
@@ -86,11 +108,13 @@ def test_what_newer_code_replaces_is_said(made, show):
     assert show().notes == []
     made.study("eszsl", 0.8, trials=5, name="mended", code={"method": "m2"})
     (note,) = show().notes
-    assert note.startswith("eszsl on made: mended (5 trials) is by newer code and is shown in place of old (50 trials)")
+    assert note.startswith("eszsl on made: mended (5 trials, validation 0.8000) is by newer code")
+    assert "is shown in place of old (50 trials, validation 0.9000)" in note
     run = made.run("eszsl(alpha=1.0)", 0.7, code={"method": "m3"})
     (note,) = show().notes
     assert f"run {run[:8]} (evaluated again) is by newer code" in note
-    assert "old (50 trials), mended (5 trials)" in note or "mended (5 trials), old (50 trials)" in note
+    assert "old (50 trials" in note
+    assert "mended (5 trials" in note
 
 
 def test_more_trials_by_the_same_code_replace_nothing_silently(made, show):

@@ -13,9 +13,10 @@ from zslplat.data.arrays import CsvSource, NpzSource
 from zslplat.data.catalogue import available, describe, open_source
 from zslplat.data.digit_pairs import DigitPairs
 from zslplat.data.importing import import_arrays
+from zslplat.data.layouts import roots_below
 from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
-from zslplat.errors import DataError, PluginError, UnknownDataError, UnknownNameError, UsageError
+from zslplat.errors import DataError, MissingDataError, PluginError, UnknownDataError, UnknownNameError, UsageError
 from zslplat.spec import Spec
 
 
@@ -82,6 +83,25 @@ def test_unknown_names_list_near_matches_of_both_kinds(places):
         opened("digit-pair", places)
     with pytest.raises(UnknownNameError, match=r"'digit-pair'; did you mean digit-pairs"):
         opened("digit-pair", DataPlaces())
+
+
+def test_a_near_name_says_that_no_data_root_is_set(places):
+    with pytest.raises(UnknownNameError, match=r"did you mean digit-pairs\?.*no.* is set: .*--data-root, ZSLPLAT_DATA"):
+        opened("digit-pairs2", DataPlaces())
+
+
+@pytest.mark.parametrize("above", [1, 2])
+def test_a_data_set_below_the_data_root_is_said_to_lie_there(tmp_path, above):
+    place = tmp_path / "a root" / "xlsa17" / "data"
+    write_folder(place / "AWA2")
+    (tmp_path / "a root" / "unreadable").mkdir(mode=0)
+    root = place.parents[above - 1]
+    assert roots_below(root) == [place]
+    assert roots_below(place) == []
+    with pytest.raises(MissingDataError, match=rf"'AWA2' lies in {place}, .*; give --data-root '{place}'"):
+        opened("AWA2", DataPlaces(root))
+    with pytest.raises(UnknownDataError):
+        opened("CUB", DataPlaces(root))
 
 
 def test_missing_root_and_unknown_layout_are_clear(places):

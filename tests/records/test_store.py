@@ -171,8 +171,13 @@ def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path
     running.wait_for("trial 2 ")
     running.kill()
     assert runs_of(tmp_path / "mlruns")["study"][0] == "RUNNING"
-    assert call("run", "-m", "plain", "-d", "marked", "-q").returncode == 0
-    assert runs_of(tmp_path / "mlruns")["study"][0] == "KILLED"
+    (study,) = Records(resolve_settings({"store": tmp_path / "mlruns"})).study_names()
+    run = ("run", "-m", "plain", "-d", "marked", "-q")
+    for number, command in enumerate([run, ("studies", "list"), ("studies", "show", study), ("report",)]):
+        store = shutil.copytree(tmp_path / "mlruns", tmp_path / f"copy-{number}")
+        done = call(*command, "--store", store)
+        assert done.returncode == 0, done.stderr
+        assert runs_of(store)["study"][0] == "KILLED", command
 
 
 @pytest.mark.long

@@ -90,3 +90,15 @@ def test_several_labels_are_tuned_by_map_and_compared_with_intervals(call, place
     rows = json.loads(compared.stdout)["rows"]
     assert len(rows) == 2
     assert all(row["low"] < row["test"] < row["high"] for row in rows)
+
+
+def test_a_last_fold_that_cannot_be_validated_is_said_before_the_first(call, tmp_path):
+    folds = np.arange(60) % 3 + 1
+    y = ((folds == 3) & (np.arange(60) % 2 == 0)).astype(int)
+    y[0] = 1  # one row of the first two folds, which train for the last: too few to hold one out
+    file = tmp_path / "lame.npz"
+    np.savez(file, X=np.random.default_rng(0).random((60, 5)), y=y, folds=folds)
+    done = call("cross-validate", *PLAIN, "--dataset", f'npz(file="{file}")', "--store", tmp_path / "store")
+    assert done.returncode == 1, done.stderr
+    assert "rows" in done.stderr.splitlines()[-1]
+    assert not (tmp_path / "store" / "optuna.db").exists()

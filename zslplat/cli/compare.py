@@ -115,7 +115,7 @@ def compare(
     (transductive) stand below the others, with a baseline of their own.
 
     There is a row per setting. Reruns and other studies of the same setting stand behind it: of what the newest code
-    computed, the study with the most trials is shown, and of equals the newest.
+    computed, the study with the best validation is shown, of equals the one with the most trials, then the newest.
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """

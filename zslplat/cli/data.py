@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shlex
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -34,18 +35,18 @@ def list_(data_root: o.DataRoot = None, store: o.Store = None, as_json: o.Json =
 
     settings = o.settings_from(data_root, store)
     entries = available(_places(settings), registered_sources())
-    problem = _nothing_there(settings.data_root, any(entry.path is not None for entry in entries))
+    said = _of_root(settings.data_root, any(entry.path is not None for entry in entries))
     if as_json:
         print_json([vars(entry) for entry in entries])
-        if problem:
-            echo(f"warning: data root {settings.data_root} {problem}", err=True)
+        if said:
+            echo(f"warning: data root {settings.data_root} {said}", err=True)
         return
     table = Table("name", "kind", "what it is")
     for entry in entries:
         table.add_row(*(Text(visible(text)) for text in (in_a_shell(entry.name), entry.kind, entry.summary)))
     console = stdout_console()
     console.print(table)
-    root = f"{settings.data_root}{f', which {problem}' if problem else ''}"
+    root = f"{settings.data_root}{f', which {said}' if said else ''}"
     console.print(
         f"data root: {root if settings.data_root else 'none; set it with --data-root'}", highlight=False, soft_wrap=True
     )
@@ -247,12 +248,23 @@ def prepare(
     echo(f"{spec}: {len(data.X)} rows, {len(data.class_names)} classes, fingerprint {data.fingerprint[:16]}")
 
 
-def _nothing_there(root: Path | None, found: bool) -> str:
-    """Return what is wrong with a data root that holds no data set; an empty text where nothing is."""
-    if root is None or found:
+def _of_root(root: Path | None, filled: bool) -> str:
+    """Return what has to be said of a data root: it holds no data set, or others lie in folders below it."""
+    from zslplat.data.layouts import roots_below, under
+
+    if root is None:
         return ""
     if not root.is_dir():
         return "is no folder; give another --data-root, or `zslplat data import` something to make it"
+    below = roots_below(root)
+    if below:
+        names = [name for name, _, _ in under(below[0])]
+        shown = ", ".join(map(visible, names[:3])) + (", ..." if len(names) > 3 else "")
+        others = f", and {len(below) - 1} more folders hold some" if len(below) > 1 else ""
+        holds = "holds others in folders below" if filled else "holds no data set itself, but folders below do"
+        return f"{holds}: {shown} in {below[0]}{others}; give --data-root {shlex.quote(str(below[0]))}"
+    if filled:
+        return ""
     count = sum(not path.name.startswith(".") for path in root.iterdir())
     holds = f"holds no data set in a layout that is known among its {count} files and folders" if count else "is empty"
     return f"{holds}; `zslplat data import` puts your data there"

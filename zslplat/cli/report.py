@@ -51,8 +51,10 @@ def report(
     from zslplat.cli.reporting import print_json, stdout_console
     from zslplat.reports.selection import Asked
     from zslplat.reports.writing import write_report
+    from zslplat.tracking.stores import show_what_is_left
 
     settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
+    show_what_is_left(settings, o.say)
     asked = Asked(tuple(names or ()), suite, dataset, task)
     words = ["zslplat", "report", *asked.names]
     words += ["--suite", suite] if suite else []

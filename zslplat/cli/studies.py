@@ -34,6 +34,7 @@ def list_(
         str | None, typer.Option("--task", "-t", autocompletion=completion.tasks, help="Only those of this task.")
     ] = None,
     store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
 ) -> None:
@@ -44,9 +45,10 @@ def list_(
     from zslplat.comparison.naming import fits
     from zslplat.errors import UnknownNameError
     from zslplat.records.summaries import summaries
-    from zslplat.tracking.stores import existing_records
+    from zslplat.tracking.stores import existing_records, show_what_is_left
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    show_what_is_left(settings, o.say)
     records = existing_records(settings, o.say)
     found = summaries(records)
     records.close()
@@ -86,6 +88,7 @@ def show(
         bool, typer.Option("--importance", help="Say which hyperparameters mattered, too; that takes a few seconds.")
     ] = False,
     store: o.Store = None,
+    tracking_uri: o.TrackingUri = None,
     storage_url: o.StorageUrl = None,
     as_json: o.Json = False,
 ) -> None:
@@ -95,9 +98,10 @@ def show(
     from zslplat.records.overview import Overview
     from zslplat.records.studies import STUDY
     from zslplat.spec import format_value
-    from zslplat.tracking.stores import existing_records
+    from zslplat.tracking.stores import existing_records, show_what_is_left
 
-    settings = o.settings_from(store=store, storage_url=storage_url)
+    settings = o.settings_from(store=store, tracking_uri=tracking_uri, storage_url=storage_url)
+    show_what_is_left(settings, o.say)
     records = existing_records(settings, o.say)
     if study not in (names := records.study_names()):
         raise UnknownNameError("study", study, names)

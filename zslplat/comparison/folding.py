@@ -1,17 +1,16 @@
 """One entry per setting: reruns, and studies that searched the same thing, stand behind one of them.
 
 Which one is never chosen by a test score. It is one that was computed by the newest code; among these the study with
-the most trials; among equals the one that was evaluated last.
+the best validation; among equals the one with the most trials, and of these the one that was evaluated last.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Sequence
 from dataclasses import dataclass
 
 from zslplat.comparison.recorded import Recorded
-
-RULE = "one by the newest code, of these the one with the most trials, of these the newest"
 
 
 @dataclass(frozen=True)
@@ -33,10 +32,9 @@ class Folded:
 
     @property
     def replaced(self) -> tuple[Recorded, ...]:
-        """Those that stand behind it for their older code alone: studies of more trials than it had itself."""
-        own = self.shown.trials if self.shown.is_study else 0
-        older = [other for other in self.others if other.is_study and other.trials > own]
-        return tuple(other for other in older if other.computing != self.shown.computing)
+        """Those that stand behind it for their older code alone."""
+        older = [other for other in self.others if other.computing != self.shown.computing]
+        return tuple(other for other in older if _rank(other) > _rank(self.shown))
 
 
 def alone(groups: Sequence[Recorded]) -> list[Folded]:
@@ -70,7 +68,18 @@ def taken_out(entries: Sequence[Folded], explicit: Container[str]) -> list[Folde
     return found
 
 
+def _rank(member: Recorded) -> tuple[float, int]:
+    """Return what puts a study before another by the same code: its validation, the larger the better, then its trials.
+
+    Single runs come last.
+    """
+    value = member.winner.get("value")
+    if value is None:
+        return -math.inf, member.trials
+    return (value if member.about.get("primary", {}).get("maximise", True) else -value), member.trials
+
+
 def _represented(members: Sequence[Recorded]) -> Folded:
     newest = max(members, key=lambda member: member.created).computing
-    shown = max(members, key=lambda member: (member.computing == newest, member.trials, member.created))
+    shown = max(members, key=lambda member: (member.computing == newest, _rank(member), member.created))
     return Folded(shown, tuple(member for member in members if member is not shown))

@@ -104,6 +104,11 @@ class Recorded:
         return found[1] if found else self.name
 
     @property
+    def digest(self) -> str:
+        """What stands for the method and its :attr:`particulars`, which are the same on every data set."""
+        return key_of(self.method, [text for name, text in self.particulars.items() if name != "data"])[:8]
+
+    @property
     def setting_key(self) -> str:
         """What two of the same setting share: what was asked of which rows, however long it was searched, and how."""
         asked = {name: self.asked.get(name) for name in _SETTING}

@@ -317,14 +317,20 @@ def _scored(found: Sequence[Folded]) -> list[Scored]:
 
 
 def _replaced(entry: _Entry) -> str:
-    """Say that what newer code computed is shown in place of studies with more trials."""
-    studies = ", ".join(f"{one.name} ({one.trials} trials)" for one in entry.folded.replaced)
+    """Say that what newer code computed is shown in place of studies with a better validation or more trials."""
+    studies = ", ".join(f"{one.name} ({_reached(one)})" for one in entry.folded.replaced)
     shown = entry.group
-    budget = f"{shown.trials} trials" if shown.is_study else "evaluated again"
     return (
-        f"{entry.short} on {shown.dataset}: {shown.name} ({budget}) is by newer code and is shown in place of "
+        f"{entry.short} on {shown.dataset}: {shown.name} ({_reached(shown)}) is by newer code and is shown in place of "
         f"{studies}; --study shows what it names"
     )
+
+
+def _reached(study: Recorded) -> str:
+    if not study.is_study:
+        return "evaluated again"
+    value = study.winner.get("value")
+    return f"{study.trials} trials" + ("" if value is None else f", validation {value:.4f}")
 
 
 def _called_so(name: str, found: Sequence[Folded]) -> list[int]:

@@ -1,5 +1,7 @@
 """Short names of entries: of the parameters that a method was given, those in which the shown entries differ.
 
+A name that stands for several data sets is told from its like by what was asked, never by a study, which is of one.
+
 A short name is again a name that commands take (:mod:`zslplat.comparison.naming`): a parameter that it leaves out may
 have any value.
 
@@ -35,7 +37,11 @@ def short_names(groups: Sequence[Recorded]) -> tuple[list[str], dict[str, str]]:
     ]
     first = {identity: place for place, identity in reversed(list(enumerate(identities)))}
     places = sorted(first.values())
-    found, left_out = _names([methods[i] for i in places], [groups[i] for i in places])
+    datasets: dict[Hashable, set[str]] = {}
+    for identity, group in zip(identities, groups, strict=True):
+        datasets.setdefault(identity, set()).add(group.dataset)
+    tags = [groups[i].tag if len(datasets[identities[i]]) == 1 else groups[i].digest for i in places]
+    found, left_out = _names([methods[i] for i in places], [groups[i] for i in places], tags)
     by_identity = {identities[place]: name for place, name in zip(places, found, strict=True)}
     short = [by_identity[identity] for identity in identities]
     return short, left_out | _digests(short, methods, groups)
@@ -69,7 +75,7 @@ def _particulars(group: Recorded) -> list[str]:
     return [text for key, text in group.particulars.items() if key != "data"]
 
 
-def _names(methods: Sequence[str], groups: Sequence[Recorded]) -> tuple[list[str], dict[str, str]]:
+def _names(methods: Sequence[str], groups: Sequence[Recorded], tags: Sequence[str]) -> tuple[list[str], dict[str, str]]:
     specs = [_parsed(method) for method in methods]
     values: dict[tuple[str, str], set[str | None]] = {}
     for key in {(spec.name, name) for spec in specs for name in spec.parameters}:
@@ -85,23 +91,31 @@ def _names(methods: Sequence[str], groups: Sequence[Recorded]) -> tuple[list[str
             left_out[f"{spec.name}, everywhere"] = ", ".join(f"{k}={format_value(same[k])}" for k in sorted(same))
         short.append(str(Spec(spec.name, {k: v for k, v in spec.parameters.items() if k not in same})))
     counts = Counter(short)
-    told = [n if counts[n] == 1 else _told_apart(place, short, groups) for place, n in enumerate(short)]
-    for place, (name, spec) in enumerate(zip(told, specs, strict=True)):
-        if len(name) > LONG and spec.parameters:  # of a name alone nothing can be left out
-            told[place] = f"{spec.name} [{groups[place].tag}]"
-            left_out[told[place]] = name.removeprefix(spec.name)
+    told = list(short)
+    for place, (name, spec) in enumerate(zip(short, specs, strict=True)):
+        words = _words_apart(place, short, groups) if counts[name] > 1 else []
+        if words and all(len(word) <= ALONE for word in words):
+            told[place] = f"{name} [{'; '.join(words)}]"
+        elif counts[name] > 1:
+            told[place] = f"{name} [{tags[place]}]"
+            if tags[place] == groups[place].digest:
+                left_out[told[place]] = "; ".join(words)
+        if len(told[place]) > LONG and spec.parameters:  # of a name alone nothing can be left out
+            whole = told[place].removeprefix(spec.name)
+            told[place] = f"{spec.name} [{tags[place]}]"
+            left_out[told[place]] = whole
     return told, left_out
 
 
-def _told_apart(place: int, names: Sequence[str], groups: Sequence[Recorded]) -> str:
-    """Return a name with what tells it from its equals: what was asked beside parameters; of last resort the study."""
-    name, own = names[place], groups[place]
-    twins = [group for group, other in zip(groups, names, strict=True) if other == name]
-    known = {key: {twin.particulars[key] for twin in twins} for key in own.particulars}
-    words = [own.particulars[key] for key, values in known.items() if len(values) > 1]
-    same = sum(twin.particulars == own.particulars for twin in twins)
-    told = "; ".join(words) if same == 1 and all(len(word) <= ALONE for word in words) else own.tag
-    return f"{name} [{told}]"
+def _words_apart(place: int, names: Sequence[str], groups: Sequence[Recorded]) -> list[str]:
+    """Return what was asked beside parameters that tells a name from its equals; nothing where nothing does."""
+    own = groups[place]
+    twins = [group for group, other in zip(groups, names, strict=True) if other == names[place]]
+    # Data sets differ in their data, whatever was asked.
+    keys = [key for key in own.particulars if key != "data" or len({twin.dataset for twin in twins}) == 1]
+    differing = [key for key in keys if len({twin.particulars[key] for twin in twins}) > 1]
+    same = sum(all(twin.particulars[key] == own.particulars[key] for key in differing) for twin in twins)
+    return [own.particulars[key] for key in differing] if same == 1 else []
 
 
 def _parsed(method: str) -> Spec:

@@ -131,7 +131,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
 def _entry(group: Recorded, several: Mapping[str, int], from_memory: Mapping[str, bool]) -> Scored:
     """Return what a group's records say themselves, without the replicates, which are files."""
     first, labelled = group.tested[0], f"{group.method} [{group.name}]"
-    words = {f"[{text}]" for text in (group.tag, *group.particulars.values())}
+    words = {f"[{text}]" for text in (group.tag, group.digest, *group.particulars.values())}
     values = [_values(record) for record in group.tested]
     return Scored(
         label=labelled if several[group.method] > 1 else group.method,

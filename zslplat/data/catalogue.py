@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layout_of, named, under
+from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layout_of, named, roots_below, under
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.data.rows import Rows, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
@@ -136,8 +136,15 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
     if hint:
         raise UsageError(f"data set {spec.name!r} is not a name but a path; {hint}")
     if root is None:
-        if near_names(spec.name, registered, cutoff=0.7):
-            raise UnknownNameError("data set", spec.name, registered)
+        near = near_names(spec.name, registered, cutoff=0.7)
+        if near:
+            raise UnknownNameError(
+                "data set",
+                spec.name,
+                registered,
+                f"did you mean {', '.join(near)}? One of your own needs a data root, and none is set: name the folder "
+                f"of your data sets with {HOW_TO_SET}",
+            )
         raise MissingDataError(
             f"data set {spec.name!r} is not built in ({', '.join(sorted(registered))}) and no data root is set; name "
             f"the folder of your data sets with {HOW_TO_SET}"
@@ -152,6 +159,12 @@ def open_source(spec: Spec, places: DataPlaces, registered: Registered) -> DataS
         if layout is None:
             raise DataError(f"{path}: no data set in a layout that is known; expected {EXPECTED}")
         return layout.loader(**{layout.option: path.name}, **options)
+    for place in roots_below(root):
+        if (named(place, spec.name) or (None, None))[1] is not None:
+            raise MissingDataError(
+                f"data set {spec.name!r} lies in {place}, which is not the data root {root}; give --data-root "
+                f"{shlex.quote(str(place))}"
+            )
     known = {*registered, *(name for name, _, _ in under(root))}
     if near_names(spec.name, registered, cutoff=0.7):
         raise UnknownNameError(f"data set (neither built in nor in data root {root}):", spec.name, known)

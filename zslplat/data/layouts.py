@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
@@ -69,6 +72,20 @@ def under(root: Path) -> Iterator[tuple[str, Path, Layout]]:
             yield path.name if path.is_dir() else path.stem, path, layout
 
 
+def roots_below(root: Path) -> list[Path]:
+    """Return the folders one or two levels below a data root that hold data sets, as ``xlsa17/data`` does."""
+    places = [place for folder in _folders(root) for place in (folder, *_folders(folder))]
+    return [place for place in places if layout_of(place) is None and next(under(place), None) is not None]
+
+
+def _folders(folder: Path) -> list[Path]:
+    """Return the first folders inside one that is no data set itself."""
+    with suppress(OSError):  # one that may not be read
+        inside = (path for path in sorted(folder.iterdir()) if path.is_dir() and not path.name.startswith("."))
+        return [path for path in islice(inside, _MOST_FOLDERS) if layout_of(path) is None and os.access(path, os.R_OK)]
+    return []
+
+
 def files_of(loader: DataSource, path: Path) -> list[Path]:
     """Return the files that a loader reads at a path: what has to be copied."""
     if isinstance(loader, FieldsSource):
@@ -109,4 +126,5 @@ LAYOUTS = (
 )
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)
 EXPECTED = ", ".join(layout.expected for layout in LAYOUTS[:-1]) + f", or {LAYOUTS[-1].expected}"
+_MOST_FOLDERS = 200  # that are looked into for others, of each
 OPTIONS = tuple(dict.fromkeys(layout.option for layout in LAYOUTS))

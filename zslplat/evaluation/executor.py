@@ -5,16 +5,18 @@ from __future__ import annotations
 import atexit
 import signal
 import threading
-import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from functools import partial
 from typing import Any
 
 from zslplat.errors import StoreError, UsageError
+from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.processes import ctrl_c_blocked
 from zslplat.evaluation.wanted import Job, Place
 from zslplat.evaluation.worker import Answer, Limits, Worker, warm_up
+
+_LOOK_SECONDS = 1.0  # between two looks at what is foreseen of a deadline
 
 
 class DeadlineReached(Exception):
@@ -54,15 +56,15 @@ class Workers:
         limits: Limits,
         on_answer: Callable[[int, Answer], None] | None = None,
         while_waiting: Callable[[], None] | None = None,
-        deadline: float | None = None,
+        deadline: Deadline | None = None,
         on_progress: Callable[[int, float], None] | None = None,
     ) -> list[Answer]:
         """Run the jobs; ``on_answer(position, answer)`` is called as each ends, ``while_waiting`` once at the start.
 
         ``on_progress(position, done)`` is told by threads of local workers how far a job is, from 0 to 1, now and then.
 
-        Raises :class:`DeadlineReached` at ``deadline`` (of the monotonic clock, which nobody sets), after stopping what
-        still runs, and :class:`StoreError` where the platform failed and not the job.
+        Raises :class:`DeadlineReached` at ``deadline``, which is looked at until then, after stopping what still runs,
+        and :class:`StoreError` where the platform failed and not the job.
         """
         answers: dict[int, Answer] = {}
         self._start()
@@ -73,12 +75,15 @@ class Workers:
             while_waiting()
         pending = set(futures)
         while pending:
-            left = None if deadline is None else max(0.0, deadline - time.monotonic())
-            done, pending = wait(pending, timeout=left, return_when=FIRST_COMPLETED)
-            if not done:
-                self.stop()
-                raise DeadlineReached
-            for future in done:
+            pause = None if deadline is None else min(deadline.left, _LOOK_SECONDS)
+            done, pending = wait(pending, timeout=pause, return_when=FIRST_COMPLETED)
+            if not done and deadline is not None:
+                if not deadline.left:
+                    self.stop()
+                    raise DeadlineReached
+                deadline.look()
+            # Those that can be recorded come before one that ends it all.
+            for future in sorted(done, key=lambda future: (future.result().fatal, futures[future])):
                 answer = future.result()
                 if answer.fatal:
                     raise StoreError(answer.reason)
@@ -88,9 +93,9 @@ class Workers:
         return [answers[i] for i in range(len(jobs))]
 
     def warm_up(self) -> None:
-        """Prepare what starting local workers takes, beside what the leader does meanwhile."""
+        """Reach the cluster, or prepare what starting local workers takes, beside what the leader does meanwhile."""
+        self._start()
         if not self.cluster:
-            self._start()
             warm_up()
 
     def stop(self) -> None:

@@ -7,6 +7,7 @@ setting by the same code, is taken from the record and not computed again.
 
 from __future__ import annotations
 
+import itertools
 import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
@@ -18,6 +19,7 @@ from typing import Any, Self
 import numpy as np
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import Workers
 from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.reporter import Reporter, Working
@@ -32,7 +34,6 @@ from zslplat.records.folders import working_lock
 from zslplat.records.locks import file_lock
 from zslplat.records.studies import STUDY
 from zslplat.records.took import SECONDS, prepared_seconds
-from zslplat.settings import Settings
 from zslplat.space import Space
 
 # Problems with their statistics; without, where these are prepared for each value of what is costly.
@@ -76,12 +77,12 @@ class Session:
     """What one command works with; a context manager that ends its workers and leaves the store in order.
 
     ``computed`` and ``known`` count the evaluations that were carried out, and those that were taken from records.
+    ``deadline`` is when it ends what it prepares and evaluates.
     """
 
     def __init__(
         self,
-        setting: Setting,
-        settings: Settings,
+        bench: Workbench,
         records: Records,
         reporter: Reporter,
         *,
@@ -89,11 +90,11 @@ class Session:
         cluster: str | None = None,
         recall: bool = True,
     ) -> None:
-        self.settings, self.records, self.reporter = settings, records, reporter
-        self.bench = Workbench(setting, settings, on_stage=reporter.stage)
-        self.setting = self.bench.setting
+        self.bench, self.records, self.reporter = bench, records, reporter
+        self.setting, self.settings = bench.setting, bench.settings
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
+        self.deadline = Deadline()
         self._workers: Workers | None = None
         self._by_value: dict[Path, Space] = {}  # problems whose statistics wait for the values of a trial
         self._at_work = ExitStack()
@@ -123,15 +124,13 @@ class Session:
         if self._workers is not None:
             self._workers.stop()
 
-    def prepared(
-        self, split: str, space: Space | None = None, while_waiting: Callable[[], None] | None = None
-    ) -> Problems:
+    def prepared(self, split: str, space: Space | None = None) -> Problems:
         """Return the problems of a split, each with the method's statistics for it, made now where they are missing.
 
         Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
         """
         bench, name = self.bench, self.setting.method.name
-        if not bench.made(split):
+        if self.cluster or not bench.made(split):
             self._pool.warm_up()
         problems = bench.problems(split)
         if set(bench.method_class.costly) & set(space or {}):
@@ -141,12 +140,7 @@ class Session:
         missing = self._missing(jobs)
         if missing:
             self.reporter.stage(f"preparing statistics of {name} for {len(missing)} problems")
-            working = Working(self.reporter, len(missing))
-
-            def made(position: int, answer: Answer) -> None:
-                working(position, 1.0)
-
-            for answer in self._pool.run(missing, Limits(), made, while_waiting):
+            for answer in self._prepare(missing, Limits(), Working(self.reporter, len(missing))):
                 if answer.result is None:
                     raise ZslplatError(f"preparing {name} failed: {answer.reason}")
                 bench.counts["statistics"] += 1
@@ -160,7 +154,6 @@ class Session:
         on_answer: Callable[[int, Answer], None],
         *,
         while_waiting: Callable[[], None] | None = None,
-        deadline: float | None = None,
     ) -> None:
         """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
 
@@ -186,7 +179,7 @@ class Session:
 
         if self._by_value and waiting:
             # A value that cannot be prepared for fails its trials, and no others.
-            failed = self._prepare_values([requests[p] for p in waiting], problems, limits, deadline)
+            failed = self._prepare_values([requests[p] for p in waiting], problems, limits)
             places = [place for place in range(len(waiting)) if place not in failed]
             for place, answer in failed.items():
                 answered(place, answer)
@@ -194,19 +187,18 @@ class Session:
         jobs = [self._job(requests[position], problems, limits) for position in waiting]
         if jobs or while_waiting is not None:
             working = Working(self.reporter)
+            # How far a fold of a method without steps is, nobody knows.
+            self.deadline.begin("the first trial", len(problems), not self.bench.method_class.step_parameter)
+
+            def moved(place: int, done: float) -> None:
+                working(place, done)
+                self.deadline.moved(len(problems) * done)
 
             def ended(place: int, answer: Answer) -> None:
-                working(place, 1.0)
+                moved(place, 1.0)
                 answered(place, answer)
 
-            self._pool.run(
-                jobs,
-                limits,
-                on_answer=ended,
-                while_waiting=while_waiting,
-                deadline=deadline,
-                on_progress=working,
-            )
+            self._pool.run(jobs, limits, ended, while_waiting, deadline=self.deadline, on_progress=moved)
 
     def prepare_note(self) -> str:
         """Return in words what was prepared and what was found in the cache."""
@@ -223,16 +215,30 @@ class Session:
         self.bench.counts["statistics cached"] += len({job.target for job in jobs}) - len(missing)
         return list(missing.values())
 
-    def _prepare_values(
-        self, requests: Sequence[Request], problems: Problems, limits: Limits, deadline: float | None
-    ) -> dict[int, Answer]:
+    def _prepare(
+        self,
+        jobs: Sequence[PrepareJob],
+        limits: Limits,
+        working: Callable[[int, float], None] = lambda place, done: None,
+    ) -> list[Answer]:
+        at_once = len(jobs) if self.cluster else self._pool.count
+        self.deadline.begin(f"preparing {self.setting.method.name} for the first trials", len(jobs), at_once)
+        ready = itertools.count(1)
+
+        def made(place: int, answer: Answer) -> None:
+            working(place, 1.0)
+            self.deadline.moved(next(ready))
+
+        return self._pool.run(jobs, limits, made, deadline=self.deadline)
+
+    def _prepare_values(self, requests: Sequence[Request], problems: Problems, limits: Limits) -> dict[int, Answer]:
         """Make what is missing of the statistics for the values of these requests; return who cannot have his."""
         waiting = [problem for problem, _ in problems if problem in self._by_value]
         wanted = [[self._preparation(request, problem) for problem in waiting] for request in requests]
         missing = self._missing([job for jobs in wanted for job in jobs])
         if missing:
             self.reporter.stage(f"preparing statistics of {self.setting.method.name} for new values")
-        answers = self._pool.run(missing, limits, deadline=deadline) if missing else []
+        answers = self._prepare(missing, limits) if missing else []
         self.bench.counts["statistics"] += sum(answer.result is not None for answer in answers)
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
         return {

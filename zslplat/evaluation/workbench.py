@@ -56,6 +56,7 @@ class Workbench:
             setting.features, setting.signatures
         )
         self._source = source_of(setting.dataset, settings)
+        settings.make_store()
         on_stage(f"loading {setting.dataset}")
         with collected() as self._loaded, with_right_form(registry.known_as(type(self._source))):
             self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
@@ -63,10 +64,11 @@ class Workbench:
         # Whether the method can do with these views, or without any, is known before anything is computed.
         self.method_class.build(setting.method.parameters).take_views(self.dataset.views)
         self.setting = replace(setting, data=self.dataset.fingerprint)
-        settings.cache.mkdir(parents=True, exist_ok=True)
         self.remembered_code = settings.cache / "code.json"
         self._reader = CodeReader(self.remembered_code)
         self._codes: dict[str, dict[str, str]] = {}
+        # Built and not stored yet, with what building them warned of.
+        self._validation: tuple[list[Problem], list[str]] | None = None
 
     @property
     def random(self) -> bool:
@@ -122,6 +124,17 @@ class Workbench:
         """Return in words what the method with these parameters knows of the batch that it scores."""
         return knowledge(self.setting.method.with_parameters(parameters), self.setting.signatures)
 
+    def require_problems(self, *splits: str) -> None:
+        """Raise what keeps the task from building its problems of these splits, before anything is recorded.
+
+        Nothing is stored, and of the test problem nothing is kept.
+        """
+        if VALIDATION in splits and not self.made(VALIDATION):
+            self._validation = self._build_validation()
+        if TEST in splits and not self.made(TEST):
+            with collected():
+                self.task.test(self.dataset, seed=self.setting.seed)
+
     def problems(self, split: str) -> list[Path]:
         """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
         folders = self.validation_problems() if split == VALIDATION else [self.test_problem()]
@@ -141,12 +154,16 @@ class Workbench:
             if all(self.cache.has(folder.name) for folder in folders):
                 self.counts["problems cached"] += len(folders)
                 return folders
-        self.on_stage("building validation problems")
-        with collected() as warned:
-            problems = self.task.validation(self.dataset, seed=self.setting.seed)
+        problems, warned = self._validation or self._build_validation()
+        self._validation = None
         folders = [self._store(problem, warned) for problem in problems]
         write_arrays(index, {}, {"problems": [folder.name for folder in folders]})
         return folders
+
+    def _build_validation(self) -> tuple[list[Problem], list[str]]:
+        self.on_stage("building validation problems")
+        with collected() as warned:
+            return self.task.validation(self.dataset, seed=self.setting.seed), warned
 
     def test_problem(self) -> Path:
         """Return the folder of the preprocessed test problem; only final evaluations ask for it."""

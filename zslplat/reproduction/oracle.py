@@ -23,6 +23,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
 from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import run_identifier
 from zslplat.records.database import SEALED
@@ -89,7 +90,8 @@ def score_trials(
     """
     reporter = reporter or SilentReporter()
     records = open_records(settings, reporter.warn)
-    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
+    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
         opened = records.study(study)
         values, trials = opened.values(), [record for _, record in opened.finished()]
         if "finished" not in values:

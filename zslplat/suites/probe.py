@@ -15,6 +15,7 @@ from zslplat.evaluation.components import defaults_of, open_dataset
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
 from zslplat.evaluation.setting import VALIDATION
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.took import most_bytes
@@ -76,7 +77,7 @@ class Probe:
         answers: list[Answer] = []
         records = Records(away)
         try:
-            with Session(setting, away, records, reporter, workers=1, recall=False) as session:
+            with Session(Workbench(setting, away), records, reporter, workers=1, recall=False) as session:
                 session.start_workers(1, away.studies / "workers.log")
                 problems = session.prepared(VALIDATION, setting.space)
                 parameters = defaults_of(session.bench.template, setting.space)

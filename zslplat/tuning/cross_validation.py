@@ -19,6 +19,7 @@ from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, open_dataset
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.warned import collected
 from zslplat.settings import Settings
 from zslplat.spec import Spec
 from zslplat.tuning.options import StudyOptions
@@ -74,10 +75,16 @@ def cross_validate(
     folds = list(range(1, (own or splits or 1) + 1))
     if len(folds) < 2:
         raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
+    tasks = [Spec(setting.task.name, {**given, "split": fold}) for fold in folds]
+    for task in tasks:
+        # What cannot be done of the last fold is said before the first.
+        built = build_component("tasks", task).suited(dataset)
+        with collected():
+            built.validation(dataset, seed=setting.seed)
+            built.test(dataset, seed=setting.seed)
     studies = []
-    for fold in folds:
+    for fold, task in zip(folds, tasks, strict=True):
         named = None if options.name is None else f"{options.name}, split {fold}"
-        task = Spec(setting.task.name, {**given, "split": fold})
         studies.append(run_study(replace(setting, task=task), replace(options, name=named), settings, reporter))
     return summary(folds, studies)
 

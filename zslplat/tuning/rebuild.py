@@ -14,6 +14,7 @@ from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
@@ -174,7 +175,8 @@ def _evaluate(
     setting = request.setting
     plain = replace(setting, split="", method_seed=None, validation_choices={})
     answers: dict[int, Answer] = {}
-    with Session(plain, settings, records, reporter, workers=workers, recall=False) as session:
+    bench = Workbench(plain, settings, on_stage=reporter.stage)
+    with Session(bench, records, reporter, workers=workers, recall=False) as session:
         if session.setting.data != setting.data:
             raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
         log = settings.studies / "rebuild" / "workers.log"

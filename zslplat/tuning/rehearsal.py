@@ -20,7 +20,8 @@ from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.problems import load_problem
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
-from zslplat.evaluation.setting import VALIDATION, Setting, describe_range
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
 from zslplat.records.took import most_bytes
@@ -84,9 +85,11 @@ def rehearse(setting: Setting, options: StudyOptions, settings: Settings, report
         url = sqlite_url(store / "optuna.db")
         away = replace(settings, store=store, storage_url=url, tracking_uri=sqlite_url(store / "mlflow.db"))
         away.make_store()
-        # Preparing large data twice would take as long as the study's own preparation.
-        working = settings if settings.cache.is_dir() else away
-        with Session(setting, working, Records(away), reporter, workers=1, recall=False) as session:
+        # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
+        working = settings if settings.cache.is_dir() or settings.given.is_dir() else away
+        bench = Workbench(setting, working, on_stage=reporter.stage)
+        bench.require_problems(VALIDATION, TEST)
+        with Session(bench, Records(away), reporter, workers=1, recall=False) as session:
             session.start_workers(1, store / "workers.log")
             return _rehearsed(session, options, settings, reporter)
 

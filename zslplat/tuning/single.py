@@ -17,6 +17,7 @@ from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned_words import said
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
@@ -86,12 +87,14 @@ def run_setting(
     reporter = reporter or SilentReporter()
     if export_to is not None:
         check_export(export_to)
-    settings.make_store()
+    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    split = TEST if test else VALIDATION
+    bench.require_problems(split)
     records = open_records(settings, reporter.warn)
     # Copies are of all artifacts, matrices included, which records do not keep.
     recall = recall and export_to is None
-    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
-        single = _Single(session, TEST if test else VALIDATION, kind, export_to, part_of)
+    with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
+        single = _Single(session, split, kind, export_to, part_of)
         single.keep_model = keep_model and kind == "run"
         seed = setting.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())

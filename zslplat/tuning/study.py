@@ -11,10 +11,12 @@ from zslplat.checks.base import unsilenced
 from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import DeadlineReached
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.setting import VALIDATION, Setting
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
 from zslplat.records.folders import study_folder
@@ -46,10 +48,10 @@ def run_study(
     reporter = reporter or SilentReporter()
     require_sampler(options.sampler)
     check_space(setting.space, setting.method.parameters)
-    settings.make_store()
+    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench.require_problems(VALIDATION, TEST)
     records = open_records(settings, reporter.warn)
-    workers = {"workers": options.workers, "cluster": options.cluster}
-    with Session(setting, settings, records, reporter, **workers) as session:  # type: ignore[arg-type]
+    with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
         return Study(session, options).run()
 
 
@@ -59,8 +61,8 @@ class Study:
     def __init__(self, session: Session, options: StudyOptions) -> None:
         self.session, self.options, self.reporter = session, options, session.reporter
         self.started = time.time()
-        # Its own time is what --timeout is about, not the wall clock, which may be set meanwhile.
-        self.deadline = time.monotonic() + options.timeout if options.timeout else None
+        if options.timeout:
+            session.deadline = Deadline(options.timeout, self.reporter.warn)
         bench, given = session.bench, session.setting
         self.fixed = unsearched(given, bench.template)
         require_fitting(options.sampler, given.space)
@@ -101,6 +103,9 @@ class Study:
         """Carry out the study."""
         session, options, records = self.session, self.options, self.session.records
         with records.leads.leading(self.name, self.folder / "leader.lock", wait_seconds=3):
+            session.start_workers(self.wanted, self.folder / "workers.log")
+            # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
+            problems = None if self.name in records.study_names() else self._prepared_anew()
             self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
             self._describe()
             mark_unshown(self.folder, self.study.owner)
@@ -113,9 +118,8 @@ class Study:
                 accept=options.accept_changed_code,
                 remedy=options.remedy_for_changed_code,
             )
-            session.start_workers(self.wanted, self.folder / "workers.log")
             with self._stoppable():
-                complete = self._search()
+                complete = self._search(problems)
                 self._open_view()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
@@ -147,29 +151,47 @@ class Study:
         self.study.recall("environment", environment_record)
         self.study.recall("began", lambda: self.started)
 
-    def _search(self) -> bool:
+    def _prepared_anew(self) -> Problems:
+        """Return the problems of a study of which nothing is recorded yet."""
+        try:
+            return self._prepared()
+        except DeadlineReached:
+            raise ZslplatError(f"{self.session.deadline.foreseen}; what is prepared is kept") from None
+        except KeyboardInterrupt:
+            raise Interrupted(
+                f"stopped before {self.name!r} began; what is prepared is kept; give the same command again"
+            ) from None
+
+    def _prepared(self) -> Problems:
+        problems = self.session.prepared(VALIDATION, self.setting.space)
+        self.reporter.note(self.session.prepare_note())
+        return problems
+
+    def _search(self, problems: Problems | None) -> bool:
         """Try again what may be, and then propose until the wanted number of trials is recorded.
 
-        False when the time ran out before.
+        False when the time ran out before. ``problems``: those of validation, where they are prepared already.
         """
         again = self.log.retried(self.options.retry_failed, self.limits)
         if self._over() and not again:
             return True
-        problems = self.session.prepared(VALIDATION, self.setting.space, while_waiting=self._open_view)
-        remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
-        self.reporter.note(self.session.prepare_note())
-        self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
-        if isinstance(self.reporter, ProgressReporter):
-            self.reporter.working(len(self.log.records), self.wanted)
+        self.session.deadline.awaited = self.log.best_number() < 0
         try:
+            problems = problems or self._prepared()
+            remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
+            self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
+            if isinstance(self.reporter, ProgressReporter):
+                self.reporter.working(len(self.log.records), self.wanted)
             if again:
                 self._evaluate(again, [self.log.records[n]["parameters"] for n in again], problems)
             while not self._over():
                 numbers, proposals = self._next_batch()
                 self._evaluate(numbers, proposals, problems)
         except DeadlineReached:
-            self.log.require_winner(self.options.timeout)
+            self.log.require_winner(self.session.deadline.foreseen)
             return False
+        finally:
+            self.session.deadline = Deadline()
         return True
 
     def _over(self) -> bool:
@@ -193,8 +215,9 @@ class Study:
 
     def _evaluate(self, numbers: Sequence[int], proposals: Sequence[Mapping[str, Any]], problems: Problems) -> None:
         """Evaluate trials and record each as soon as those before it are recorded."""
-        options, deadline = self.options, self.deadline
-        if deadline is not None and time.monotonic() >= deadline:
+        options, deadline = self.options, self.session.deadline
+        deadline.awaited = self.log.best_number() < 0
+        if not deadline.left:
             raise DeadlineReached
         requests = []
         for number, parameters in zip(numbers, proposals, strict=True):
@@ -211,9 +234,7 @@ class Study:
                 )
             )
         ordered = self.log.in_order(numbers, proposals, self.limits)
-        self.session.evaluate(
-            requests, problems, self.limits, ordered.put, while_waiting=self._open_view, deadline=deadline
-        )
+        self.session.evaluate(requests, problems, self.limits, ordered.put, while_waiting=self._open_view)
 
     def _open_view(self) -> None:
         if self.shown is None:

@@ -24,6 +24,7 @@ from zslplat.evaluation.session import Problems, Request, Session, repeat_seed
 from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned import entries_of
 from zslplat.evaluation.warned_words import said
+from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
@@ -84,9 +85,10 @@ def run_sweep(
     reporter = reporter or SilentReporter()
     if parameter in setting.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
-    settings.make_store()
+    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench.require_problems(*SPLITS)
     records = open_records(settings, reporter.warn)
-    with Session(setting, settings, records, reporter, workers=workers, cluster=cluster) as session:
+    with Session(bench, records, reporter, workers=workers, cluster=cluster) as session:
         sweep = _Sweep(session, parameter, dimension, points, repeats)
         sweep.evaluate(limits or Limits())
         return sweep.finish()

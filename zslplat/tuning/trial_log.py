@@ -104,13 +104,14 @@ class TrialLog:
             )
         return self._best.number
 
-    def require_winner(self, timeout: float | None) -> None:
-        """Raise :class:`ZslplatError` where the time ran out before any trial was completed."""
+    def require_winner(self, foreseen: str) -> None:
+        """Raise :class:`ZslplatError` where the time ran out before any trial was completed.
+
+        ``foreseen`` says what is known of the time that it takes.
+        """
         if self._best is None:
-            raise ZslplatError(
-                f"no trial was completed within --timeout {timeout:g} s, {len(self.trials)} failed; finished trials "
-                "are recorded; give more time, or --trial-timeout to stop single trials"
-            )
+            failed = f"; {len(self.trials)} trials failed, and are recorded" if self.trials else ""
+            raise ZslplatError(f"{foreseen}{failed}; what is prepared is kept")
 
 
 @dataclass

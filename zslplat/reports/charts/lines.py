@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 from markupsafe import Markup
-from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullFormatter
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator
 
 from zslplat.reports.charts.canvas import INK, PAPER, axes_of, drawn_colour, plain, room_for, to_svg
 from zslplat.reports.charts.styles import Style
@@ -115,7 +115,7 @@ def log_axis(drawn: Any) -> None:
     subs = (1.0, 2.0, 5.0) if np.log10(high / low) < 2.5 else (1.0,)
     drawn.xaxis.set_major_locator(LogLocator(subs=subs, numticks=8))
     drawn.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
-    drawn.xaxis.set_minor_formatter(NullFormatter())
+    drawn.minorticks_off()  # they would take more than half of the time of a chart
 
 
 def thinned(x: Sequence[float], y: Sequence[float], most: int) -> tuple[list[float], list[float]]:

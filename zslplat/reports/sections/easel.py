@@ -9,7 +9,8 @@ from zslplat.reports.blocks import Block, Chart, Picture, Words
 from zslplat.reports.charts.styles import Style, Styles
 
 BEST, MANY = 20, 60  # rows of a table that its chart shows in a brief report, and in any other
-ROOM = 4_000_000  # characters that the charts of single studies may take together
+# Characters that the charts of single studies may take together: some 60 charts, which take seconds to draw.
+ROOM = 1_000_000
 
 
 class Easel:
