@@ -163,11 +163,16 @@ def _tried(point: EntryPoint, path: Path | None) -> str:
     ours, theirs = os.pipe()
     search_path = json.dumps([entry for entry in sys.path if isinstance(entry, str)])
     arguments = [search_path, point.name, point.value, point.group, str(theirs)]
-    quiet = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    nowhere = subprocess.DEVNULL
     with open(ours, "rb", buffering=0) as answers:
         try:
             process = subprocess.Popen(
-                [sys.executable, "-P", "-c", _CODE, *arguments], pass_fds=(theirs,), start_new_session=True, **quiet
+                [sys.executable, "-P", "-c", _CODE, *arguments],
+                stdin=nowhere,
+                stdout=nowhere,
+                stderr=nowhere,
+                pass_fds=(theirs,),
+                start_new_session=True,
             )
         except OSError:
             return ""  # as where nothing is remembered, and nothing could be tried
@@ -230,7 +235,7 @@ def _try(name: str, value: str, group: str, descriptor: str) -> None:
     try:
         found = point.load()
         for attribute in dir(found):
-            hook = getattr(found, attribute, None)
+            hook: Any = getattr(found, attribute, None)
             if hasattr(hook, "zslplat_impl") and attribute != f"{_HOOKS}run_finished":
                 with contextlib.suppress(Exception, SystemExit, GeneratorExit):
                     hook()
