@@ -91,8 +91,13 @@ def test_a_harmless_module_is_tried_once_until_a_file_that_it_imports_changes(po
         monkeypatch.delitem(sys.modules, "helper", raising=False)
         return imports.load(point("import helper\n"))
 
+    unused = tmp_path / "cache" / "zslplat" / "imports" / "unused.json"
+    unused.parent.mkdir(parents=True)
+    unused.touch()
+    os.utime(unused, (0, 0))
     (tmp_path / "helper.py").write_text("x = 1\n")
     assert load_again().helper.x == 1
+    assert not unused.exists()
     content = (tmp_path / "made.py").stat()
     for _ in range(2):
         point("import helper\n")

@@ -26,7 +26,7 @@ from typing import Any
 
 from zslplat.errors import PluginError
 
-IMPORT_SECONDS, EXIT_SECONDS = 30.0, 5.0
+IMPORT_SECONDS, EXIT_SECONDS, UNUSED_DAYS = 30.0, 5.0, 90
 # Verdicts of this command, for the processes that it starts: {module and file: harm, empty for none}.
 VARIABLE = "ZSLPLAT_IMPORTS"
 _HOOKS = "zslplat_"
@@ -146,6 +146,7 @@ def _place(key: str) -> Path | None:
 def _is_unchanged(path: Path) -> bool:
     with contextlib.suppress(OSError, ValueError, AttributeError):
         files = json.loads(path.read_text(encoding="utf-8"))
+        os.utime(path)  # it is in use
         return all(_state(file) == state for file, state in files.items())
     return False
 
@@ -156,6 +157,9 @@ def _remember(path: Path, files: dict[str, Any]) -> None:
         draft = path.with_suffix(f".{os.getpid()}")
         draft.write_text(json.dumps(files), encoding="utf-8")
         draft.replace(path)
+        for other in path.parent.iterdir():
+            if other.stat().st_mtime < time.time() - UNUSED_DAYS * 86400:
+                other.unlink()
 
 
 def _tried(point: EntryPoint, path: Path | None) -> str:

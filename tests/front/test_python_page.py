@@ -35,16 +35,17 @@ def test_the_first_lines_of_python_print_what_the_command_prints(call):
     (lines,) = re.findall(r"^```python\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     (shown,) = re.findall(r"^```text\n(.*?)^```$", text, flags=re.DOTALL | re.MULTILINE)
     printed = io.StringIO()
+    names = {}
     with contextlib.redirect_stdout(printed):
-        exec(lines, {})
+        exec(lines, names)
     assert printed.getvalue() == shown
     (command,) = re.findall(r"test score of `zslplat ([^`]+)`", text)
     done = call(*command.split(), "--workers", 1, "--json")
-    assert (
-        printed.getvalue()
-        .splitlines()[0]
-        .endswith(f" {json.loads(done.stdout)['metrics'][0]['per_class_accuracy']:.4f}")
-    ), done.stdout
+    assert f"{json.loads(done.stdout)['metrics'][0]['per_class_accuracy']:.4f}\n" == shown
+    (everything,) = re.findall(r"the same rows reach ([\d.]+)", text)
+    data, test = names["data"], names["test"]
+    score = names["model"].score(data.X[test], data.y[test], names["S"], generalised=True)
+    assert f"{score:.4f}" == everything
 
 
 @pytest.mark.long
