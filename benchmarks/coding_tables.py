@@ -257,7 +257,7 @@ def digits(out: Path, splits: int, trials: int, per_class: int) -> None:
             row = Row(label, method, {**fixed, "atoms": TUNED_AT}, {}, trials, dataset="digits", task=task)
             best = tuned(row, settings).parameters
             experiment = Setting(Spec(method, {**fixed, **best}), Spec.parse("digits"), Spec.parse(task))
-            swept = run_sweep(experiment, "atoms", Choice(ATOMS), settings, workers=1)
+            swept = run_sweep(experiment, "atoms", Choice(ATOMS), settings, test=True, workers=1)
             accuracies = [np.nan if value is None else value for value in swept.test]
             test[label].append(accuracies)
             print(f"split {split} {label:10s} " + "  ".join(f"{a:.4f}" for a in accuracies), flush=True)

@@ -128,7 +128,7 @@ def commands(name: str) -> dict[str, list[str]]:
         "--help": ["--help"],
         "list": ["list"],
         "compare, one data set": ["compare", "-d", "made-0"],
-        "compare, all data sets": ["compare", "--all-datasets"],
+        "compare, all data sets": ["compare"],
         "compare, two methods": ["compare", "-d", "made-0", "eszsl", "sae"],
         "report": ["report"],
         "report, one data set": ["report", "-d", "made-0"],

@@ -58,13 +58,13 @@ table.plot()
 # The winner in one's own process
 # -------------------------------
 # ``make()`` of a study gives what it chose with its preprocessing, as a scikit-learn estimator. Fitted on the training
-# rows it reaches on the unseen ones what the study reached.
+# rows it reaches on the unseen ones what the study reached: ``score`` tells them apart among the unseen classes.
 
 train, test = data.rows("train"), data.rows("test_unseen")
-signatures, unseen = data.class_signatures()[0], np.unique(data.y[test])
+signatures = data.class_signatures()[0]
 
 pipeline = eszsl.make().fit(data.X[train], data.y[train], signatures)
-reached = pipeline.score(data.X[test], np.searchsorted(unseen, data.y[test]), signatures[unseen])
+reached = pipeline.score(data.X[test], data.y[test])
 print(f"study {eszsl.value:.4f}, pipeline {reached:.4f}")
 
 # %%

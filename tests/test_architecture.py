@@ -31,6 +31,7 @@ FLOORS = (
     ("data",),
     ("drawing", "tables", "published"),
     ("figures", "pictures", "metrics", "config", "space", "spec", "settings", "registry", "hookspecs", "builtins"),
+    ("imports",),
     ("errors",),
     ("multiples", "keys", "names", "plain_json", "wording", "__init__"),
 )

@@ -9,6 +9,7 @@ from importlib.metadata import Distribution, EntryPoint
 
 import pytest
 
+from zslplat import imports
 from zslplat.api import API_VERSION
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import KINDS, ByName, build_registry, component, describe_broken
@@ -34,6 +35,7 @@ class Made(Distribution):
 def entry_point(tmp_path, monkeypatch):
     """Return what makes an entry point of a distribution from the body of its hook ``zslplat_methods``."""
     monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setattr(imports, "harm_of", lambda point: "")  # a process for each: test_imports.py
     count = 0
 
     def make(distribution, source, *, raw=False):
@@ -82,7 +84,7 @@ def test_a_component_of_another_class_is_refused_when_it_is_used_and_hides_no_ot
 def test_a_component_that_leaves_the_interpreter_is_an_error_of_its_plugin(entry_point, tmp_path):
     (tmp_path / "leaves_at_once.py").write_text("raise SystemExit(3)")
     registry = build_registry([entry_point("a", f"{{'odd': 'leaves_at_once:X', 'one': {FIRST}}}")])
-    with pytest.raises(PluginError, match="does not load: SystemExit: 3"):
+    with pytest.raises(PluginError, match="does not load: module leaves_at_once raises SystemExit: 3"):
         registry.component("methods", "odd")
     assert registry.component("methods", "one") is ESZSL
 
@@ -117,7 +119,8 @@ def test_a_broken_plugin_hides_nothing_else_and_explains_missing_names(entry_poi
         assert registry.component("methods", "one") is ESZSL
         (found,) = registry.broken
         assert describe_broken(found) == (
-            f"plugin '{broken.name}' of bad 1.0 is broken: ModuleNotFoundError: No module named 'no_such_module'"
+            f"plugin '{broken.name}' of bad 1.0 is broken: module {broken.name} raises ModuleNotFoundError: "
+            "No module named 'no_such_module'"
         )
         with pytest.raises(UnknownNameError, match=r"bad 1\.0 is broken"):
             registry.component("methods", "theirs")

@@ -8,11 +8,11 @@ as ``distribution:name``.
 
 from __future__ import annotations
 
-import importlib
 import inspect
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib.metadata import EntryPoint, entry_points
@@ -21,7 +21,7 @@ from typing import Any
 
 import pluggy
 
-from zslplat import hookspecs
+from zslplat import hookspecs, imports
 from zslplat.errors import PluginError, UnknownNameError, UsageError, near_names
 from zslplat.spec import Spec
 
@@ -85,13 +85,12 @@ class Entry:
         if self.kind == "suites":
             return target
         if isinstance(target, str):
-            module, _, attribute = target.partition(":")
             try:
-                target = getattr(importlib.import_module(module), attribute)
+                target = imports.load(EntryPoint(self.name, target, self.kind))
             except KeyboardInterrupt:
                 raise
             except BaseException as error:
-                raise self._error(f"does not load: {one_line(error)}") from error
+                raise self._error(f"does not load: {cause_of(error, target)}") from error
         if not _is_a(target, BASES[self.kind]):
             base = BASES[self.kind].rpartition(".")[2]
             raise self._error(f"is {target!r}, expected a subclass of zslplat.api.{base}")
@@ -171,7 +170,15 @@ def normal_name(distribution: str) -> str:
 
 def one_line(error: BaseException) -> str:
     """Return type and text of an error in one line."""
-    return f"{type(error).__name__}: {' '.join(str(error).split())}"
+    text = " ".join(str(error).split())
+    return f"{type(error).__name__}: {text}" if text else type(error).__name__
+
+
+def cause_of(error: BaseException, target: str) -> str:
+    """Return why a module, or what is named in it (``module:Class``), could not be imported."""
+    return (
+        str(error) if isinstance(error, PluginError) else f"module {target.partition(':')[0]} raises {one_line(error)}"
+    )
 
 
 def _clash(found: list[Entry]) -> str:
@@ -192,7 +199,7 @@ def build_registry(points: list[EntryPoint] | None = None) -> Registry:
         plugin = Plugin(point.name, name, version)
         registered_as = f"{name}:{point.name}"
         try:
-            module = point.load()
+            module = imports.load(point)
             # One distribution may be installed twice on a path; the module registers once.
             if manager.is_registered(module):
                 continue
@@ -203,8 +210,7 @@ def build_registry(points: list[EntryPoint] | None = None) -> Registry:
         except BaseException as error:
             if manager.has_plugin(registered_as):
                 manager.unregister(name=registered_as)
-            cause = str(error) if isinstance(error, PluginError) else one_line(error)
-            registry.broken.append(_broken(plugin, cause))
+            registry.broken.append(_broken(plugin, cause_of(error, point.value)))
             continue
         registry.plugins.append(plugin)
         registry.broken += [
@@ -266,7 +272,8 @@ def _collect(registry: Registry, module: Any, plugin: Plugin) -> Iterator[str]:
         hook = getattr(registry.manager.hook, f"{_HOOKS}{kind}")
         for implementation in [i for i in hook.get_hookimpls() if i.plugin is module]:
             try:
-                components = implementation.function()
+                with imports.program_kept() if plugin.distribution != OWN else nullcontext():
+                    components = implementation.function()
                 if not isinstance(components, Mapping):
                     what = "path or mapping" if kind == "suites" else "class or 'module:Class'"
                     raise TypeError(f"returns {type(components).__name__}, expected {{name: {what}}}")

@@ -57,8 +57,8 @@ def test_what_has_odd_names_is_tuned_evaluated_scored_compared_and_reported(call
     sound("export-split", "-d", odd[0], "--to", "split")
     np.save(tmp_path / "scores.npy", np.random.default_rng(1).random((48, 6)))
     sound("score", "--name", "net", "--scores", "scores.npy", "--manifest", "split")
-    sound("compare", "--all-datasets", "--out", "ranks.svg")
-    sound("compare", "--all-datasets", "--out", "ranks.png")
+    sound("compare", "--out", "ranks.svg")
+    sound("compare", "--out", "ranks.png")
     sound("report", "--out", "report.html")
     page = (tmp_path / "report.html").read_text()
     assert [name for name in CLASSES[:6] if name not in page] == []

@@ -64,6 +64,25 @@ def test_studies_are_listed_with_what_they_reached(made, call):
     assert re.search(r"finished\s+4\s+0\.7500", text[1])
 
 
+def test_lists_comparisons_and_reports_take_the_same_studies_and_show_the_same_numbers(made, call):
+    """All that is recorded; of each study what its best trial reached on validation, and its refit on test."""
+    for place in ({"dataset": "made"}, {"dataset": "other"}, {"dataset": "other", "task": "zsl(imbalance=10)"}):
+        for method, share in (("eszsl", 0.7), ("sae", 0.6)):
+            name = made.study(method, share, validation=share + 0.05, repeats=3, **place)
+            made.earlier_winner(name, 0.9)
+    made.records.close()
+    listed = {row["study"]: row for row in json.loads(call("studies", "list", "--json").stdout)}
+    tables = json.loads(call("compare", "--json").stdout)
+    compared = {row["study"]: row for table in tables for row in table["rows"]}
+    assert compared.keys() == listed.keys()
+    for study, row in listed.items():
+        assert row["test"] == pytest.approx(compared[study]["test"], abs=1e-12)
+        assert row["validation"] == pytest.approx(compared[study]["validation"], abs=1e-12)
+    boards = json.loads(call("report", "--json").stdout)["boards"]
+    places = {(row["task"], row["dataset"]) for row in listed.values()}
+    assert len(boards) == len(places) == len({(row["task"], row["dataset"]) for row in compared.values()})
+
+
 def test_a_study_is_shown_with_its_best_trials_first(made, call):
     name = made.study("eszsl", 0.7, trials=4, validation=0.75, repeats=2)
     made.earlier_winner(name, 0.9)

@@ -35,7 +35,7 @@ def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
     carried_out("tune", "-m", "plain(mix=0.5)", "--trials", 5, "--repeats", 1)
     carried_out("run", "-m", "plain(mix=0.25)", "--test")
     carried_out("run", "-m", "plain(mix=0.25)")
-    carried_out("sweep", "-m", "plain", "-p", "ridge", "--range", "1..100:log", "--points", 3)
+    carried_out("sweep", "-m", "plain", "-p", "ridge", "--range", "1..100:log", "--points", 3, "--test")
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     records = existing_records(settings, lambda text: None)
     data = next(content["setting"]["data"] for _, _, content in records.all_evaluations() if "setting" in content)

@@ -51,7 +51,7 @@ def test_numbers_are_equal_to_the_last_bit_wherever_they_are_written(show, call,
     floats = [value for row in found.rows for value in row.values() if isinstance(value, float)]
     assert len({value for value in floats if value != round(value, 6)}) > 40
     for ending in (".csv", ".parquet", ".json"):
-        done = call("compare", "--all-datasets", "--out", tmp_path / f"table{ending}", "--json")
+        done = call("compare", "--out", tmp_path / f"table{ending}", "--json")
         assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == found.to_json()
     assert json.loads((tmp_path / "table.json").read_text()) == found.to_json()
@@ -213,15 +213,14 @@ def refused(call, tmp_path, *asked):
 
 def test_why_there_are_no_ranks_is_said_with_what_makes_some(settings, call, tmp_path):
     text = refused(call, tmp_path, "-d", "made")
-    assert "made alone was asked for; give --all-datasets, or also --dataset 'made(seed=1)'" in text
-    text = refused(call, tmp_path, "--all-datasets", "conse", "eszsl")
+    assert "made alone was asked for; leave --dataset out, or give also --dataset 'made(seed=1)'" in text
+    text = refused(call, tmp_path, "conse", "eszsl")
     assert "a score on each of the 2 data sets, and no group has two of them" in text
     assert "(inductive: eszsl has all, conse lacks made(seed=1)); evaluate methods where they lack a score" in text
-    assert "--all-datasets" not in text
-    text = refused(call, tmp_path, "--all-datasets", "conse", "gfhf")
+    text = refused(call, tmp_path, "conse", "gfhf")
     assert "what was asked for has a score on made alone, none on made(seed=1); leave a filter out" in text
     MadeStore(settings).study("eszsl", 0.8, task="zsl(imbalance=10)")
-    text = refused(call, tmp_path, "--all-datasets", "-t", "zsl(imbalance=10)")
+    text = refused(call, tmp_path, "-t", "zsl(imbalance=10)")
     assert "task zsl(imbalance=10) is recorded on made alone; evaluate two methods or more on another one" in text
     # Both have a score on both.
-    assert call("compare", "--out", tmp_path / "ranks.svg", "--all-datasets", "eszsl", "sae").returncode == 0
+    assert call("compare", "--out", tmp_path / "ranks.svg", "eszsl", "sae").returncode == 0

@@ -43,7 +43,7 @@ def test_a_comparison_flags_labels_that_were_exported(settings, call, tmp_path):
     with open(tmp_path / "table.csv", newline="") as file:
         assert sorted(line["labels_exported"] for line in csv.DictReader(file)) == ["False", "True"]
     assert "ZSP215" in [one["code"] for one in json.loads((tmp_path / "table.json").read_text())["findings"]]
-    asked = ("compare", "--all-datasets", "--store", settings.store)
+    asked = ("compare", "--store", settings.store)
     shown = call(*asked)
     assert f"unequal: {SAID}: outside:told" in shown.stdout
     assert "warning: ZSP215 " in shown.stdout + shown.stderr

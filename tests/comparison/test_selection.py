@@ -340,16 +340,13 @@ def test_the_command_shows_the_rows_of_the_function(made, show, call):
     made.study("sae", 0.7, dataset="made(seed=1)")
     for arguments, found in (
         (("-d", "made"), show()),
-        (("--all-datasets",), show("made", "made(seed=1)")),
+        ((), show("made", "made(seed=1)")),
         (("-d", "made", "--method", "g*"), show(filters=Filters(methods=["g*"]))),
         (("--study", "sae*"), show("made(seed=1)", filters=Filters(studies=["sae*"]))),
     ):
         done = call("compare", *arguments, "--json")
         assert done.returncode == 0, done.stderr
         assert json.loads(done.stdout) == json.loads(json.dumps(found.to_json())), arguments
-    done = call("compare", "--all-datasets", "-d", "made")
-    assert done.returncode == 2
-    assert "give one of the two" in done.stderr
 
 
 def test_the_table_fits_a_page_and_says_what_it_leaves_out(made, call):

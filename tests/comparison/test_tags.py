@@ -90,10 +90,10 @@ def test_cells_of_a_suite_that_are_done_get_tags_without_being_computed(tmp_path
     }
     given = {"workers": 1, "quiet": True, "store": tmp_path / "s"}
     zslplat.bench(suite, **given, tag={"purpose": "first, draft", "by": "me"})
-    before, counted = zslplat.compare(store=tmp_path / "s", all_tasks=True).to_frame(), looks(tmp_path / "s")
+    before, counted = zslplat.compare(store=tmp_path / "s").to_frame(), looks(tmp_path / "s")
     again = zslplat.bench(suite, **given, tag={"purpose": "table"})
     assert not again.to_frame()["new"].any()
-    after = zslplat.compare(store=tmp_path / "s", all_tasks=True).to_frame()
+    after = zslplat.compare(store=tmp_path / "s").to_frame()
     assert set(before["tags"]) == {'purpose="first, draft", by=me'}
     assert sorted(after["tags"]) == ["purpose=table", "purpose=table, by=me"]
     assert after["test"].tolist() == before["test"].tolist()

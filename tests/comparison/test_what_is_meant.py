@@ -44,7 +44,7 @@ def told(call, *arguments):
         (("--study", "t*"), [(SECOND, ["two"]), (THIRD, ["three"])]),
         (("two",), [(SECOND, ["two"])]),
         (("--suite", "S", "-d", "birds"), [(SECOND, ["two"])]),
-        ((), [("zsl", ["one"])]),
+        ((), [("zsl", ["one"]), (SECOND, ["two"]), (THIRD, ["three"])]),
     ],
 )
 def test_what_is_named_says_which_tasks_are_meant(three, settings, call, arguments, shown):

@@ -3,6 +3,7 @@
 import inspect
 import re
 import textwrap
+from importlib.metadata import EntryPoint
 from pathlib import Path
 
 import pytest
@@ -88,7 +89,7 @@ def test_examples_of_hooks_register_what_they_say(tmp_path, monkeypatch):
     for number, example in enumerate(examples):
         (tmp_path / f"hook_example_{number}.py").write_text(example)
     monkeypatch.syspath_prepend(tmp_path)
-    registry = build_registry([_Point(f"hook_example_{n}") for n in range(len(examples))])
+    registry = build_registry([EntryPoint(f"hook{n}", f"hook_example_{n}", "zslplat") for n in range(len(examples))])
     assert registry.broken == []
     found = {kind: registry.names(kind) for kind in LISTED}
     assert all(len(names) == 1 for names in found.values()), found
@@ -109,19 +110,6 @@ def test_examples_of_components_keep_their_promises(kind, check, tmp_path, monke
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (component,) = getattr(__import__(f"kept_{kind}"), f"zslplat_{kind}")().values()
     getattr(testing, check)(component())
-
-
-class _Point:
-    """An entry point as the registry reads it."""
-
-    dist = None
-    group = "zslplat"
-
-    def __init__(self, module):
-        self.name = self.value = module
-
-    def load(self):
-        return __import__(self.value)
 
 
 def test_what_plugins_are_told_of_a_run_is_described():

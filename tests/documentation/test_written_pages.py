@@ -94,12 +94,6 @@ def test_shown_command_exists_with_its_options(page, line):
     assert given <= known | {"--help"}, line
 
 
-def test_what_the_start_page_shows_in_python_runs(capsys):
-    (code,) = re.findall(r"```python\n(.*?)```", (DOCS / "start.md").read_text(encoding="utf-8"), flags=re.DOTALL)
-    exec(compile(code, "start.md", "exec"), {})
-    assert 0.5 < float(capsys.readouterr().out) < 1
-
-
 def test_every_page_is_in_a_table_of_contents():
     listed = {
         entry.strip()

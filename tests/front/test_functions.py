@@ -113,8 +113,23 @@ def test_an_evaluation_is_that_of_the_command(studies, call):
 @pytest.mark.long
 def test_a_sweep_is_that_of_the_command(studies, call):
     store, _ = studies
-    curve = zslplat.sweep("eszsl(gamma=1)", "alpha", (0.1, 10, "log"), "marked", points=3, store=store, **HERE)
-    options = ("--range", "0.1..10:log", "--points", 3, "-d", "marked", "--workers", 1, "--json", "--store", store)
+    curve = zslplat.sweep(
+        "eszsl(gamma=1)", "alpha", (0.1, 10, "log"), "marked", points=3, test=True, store=store, **HERE
+    )
+    options = (
+        "--range",
+        "0.1..10:log",
+        "--points",
+        3,
+        "--test",
+        "-d",
+        "marked",
+        "--workers",
+        1,
+        "--json",
+        "--store",
+        store,
+    )
     told = json.loads(call("sweep", "-m", "eszsl(gamma=1)", "-p", "alpha", *options).stdout)
     assert told["run_id"] == curve.result.run_id
     frame = curve.to_frame()

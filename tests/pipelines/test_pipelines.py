@@ -260,6 +260,23 @@ def test_scikit_learn_searches_and_cross_validates_it(arrays):
     assert len(cross_val_score(make("eszsl"), X[seen], y[seen], cv=3, params={"S": S})) == 3
 
 
+def test_rows_of_unseen_classes_are_scored_among_these_unless_all_classes_are_asked_for(arrays):
+    X, y, S, seen = arrays
+    unseen = np.arange(8, len(S))
+    pipeline = make("eszsl").fit(X[seen], y[seen], S)
+    scores = pipeline.decision_function(X[~seen], S)
+    restricted = per_class_accuracy(y[~seen] - 8, scores[:, unseen].argmax(axis=1))
+    everything = per_class_accuracy(y[~seen], scores.argmax(axis=1))
+    assert restricted != everything
+    assert pipeline.score(X[~seen], y[~seen], S) == pipeline.score(X[~seen], y[~seen]) == restricted
+    assert pipeline.score(X[~seen], y[~seen], S, generalised=True) == everything
+    # With one row of a class that was trained on, all classes compete; the first class is one.
+    rows = np.append(np.flatnonzero(~seen), np.flatnonzero(seen)[0])
+    assert pipeline.score(X[rows], y[rows], S) == per_class_accuracy(y[rows], pipeline.predict(X[rows], S))
+    with pytest.raises(UsageError, match="y holds class 0, which was trained on"):
+        pipeline.score(X[rows], y[rows], S, generalised=False)
+
+
 def test_a_batch_that_is_scored_jointly_is_no_single_row(arrays):
     X, y, S, seen = arrays
     pipeline = make("gfhf").fit(X[seen], y[seen], S)

@@ -211,7 +211,7 @@ def test_repeats_of_a_run_stay_together_where_some_are_known(call, tmp_path):
 @pytest.mark.long
 def test_points_of_a_sweep_are_no_runs_and_another_range_is_another_sweep(call, tmp_path):
     assert call("run", "-m", "eszsl(alpha=1, gamma=1.0)", "--test", "-q").returncode == 0
-    sweep = ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--json", "--points", 2)
+    sweep = ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--test", "--json", "--points", 2)
     first, second = (json.loads(call(*sweep, "--range", f"1..{high}:log").stdout) for high in (10, 100))
     assert first["test"][0] == second["test"][0]
     assert first["run_id"] != second["run_id"]

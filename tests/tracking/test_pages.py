@@ -22,7 +22,7 @@ COMMANDS = (
     ("tune", "-m", "eszsl(gamma=1)", "--trials", 3, *PLACE),
     ("run", "-m", "eszsl(gamma=10, alpha=1)", "--test", *PLACE),
     ("run", "-m", "gfhf(k=5)", *PLACE),
-    ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--points", 3, *PLACE),
+    ("sweep", "-m", "eszsl(alpha=1)", "--param", "gamma", "--points", 3, "--test", *PLACE),
 )
 
 

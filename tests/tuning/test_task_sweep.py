@@ -5,6 +5,7 @@ import json
 
 import numpy as np
 import pytest
+from support import one_line
 
 DATA = (
     "synthetic(rows_train=200, rows_test_seen=10, rows_test_unseen=60, dimensions=20, attributes=6, classes_seen=10, "
@@ -17,7 +18,7 @@ SWEEP = ("-d", DATA, "-t", TASK, "--workers", 1)
 @pytest.mark.long
 def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
     methods = ("-m", "variance", "-m", "random-features(seed=3)")
-    command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--json")
+    command = ("sweep", *methods, "-p", "labelled_ratio", "--range", "0.5|1.0", *SWEEP, "--test", "--json")
     done = call(*command)
     assert done.returncode == 0, done.stderr
     # MLflow shows all of it, points and summary: no later command need look after them.
@@ -40,14 +41,29 @@ def test_points_are_the_runs_of_the_task_with_that_option(call, tmp_path):
 @pytest.mark.long
 def test_a_protocol_without_validation_has_its_test_and_says_so(call):
     task = "feature-selection(last=10, repeats=2, seen=pairs)"
-    done = call(
-        "sweep", "-m", "variance", "-d", DATA, "-t", task, "-p", "draw", "--range", "1|2", "--json", "--workers", 1
-    )
+    command = ("sweep", "-m", "variance", "-d", DATA, "-t", task, "-p", "draw", "--range", "1|2", "--workers", 1)
+    one_line(call(*command), 1, "no validation", "--test scores the test split")
+    done = call(*command, "--test", "--json")
     assert done.returncode == 0, done.stderr
     found = json.loads(done.stdout)
     assert found["validation"] == {"variance": [None, None]}
     assert all(0 < value <= 1 for value in found["test"]["variance"])
     assert sum("no validation" in line for line in found["warnings"]) == 2
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("param", [("mix",), ("imbalance", "--range", "1|2")], ids=["method", "task"])
+def test_a_sweep_looks_at_the_test_split_on_request_alone(call, param):
+    command = ("sweep", "-m", "plain", "-d", "marked", "--points", 2, "--workers", 1, "-p", *param)
+    shown = call(*command).stdout
+    assert "the test split was not scored (--test)" in " ".join(shown.split())
+    assert "test (analysis only)" not in shown
+    validated = json.loads(call(*command, "--json").stdout)
+    assert (len(validated["test"]), validated["test_evaluations"]) == (0, 0)
+    tested = json.loads(call(*command, "--test", "--json").stdout)
+    assert tested["validation"] == validated["validation"]
+    assert tested["test_evaluations"] == 2
+    assert "evaluations on this test split so far: 2" in " ".join(call(*command, "--test").stdout.split())
 
 
 def test_what_cannot_be_swept_is_said(call):

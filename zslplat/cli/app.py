@@ -12,6 +12,7 @@ from typing import Any
 
 import typer
 
+from zslplat import imports
 from zslplat.cli import (
     bench,
     catalogue,
@@ -38,7 +39,7 @@ from zslplat.cli.interrupts import CONTINUE
 from zslplat.cli.invocation import Invocation, begin_json, end_json, with_debug, with_own_options, write_failure
 from zslplat.errors import ZslplatError
 from zslplat.names import visible
-from zslplat.registry import COMMAND_GROUP
+from zslplat.registry import COMMAND_GROUP, cause_of
 from zslplat.settings import masked_url
 
 INTERRUPTED = 130
@@ -90,13 +91,13 @@ class PluginGroup(Group):
 
 def _plugin_command(point: Any) -> Any:
     try:
-        loaded = point.load()
+        loaded = imports.load(point)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
         source = f"{point.dist.name} {point.dist.version}" if point.dist else point.value
         raise ZslplatError(
-            f"command {point.name!r} of {source} does not load: {type(error).__name__}: {error}"
+            f"command {point.name!r} of {source} does not load: {cause_of(error, point.value)}"
         ) from error
     if isinstance(loaded, typer.Typer):
         return typer.main.get_command(loaded)

@@ -56,7 +56,7 @@ def list_(
     """List what is installed, each with a line on what it is, and the plugins that it comes from.
 
     ``list methods`` says as well what each knows of the scored batch, ``list checks`` what each looks at; ``show`` and
-    ``explain`` tell more.
+    ``explain`` tell more. Exit code 1 where a plugin is broken.
     """
     from zslplat.cli.listed_facts import ListedFacts
     from zslplat.cli.reporting import print_json, stdout_console
@@ -93,17 +93,19 @@ def list_(
     problems = list(known.clashes())
     if as_json:
         print_json({"components": rows, "plugins": plugins, "clashes": problems})
-        return
-    console = stdout_console()
-    if what != "plugins":
-        if rows:
-            _print_rows(console, rows, _COLUMNS.get(what or "", ("kind", "name", "summary", "from")))
-        else:
-            echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
-    if what == "plugins" or (what is None and kind is None and search is None):
-        _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
-    for line in [*problems, *map(describe_broken, known.broken)]:
-        echo(f"warning: {line}", err=True)
+    else:
+        console = stdout_console()
+        if what != "plugins":
+            if rows:
+                _print_rows(console, rows, _COLUMNS.get(what or "", ("kind", "name", "summary", "from")))
+            else:
+                echo("nothing fits; leave out --kind or --search, or `zslplat list` for everything", err=True)
+        if what == "plugins" or (what is None and kind is None and search is None):
+            _print_rows(console, plugins, ("plugin", "distribution", "version", "state"))
+        for line in [*problems, *map(describe_broken, known.broken)]:
+            echo(f"warning: {line}", err=True)
+    if known.broken:
+        raise typer.Exit(1)
 
 
 def _print_rows(console: Any, rows: list[dict[str, Any]], columns: tuple[str, ...]) -> None:

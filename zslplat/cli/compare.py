@@ -9,7 +9,6 @@ import typer
 
 from zslplat.cli import completion
 from zslplat.cli import options as o
-from zslplat.front.asking import DEFAULT_DATASET, DEFAULT_TASK
 
 
 def register(app: typer.Typer) -> None:
@@ -31,26 +30,18 @@ def compare(
             "--dataset",
             "-d",
             autocompletion=completion.datasets,
-            help=f"Data set; may be repeated, for a table methods x data sets. Default: {DEFAULT_DATASET}, or those of "
-            "the study, experiment, suite or tag that is asked for.",
+            help="Data set; may be repeated. Default: all that are recorded; several make a table methods x data sets.",
         ),
     ] = None,
-    all_datasets: Annotated[
-        bool, typer.Option("--all-datasets", help="All data sets on which the task is recorded.")
-    ] = False,
     tasks: Annotated[
         list[str] | None,
         typer.Option(
             "--task",
             "-t",
             autocompletion=completion.tasks,
-            help=f"Task; may be repeated, for a table each. Default: {DEFAULT_TASK}, or those of the study, "
-            "experiment, suite or tag that is asked for.",
+            help="Task; may be repeated. Default: all that are recorded on the data sets, a table each.",
         ),
     ] = None,
-    all_tasks: Annotated[
-        bool, typer.Option("--all-tasks", help="All tasks that are recorded on the data sets, a table each.")
-    ] = False,
     methods: Annotated[
         list[str] | None,
         typer.Option(
@@ -109,6 +100,9 @@ def compare(
 ) -> None:
     """Compare the recorded test scores of methods, with intervals of their differences and what these cover.
 
+    Like ``report`` and ``studies list`` it takes all that is recorded; names and options choose. What was scored on
+    validation alone has no row: ``studies list`` and ``report`` show it.
+
     Intervals are over these test rows, drawn alike for all methods, and over new classes like those of the test, which
     verdicts are by; the repeats of random methods are part of both. Methods that were scored on other test rows, which
     a task may draw by the seed, have no interval of their difference. Methods that score the rows of a batch jointly
@@ -132,9 +126,7 @@ def compare(
         settings,
         Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites, tags))),
         datasets=datasets or (),
-        all_datasets=all_datasets,
         tasks=tasks or (),
-        all_tasks=all_tasks,
         against=against,
         metrics=metrics or (),
         every=every,

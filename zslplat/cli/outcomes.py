@@ -104,16 +104,17 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
         print_json(vars(result))
         return
     table = Table()
-    for name in (result.parameter, f"validation {result.primary}", "test (analysis only)"):
+    curves = {f"validation {result.primary}": result.validation, "test (analysis only)": result.test}
+    curves = {name: curve for name, curve in curves.items() if curve}
+    for name in (result.parameter, *curves):
         table.add_column(name, justify="right")
-    for value, validation, test in zip(result.values, result.validation, result.test, strict=True):
-        numbers = ["failed" if v is None else f"{v:.4f}" for v in (validation, test)]
-        table.add_row(format_value(value), *numbers)
+    for value, *numbers in zip(result.values, *curves.values(), strict=True):
+        table.add_row(format_value(value), *("failed" if v is None else f"{v:.4f}" for v in numbers))
     console = stdout_console()
     title = f"{setting.method} on {setting.dataset}, task {setting.task}: sweep of {result.parameter}"
     _line(console, title)
     console.print(table)
-    _line(console, f"chance {result.chance:.4f}; {_files(result)}")
+    _line(console, f"chance {result.chance:.4f}; {_looks(result)}; {_files(result)}")
     print_warnings(console, result.warnings, result.silenced)
 
 
@@ -125,19 +126,28 @@ def print_task_sweep(result: Any, dataset: str, *, as_json: bool) -> None:
         print_json(vars(result))
         return
     table = Table(result.parameter)
-    for label in result.validation:
-        for column in (f"{label}: validation", "test (analysis only)"):
-            table.add_column(column, justify="right")
-    for i, value in enumerate(result.values):
-        pairs = zip(result.validation.values(), result.test.values(), strict=True)
-        numbers = ["" if curve[i] is None else f"{curve[i]:.4f}" for pair in pairs for curve in pair]
-        table.add_row(format_value(value), *numbers)
+    curves = []
+    for label, validation in result.validation.items():
+        table.add_column(f"{label}: validation", justify="right")
+        curves.append(validation)
+        if result.test:
+            table.add_column("test (analysis only)", justify="right")
+            curves.append(result.test[label])
+    for value, *numbers in zip(result.values, *curves, strict=True):
+        table.add_row(format_value(value), *("" if number is None else f"{number:.4f}" for number in numbers))
     console = stdout_console()
     _line(console, f"{result.primary} on {dataset}, task {result.task}: sweep of its option {result.parameter}")
     console.print(table)
     chances = ", ".join(dict.fromkeys(f"{c:.4f}" for c in result.chance))
-    _line(console, f"chance {chances}; {_files(result)}")
+    _line(console, f"chance {chances}; {_looks(result)}; {_files(result)}")
     print_warnings(console, result.warnings, result.silenced)
+
+
+def _looks(result: Any) -> str:
+    """Return what a sweep did with the test split."""
+    if not result.test:
+        return "the test split was not scored (--test)"
+    return f"evaluations on this test split so far: {result.test_evaluations}"
 
 
 def _files(result: Any) -> str:

@@ -38,6 +38,10 @@ def sweep(
     features: o.Features = None,
     signatures: o.Signatures = None,
     seed: o.Seed = 0,
+    test: Annotated[
+        bool,
+        typer.Option("--test", help="Score the test split, too, for analysis; each point counts as a look at it."),
+    ] = False,
     repeats: Annotated[int, typer.Option("--repeats", help="Repeats of random methods.", min=1)] = 1,
     workers: o.Workers = None,
     cluster: o.Cluster = None,
@@ -52,11 +56,11 @@ def sweep(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Vary one hyperparameter, or one option of the task, the others fixed: validation and test curves.
+    """Vary one hyperparameter, or one option of the task, the others fixed: the curve of validation.
 
     An option of the task (labelled_ratio of feature-selection, imbalance of zsl) may vary for several methods at once;
-    write task.NAME where a hyperparameter has the same name. This is analysis: it shows the test curve, and nothing
-    ever selects by it.
+    write task.NAME where a hyperparameter has the same name. With --test the test curve stands beside it, for analysis:
+    nothing ever selects by it.
     """
     from zslplat.cli.outcomes import print_sweep, print_task_sweep
     from zslplat.cli.reporting import reporting
@@ -80,6 +84,7 @@ def sweep(
                 swept.name,
                 values,
                 settings,
+                test=test,
                 repeats=repeats,
                 workers=count,
                 cluster=cluster,
@@ -95,6 +100,7 @@ def sweep(
             swept.dimension,
             settings,
             points=points,
+            test=test,
             repeats=repeats,
             workers=count,
             cluster=cluster,

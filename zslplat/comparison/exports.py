@@ -250,7 +250,9 @@ def _why_no_ranks(one: Comparison) -> str:
         (shown,) = one.datasets
         if one.unasked:
             others = " ".join(f"--dataset {shlex.quote(name)}" for name in one.unasked[:_MOST_NAMED])
-            return f"ranks are over data sets, and {shown} alone was asked for; give --all-datasets, or also {others}"
+            return (
+                f"ranks are over data sets, and {shown} alone was asked for; leave --dataset out, or give also {others}"
+            )
         if one.without:
             others = ", ".join(one.without[:_MOST_NAMED])
             return (

@@ -7,7 +7,8 @@ from collections.abc import Callable, Sequence
 from zslplat.comparison.filters import EVERYTHING, Filters
 from zslplat.comparison.recorded import Reader, is_of
 from zslplat.comparison.selection import Comparison, compared
-from zslplat.errors import StoreError, UsageError
+from zslplat.comparison.test_evaluations import nothing_recorded
+from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import build_component
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -38,6 +39,8 @@ def compared_each(
         reader = Reader(records, warn)
         of_task = _by_task(reader, datasets, filters) if filters.are_recorded else {}
         wanted = dict.fromkeys(tasks or (of_task if filters.are_recorded else reader.tasks(datasets)))
+        if not wanted and datasets:
+            raise nothing_recorded(settings, datasets[0], None, reader)
         if not wanted:
             raise StoreError(f"no test evaluation in {settings.store}; tune something first")
         elsewhere = [task for task in of_task if task not in wanted]
@@ -64,7 +67,9 @@ def compared_each(
     if not found:
         raise refused[0][1]
     for what, reason in refused:
-        warn(f"{what} is left out: {reason}")
+        # Where nobody chose tasks, names of what is shown say which are meant.
+        if tasks or not isinstance(reason, UnknownNameError) or reason.name == against:
+            warn(f"{what} is left out: {reason}")
     return found
 
 

@@ -124,7 +124,7 @@ def _title(found: Comparison) -> str:
         origin = next(iter(origins.values()))
     else:
         origin = ", ".join(f"{baseline} ({group})" for group, baseline in origins.items())
-    return f"{found.metric} of task {found.task} on {dataset}; differences from {origin}"
+    return f"test {found.metric} of task {found.task} on {dataset}; differences from {origin}"
 
 
 def _called(rows: Iterable[Row]) -> dict[str, str]:

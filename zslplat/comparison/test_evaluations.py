@@ -98,19 +98,21 @@ def with_outcomes(
     return replace(entry, replicates=drawn, **_over_classes(records, group, task, only))
 
 
-def nothing_recorded(settings: Settings, dataset: str, task: str, reader: Reader) -> ZslplatError:
+def nothing_recorded(settings: Settings, dataset: str, task: str | None, reader: Reader) -> ZslplatError:
     """Return the error that says that nothing is recorded of a task on a data set, or that nobody knows the latter.
 
-    What the task is recorded on instead is named, newest first.
+    None is for any task. What the task is recorded on instead is named, newest first.
     """
     try:
         _require_known(settings, dataset, reader.records)
     except UnknownNameError as unknown:
         return unknown
-    others = reader.datasets(task)[::-1]
+    tasks = reader.tasks() if task is None else [task]
+    others = list(dict.fromkeys(name for one in tasks for name in reader.datasets(one)))[::-1]
     more = f", ... ({len(others)} in all)" if len(others) > 3 else ""
     hint = f"; recorded is {', '.join(others[:3])}{more}: choose with --dataset" if others else ""
-    return StoreError(f"no test evaluation of task {task} on {dataset} in {settings.store}{hint or '; tune it first'}")
+    of_task = "" if task is None else f" of task {task}"
+    return StoreError(f"no test evaluation{of_task} on {dataset} in {settings.store}{hint or '; tune it first'}")
 
 
 def _require_known(settings: Settings, dataset: str, records: Records) -> None:

@@ -94,9 +94,7 @@ class Comparisons(Result):
 def compare(
     *names: str | Study,
     dataset: Texts | None = None,
-    all_datasets: bool = False,
     task: Texts | None = None,
-    all_tasks: bool = False,
     method: Texts | None = None,
     study: Texts | None = None,
     experiment: Texts | None = None,
@@ -136,8 +134,8 @@ def compare(
         store = store or own.store
         tracking_uri = tracking_uri or (None if own.tracking_is_local else own.tracking_uri)
         storage_url = storage_url or (None if own.storage_is_local else own.storage_url)
-        dataset = dataset or (None if all_datasets else [str(one.setting.dataset) for one in given])
-        task = task or (None if all_tasks else [str(one.setting.task) for one in given])
+        dataset = dataset or [str(one.setting.dataset) for one in given]
+        task = task or [str(one.setting.task) for one in given]
     settings = places(None, store, tracking_uri, storage_url, silence)
     texts = [name.name if isinstance(name, Study) else name for name in names]
     found = compared_as_asked(
@@ -151,9 +149,7 @@ def compare(
             _texts(tag, "tag"),
         ),
         datasets=tuple(dict.fromkeys(_texts(dataset, "dataset"))),
-        all_datasets=all_datasets,
         tasks=tuple(dict.fromkeys(_texts(task, "task"))),
-        all_tasks=all_tasks,
         against=against.name if isinstance(against, Study) else against,
         metrics=_texts(metric, "metric"),
         every=all,

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 class Sweep(Result):
     """The points of a sweep: ``result`` holds all that the command prints as JSON.
 
-    Test curves are analysis: nothing selects by them, ``best`` neither.
+    Test curves are there with ``test=True``, for analysis: nothing selects by them, ``best`` neither.
     """
 
     result: SweepResult | TaskSweepResult
@@ -67,24 +67,29 @@ class Sweep(Result):
         return found if self.swept.of_task else dict.fromkeys([name] * len(found), next(iter(found.values()), None))
 
     def to_frame(self) -> pd.DataFrame:
-        """Return a row per value (and method, where an option of the task varies): validation and test."""
+        """Return a row per value (and method, where an option of the task varies): validation, with ``test`` test."""
         import pandas as pd
 
-        test = self._curves(TEST)
         lines = []
-        for label, curve in self._curves(VALIDATION).items():
-            for value, validated, tested in zip(self.result.values, curve, test[label], strict=True):
-                own = {"method": label} if self.swept.of_task else {}
-                lines.append({**own, self.swept.name: value, VALIDATION: validated, TEST: tested})
+        for label in self._curves(VALIDATION):
+            curves = {split: self._curves(split)[label] for split in self._splits}
+            for i, value in enumerate(self.result.values):
+                method = {"method": label} if self.swept.of_task else {}
+                scores = {split: curve[i] for split, curve in curves.items()}
+                lines.append({**method, self.swept.name: value, **scores})
         return pd.DataFrame(lines)
 
     def plot(self) -> Figure:
-        """Return the curves of validation and test, as the command draws them."""
+        """Return the curves, as the command draws them."""
         if isinstance(self.result, TaskSweepResult):
             return drawn(task_sweep_figure(self.result))
         log = not isinstance(self.swept.dimension, Choice) and self.swept.dimension.log
-        curves = {split: next(iter(self._curves(split).values())) for split in (VALIDATION, TEST)}
+        curves = {split: next(iter(self._curves(split).values())) for split in self._splits}
         return drawn(sweep_figure(self.swept.name, self.result.values, curves, self.result.primary, log=log))
+
+    @property
+    def _splits(self) -> tuple[str, ...]:
+        return (VALIDATION, TEST) if self.result.test else (VALIDATION,)
 
     def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
         found = self.result.validation if split == VALIDATION else self.result.test
@@ -98,7 +103,7 @@ class Sweep(Result):
             f"{result.primary} of {self.setting.method} on {self.setting.dataset_title}, task {self.setting.task}: "
             f"sweep of {self.swept.name}",
             [table],
-            ["test is for analysis only", *warning_lines(result.warnings, result.silenced)],
+            [*(["test is for analysis only"] if result.test else []), *warning_lines(result.warnings, result.silenced)],
         )
 
 
@@ -115,6 +120,7 @@ def sweep(
     features: str | None = None,
     signatures: str | None = None,
     seed: int = 0,
+    test: bool = False,
     repeats: int = 1,
     workers: int | None = None,
     cluster: str | None = None,
@@ -132,12 +138,12 @@ def sweep(
 
     The arguments are the options of the command, with its defaults. ``range`` is ``(low, high)``,
     ``(low, high, "log")``, a list of values or a text; by default the range that tuning searches. Several methods may
-    be given where an option of the task varies. Like the command it scores the test split at every point, for analysis:
-    nothing ever selects by it. Raises like :func:`~zslplat.front.studies.tune`.
+    be given where an option of the task varies. ``test=True`` scores the test split at every point, too, for analysis:
+    nothing ever selects by it, and each point counts as a look at it. Raises like :func:`~zslplat.front.studies.tune`.
 
     >>> curve = sweep("eszsl(gamma=.01)", "alpha", (1e-3, 10, "log"), points=3, workers=1, quiet=True)
     >>> curve.to_frame().columns.tolist(), [f"{value:g}" for value in curve.result.values]
-    (['alpha', 'validation', 'test'], ['0.001', '0.1', '10'])
+    (['alpha', 'validation'], ['0.001', '0.1', '10'])
     """
     numbers = option_numbers(
         points=points, seed=seed, repeats=repeats, workers=workers, trial_timeout=trial_timeout, memory=memory
@@ -162,7 +168,7 @@ def sweep(
     limits = Limits(numbers["trial_timeout"], memory_limit(numbers["memory"], count, cluster))
     result: SweepResult | TaskSweepResult
     with progress(quiet=quiet) as reporter:
-        how: dict[str, Any] = {"repeats": numbers["repeats"], "limits": limits, "reporter": reporter}
+        how: dict[str, Any] = {"test": test, "repeats": numbers["repeats"], "limits": limits, "reporter": reporter}
         how |= {"workers": count, "cluster": cluster}
         if swept.of_task:
             values = grid_values(swept.dimension, numbers["points"])

@@ -58,6 +58,11 @@ class Signatures:
         values = self.values[:, [own.index(name) for name in wanted]]
         return Signatures(values, self.classes, self.described, named=self.named, attributes=wanted)
 
+    def only(self, ids: np.ndarray) -> Signatures:
+        """Return the signatures of some classes, by ascending ids."""
+        values, described = self.of(ids)
+        return Signatures(values, self.classes[ids], described, named=self.named, attributes=self.attributes)
+
     def of(self, ids: np.ndarray) -> tuple[np.ndarray, np.ndarray | None]:
         """Return the signatures of some classes, in ascending order of ids, and the class (within these) of each row.
 

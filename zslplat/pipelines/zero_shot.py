@@ -101,14 +101,36 @@ class ZeroShotPipeline(Pipeline):
         candidates, mask = self._candidates(S, classes, seen)
         return np.asarray(candidates.classes[self._scores(X, candidates, mask).argmax(axis=1)])
 
-    def score(self, X: Any, y: Any, S: Any = None, *, classes: Sequence[Any] | None = None, seen: Any = None) -> float:
-        """Return the mean per-class accuracy of :meth:`predict`, the metric of task ``zsl``: labels y (n,) as in fit.
+    def score(
+        self,
+        X: Any,
+        y: Any,
+        S: Any = None,
+        *,
+        classes: Sequence[Any] | None = None,
+        seen: Any = None,
+        generalised: bool | None = None,
+    ) -> float:
+        """Return the mean per-class accuracy of rows X (n, d) with labels y (n,), given as in fit.
 
-        Raises :class:`~zslplat.errors.DataError` for a label that is none of the classes of S.
+        Rows of unseen classes are told apart among the unseen classes of S, as in task ``zsl``; with
+        ``generalised=True``, or where y holds a class that was trained on, among all classes of S.
+
+        Raises :class:`~zslplat.errors.DataError` for a label that is none of the classes of S, and
+        :class:`~zslplat.errors.UsageError` for ``generalised=False`` where y holds a class that was trained on.
         """
         self._require_fitted()
         candidates, mask = self._candidates(S, classes, seen)
         numbers = class_numbers(y, candidates)
+        trained = mask[numbers]
+        if generalised is False and trained.any():
+            name = quoted(candidates.classes[numbers[trained.argmax()]].item())
+            raise UsageError(
+                f"y holds class {name}, which was trained on; generalised=True takes seen and unseen classes"
+            )
+        if not (generalised or trained.any() or mask.all()):
+            unseen = np.flatnonzero(~mask)
+            candidates, mask, numbers = candidates.only(unseen), mask[unseen], np.searchsorted(unseen, numbers)
         scores = self._scores(X, candidates, mask)
         if len(numbers) != len(scores):
             raise DataError(f"{len(scores)} rows in X but {len(numbers)} labels in y")

@@ -8,6 +8,7 @@ from functools import partial
 from importlib.metadata import EntryPoint, entry_points
 from typing import Any
 
+from zslplat import imports
 from zslplat.errors import PluginError, UnknownNameError
 from zslplat.registry import COMMAND_GROUP, LISTED, Entry, Registry, normal_name
 from zslplat.testing.checks import pending_checks
@@ -100,7 +101,7 @@ def command_loads(point: EntryPoint) -> None:
     """A command is a Typer application or a function with a docstring, which its help shows."""
     import typer
 
-    loaded: Any = point.load()
+    loaded: Any = imports.load(point)
     if isinstance(loaded, typer.Typer):
         assert typer.main.get_command(loaded).help or loaded.registered_commands, f"{point.name} has no command"
         return

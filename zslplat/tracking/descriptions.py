@@ -150,17 +150,19 @@ def sweep_note(record: Mapping[str, Any]) -> str:
     ]
     given = " ".join(f"--method {shell_word(method)}" for method in methods)
     swept = f"task.{option}" if option != parameter else parameter
+    on_test = any(name.rpartition(" ")[2] == TEST for name in curves)
     # On lines of their own: a long one would push the page's other column out of sight.
     again = (
         f"zslplat sweep {given} \\",
         f"  --param {swept} --range {shell_word('|'.join(record['values']))} \\",
-        f"  --dataset {shell_word(setting['dataset'])} --task {shell_word(setting['task'])}",
+        f"  --dataset {shell_word(setting['dataset'])} --task {shell_word(setting['task'])}"
+        + (" --test" if on_test else ""),
     )
     return "\n".join(
         [
             f"{', '.join(methods)} on {setting['dataset']}, task {setting['task']}: {metric} against {parameter}.",
             "",
-            "Analysis: it shows the test split, and nothing ever selects by it.",
+            f"Analysis: {'it shows the test split, and ' if on_test else ''}nothing ever selects by it.",
             "",
             table((parameter, *curves), rows),
             "",

@@ -1,7 +1,7 @@
-"""One hyperparameter over a range, the others fixed: validation and test curves side by side.
+"""One hyperparameter over a range, the others fixed: the curve of validation, on request that of the test beside it.
 
 A sweep is analysis. Its points are recorded under their own owner, its runs are tagged as analysis, and no study ever
-reads them, so its test curve cannot feed a selection; every point counts as a look at the test split.
+reads them, so its test curve cannot feed a selection; every point of that counts as a look at the test split.
 """
 
 from __future__ import annotations
@@ -38,13 +38,12 @@ from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 
-SPLITS = (VALIDATION, TEST)
-
 
 @dataclass
 class SweepResult:
     """The points of a sweep: values, mean validation and mean test primary metric (None where a point failed).
 
+    ``test`` is empty where the test split was not scored; ``chance`` is that of the test split, else of validation.
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` counts the
     rest.
     """
@@ -71,13 +70,16 @@ def run_sweep(
     settings: Settings,
     *,
     points: int = 9,
+    test: bool = False,
     repeats: int = 1,
     workers: int = 2,
     cluster: str | None = None,
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> SweepResult:
-    """Evaluate every value on the validation folds and on the test split; the same call continues a stopped sweep.
+    """Evaluate every value on the validation folds, with ``test`` on the test split, too.
+
+    The same call continues a stopped sweep.
 
     What validation hands to a refit (the step of an iterative method, the bias of calibrated stacking) is handed on
     from each value's validation to its test.
@@ -86,10 +88,11 @@ def run_sweep(
     if parameter in setting.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     bench = Workbench(setting, settings, on_stage=reporter.stage)
-    bench.require_problems(*SPLITS)
+    splits = (VALIDATION, TEST) if test else (VALIDATION,)
+    bench.require_problems(*splits)
     records = open_records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=workers, cluster=cluster) as session:
-        sweep = _Sweep(session, parameter, dimension, points, repeats)
+        sweep = _Sweep(session, parameter, dimension, points, repeats, splits)
         sweep.evaluate(limits or Limits())
         return sweep.finish()
 
@@ -101,7 +104,15 @@ def _own_code(code: Mapping[str, str]) -> dict[str, str]:
 class _Sweep:
     """The points of one sweep, each recorded as soon as it is known."""
 
-    def __init__(self, session: Session, parameter: str, dimension: Range, points: int, repeats: int) -> None:
+    def __init__(
+        self,
+        session: Session,
+        parameter: str,
+        dimension: Range,
+        points: int,
+        repeats: int,
+        splits: Sequence[str],
+    ) -> None:
         if not isinstance(dimension, Choice) and not np.isfinite([dimension.low, dimension.high]).all():
             raise UsageError(f"the range {dimension} has no end; give --range low..high")
         self.session, self.parameter, self.dimension = session, parameter, dimension
@@ -115,6 +126,7 @@ class _Sweep:
             **setting.to_json(),
             "parameter": parameter,
             "repeats": len(self.repeats),
+            "splits": list(splits),
             "values": [format_value(value) for value in self.values],
             # A point of other code is another point; those that any sweep has recorded are known to it.
             "code": [_own_code(bench.code({parameter: value})) for value in self.values],
@@ -122,7 +134,7 @@ class _Sweep:
         self.owner = f"sweep:{key_of(identity)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
         self.space = {parameter: replace(dimension, when={})}
-        self.problems = {split: bench.problems(split) for split in SPLITS}
+        self.problems = {split: bench.problems(split) for split in splits}
         self.known: dict[str, dict[str, Any]] = {}
 
     def evaluate(self, limits: Limits) -> None:
@@ -130,9 +142,9 @@ class _Sweep:
         session = self.session
         try:
             session.start_workers(len(self.values) * len(self.repeats), self.folder / "workers.log")
-            prepared = {split: session.prepared(split, self.space) for split in SPLITS}
+            prepared = {split: session.prepared(split, self.space) for split in self.problems}
             session.reporter.stage(f"sweeping {self.parameter} over {len(self.values)} values")
-            for split in SPLITS:
+            for split in self.problems:
                 self._points(split, prepared[split], limits)
         except KeyboardInterrupt:
             raise Interrupted(
@@ -144,7 +156,7 @@ class _Sweep:
         """Draw the curves, record and show them."""
         session, bench = self.session, self.session.bench
         primary = bench.task.primary
-        curves = {split: [self._mean(value, split, primary.name) for value in self.values] for split in SPLITS}
+        curves = {split: [self._mean(value, split, primary.name) for value in self.values] for split in self.problems}
         if all(v is None for v in curves[VALIDATION]):
             reasons = [c.get("reason") for c in self.known.values() if c.get("reason")]
             raise ZslplatError(
@@ -158,9 +170,9 @@ class _Sweep:
             self.parameter,
             self.values,
             curves[VALIDATION],
-            curves[TEST],
+            curves.get(TEST, []),
             primary.name,
-            bench.chance(self.problems[TEST][0]),
+            float(np.mean([bench.chance(problem) for problem in list(self.problems.values())[-1]])),
             run,
             figure,
             table,
@@ -232,7 +244,7 @@ class _Sweep:
                 at, _, split = key.rsplit("/", 2)
                 texts = content.get("warnings", [])
                 found_at += [(f"{self.parameter}={at}, {split}", [entry["text"]]) for entry in texts]
-        everything = [*self.problems[VALIDATION], *self.problems[TEST]]
+        everything = [problem for problems in self.problems.values() for problem in problems]
         what, tried = "the best of the sweep", len(self.values)
         facts = StudyFacts(
             subject=str(self.session.setting.method),

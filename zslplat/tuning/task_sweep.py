@@ -1,8 +1,8 @@
 """One option of a task over a range, for one or several methods: how results change with the protocol.
 
-Each point is a run of its own on validation and on test (:mod:`zslplat.tuning.single`), which ``compare`` and ``rerun``
-know by the task's spec; points that are recorded are not computed again. Like every sweep this is analysis: it shows
-test curves, and nothing ever selects by them.
+Each point is a run of its own on validation, and on request one on test (:mod:`zslplat.tuning.single`). ``compare`` and
+``rerun`` know runs by the task's spec; points that are recorded are not computed again. Like every sweep this is
+analysis: nothing ever selects by its test curves.
 """
 
 from __future__ import annotations
@@ -40,6 +40,7 @@ Curves = dict[str, list[float | None]]
 class TaskSweepResult:
     """The points of a sweep: by method the mean primary metric on validation (None where there is none) and on test.
 
+    ``test`` is empty where the test split was not scored.
     ``chance`` has an entry per value; ``findings`` are what checks found, ``warnings`` the lines of those that are not
     silenced, ``silenced`` counts the rest.
     """
@@ -66,6 +67,7 @@ def run_task_sweep(
     values: Sequence[Any],
     settings: Settings,
     *,
+    test: bool = False,
     repeats: int = 1,
     workers: int = 2,
     cluster: str | None = None,
@@ -74,9 +76,12 @@ def run_task_sweep(
 ) -> TaskSweepResult:
     """Evaluate each setting (they differ in their methods) under every value of a task's option.
 
+    Each is evaluated on the validation folds, with ``test`` on the test split, too.
+
     What validation hands to a refit is handed on to the test of the same value. A protocol without validation (two
-    seen classes, say) has its test alone, with a warning. Raises :class:`UsageError` for an option that the task's
-    spec fixes already or that changes the primary metric, and like :func:`zslplat.tuning.single.run_setting`.
+    seen classes, say) has its test alone, with a warning, and raises :class:`DataError` without ``test``. Raises
+    :class:`UsageError` for an option that the task's spec fixes already or that changes the primary metric, and like
+    :func:`zslplat.tuning.single.run_setting`.
     """
     reporter = reporter or SilentReporter()
     task = chosen[0].task
@@ -93,14 +98,14 @@ def run_task_sweep(
             point = replace(setting, task=task.with_parameters({option: value}))
             where = f"{label}, {option}={format_value(value)}"
             reporter.stage(where)
-            tested = _point(point, settings, where, result, label, repeats, workers, cluster, limits, reporter)
-            if result.primary not in ("", tested.primary):
+            run = _point(point, settings, where, result, label, test, repeats, workers, cluster, limits, reporter)
+            if result.primary not in ("", run.primary):
                 raise UsageError(
-                    f"{option} changes what is measured, from {result.primary} to {tested.primary}, which make no "
+                    f"{option} changes what is measured, from {result.primary} to {run.primary}, which make no "
                     "curve; evaluate each value by itself with run"
                 )
-            about, result.primary, result.test_evaluations = tested.about, tested.primary, tested.test_evaluations
-            chances.add(tested.chance)
+            about, result.primary, result.test_evaluations = run.about, run.primary, run.test_evaluations
+            chances.add(run.chance)
         result.chance.append(max(chances))
     _finish(result, chosen, about, started, settings, reporter)
     return result
@@ -112,13 +117,14 @@ def _point(
     where: str,
     result: TaskSweepResult,
     label: str,
+    test: bool,
     repeats: int,
     workers: int,
     cluster: str | None,
     limits: Limits | None,
     reporter: Reporter,
 ) -> RunResult:
-    """Evaluate one point on both splits, and keep its values and warnings."""
+    """Evaluate one point on validation, with ``test`` on the test split, too; keep its values and warnings."""
 
     def evaluated(split: str, validation_choices: Mapping[str, Any]) -> RunResult:
         found = run_setting(
@@ -139,16 +145,19 @@ def _point(
     choices: Mapping[str, Any] = {}
     validation: float | None = None
     try:
-        validated = evaluated(VALIDATION, {})
-        choices = validated.validation_choices
-        validation = _mean(validated)
+        run = evaluated(VALIDATION, {})
+        choices = run.validation_choices
+        validation = _mean(run)
     except DataError as error:
+        if not test:
+            raise DataError(f"{where}: no validation: {error}; --test scores the test split") from error
         failed = Warned(f"{where}: no validation: {error}", UNNAMED)
         _tell(result, said_findings(str(setting.method), [failed]), settings.silenced)
-    tested = evaluated(TEST, choices)
     result.validation.setdefault(label, []).append(validation)
-    result.test.setdefault(label, []).append(_mean(tested))
-    return tested
+    if test:
+        run = evaluated(TEST, choices)
+        result.test.setdefault(label, []).append(_mean(run))
+    return run
 
 
 def _tell(result: TaskSweepResult, findings: Sequence[Finding], silenced: Collection[str]) -> None:
@@ -217,13 +226,12 @@ def _sides(result: TaskSweepResult) -> dict[str, Curves]:
 
 
 def task_sweep_figure(result: TaskSweepResult) -> Curve:
-    """Return the curves of a sweep over the values: of one method validation and test, of several the tests."""
+    """Return the curves of a sweep over the values: of one method all, of several the tests where there are any."""
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in result.values)
     positions = result.values if numeric else list(range(len(result.values)))
     lines: dict[str, tuple[list[float], list[float]]] = {}
     for split, curves in _sides(result).items():
-        # Of several methods the tests alone are drawn; the table has both.
-        if split == VALIDATION and len(curves) > 1:
+        if split == VALIDATION and len(result.test) > 1:
             continue
         for label, curve in curves.items():
             points = [(x, v) for x, v in zip(positions, curve, strict=True) if v is not None]
@@ -232,5 +240,6 @@ def task_sweep_figure(result: TaskSweepResult) -> Curve:
                 lines[name] = ([x for x, _ in points], [v for _, v in points])
     lines["chance"] = (list(positions), list(result.chance))
     label = result.parameter if numeric else f"{result.parameter}: {', '.join(map(format_value, result.values))}"
-    title = f"{result.primary} against the task's {result.parameter}" + (" (test)" if len(result.test) > 1 else "")
+    several = f" ({TEST if result.test else VALIDATION})" if len(result.validation) > 1 else ""
+    title = f"{result.primary} against the task's {result.parameter}{several}"
     return Curve(lines, label, result.primary, title)
