@@ -8,7 +8,7 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 ``X``                  ``features``                      (n, d) numbers, or (n, p, p) matrices
 ``X_<view>``           ``features_<view>``               named feature sets of the same rows, where there is no ``X``
-``y``                  ``labels``, ``label``             (n,) class numbers from ``base`` on, or names; or (n, l):
+``y``                  ``labels``, ``target``, ...       (n,) class numbers from ``base`` on, or names; or (n, l):
                                                          1 for labels of the row, 0 for others, -1 for not counted
 ``S``                  ``signatures``, ``att``           (c, a) one row per class; ``S_<name>`` adds a further set
 ``signature_classes``                                    (m,) the class that each row of ``S`` describes (number or
@@ -19,8 +19,10 @@ part                   also found as                     meaning
 ``class_names``        ``allclasses_names``              (c,) names in the order of the class numbers
 ``train``              ``trainval``, ``trainval_loc``    row indices, or a mask (n,); likewise ``test_seen``,
                                                          ``test_unseen`` (also with ``_loc``) and ``test``
+``val``                ``validation``                    likewise: validation rows; of zero-shot data, rows of classes
+                                                         that no other training row has: a fold that holds these out
 ``split``              ``splits``                        (n,) the name of each row's split, or an empty text; also
-                                                         ``val`` and ``fold-1``, ``fold-2``, ... for classification
+                                                         ``val``, and ``fold-1``, ``fold-2``, ... for classification
 ``folds``              ``fold``                          (k, c): 1 held out, 0 trained on, -1 left out; or (n,) the
                                                          fold that holds out the row's class, -1 or empty for none;
                                                          or, where rows of a class are in several and there are no
@@ -30,12 +32,14 @@ part                   also found as                     meaning
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
 ``splits/train``. Classes and rows count from 0 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says
-otherwise. Where only ``train`` is given, the other rows are test rows. ``features=cq+phog`` reads these feature sets,
+otherwise. Where only ``train`` is given, the other rows are test rows. Names of splits may end in ``_mask``, ``_idx`` or
+``_indices``, and files that are called after splits (``train-1.parquet``, ``test.parquet``) hold the rows of these. ``features=cq+phog`` reads these feature sets,
 in this order; a single one is a plain feature set without a name. Pickled objects are never read.
 """
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -46,18 +50,19 @@ import numpy as np
 
 from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import file_stamp
-from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble, looks_transposed, splits_from_names
+from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_transposed
 from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.rows import RowStream
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.splits import SPLITS, VALIDATION, split_of, splits_from_names
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "X": ("X", "features"),
-    "y": ("y", "labels", "label"),
+    "y": ("y", "labels", "label", "targets", "target", "class"),
     "S": ("S", "signatures", "att"),
     "signature_classes": ("signature_classes",),
     "attribute_names": ("attribute_names",),
@@ -67,11 +72,14 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "test_seen": ("test_seen", "test_seen_loc"),
     "test_unseen": ("test_unseen", "test_unseen_loc"),
     "test": ("test",),
+    "val": ("val", "validation"),
     "split": ("split", "splits"),
     "folds": ("folds", "fold"),
     "groups": ("groups", "group"),
 }
 VIEWS = ("X", "features", "views")
+_OF_ROWS = (*SPLITS, VALIDATION)
+_ENDINGS = ("", "_mask", "_idx", "_indices")
 TEXTS = ("description", "licence", "citation")
 
 
@@ -95,7 +103,8 @@ class Fields(ABC):
     """The named fields of a file or folder, each read when it is asked for.
 
     ``thing`` is what the format calls a field; ``aliases`` the names under which each part is found,
-    ``class_sets`` and ``row_sets`` what the names of further signature sets begin with.
+    ``class_sets`` and ``row_sets`` what the names of further signature sets begin with. ``columns`` are the names of
+    the columns of the features, where they have any, and ``notes`` says what was taken for what.
     """
 
     thing: ClassVar[str]
@@ -105,6 +114,8 @@ class Fields(ABC):
     row_sets: ClassVar[tuple[str, ...]] = ("row_signatures",)
     path: Path
     names: tuple[str, ...]
+    columns: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     @abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -134,6 +145,10 @@ class Fields(ABC):
         """Return the names of the classes that stand beside the fields (attributes, metadata)."""
         return None
 
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return (name, number of rows) of each file that the rows lie in, where there are several."""
+        return ()
+
     def texts(self) -> Mapping[str, str]:
         """Return the description, licence and citation that the file states."""
         return {}
@@ -148,8 +163,10 @@ class Fields(ABC):
                 raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.held}{hint}")
             return str(name or "")
         names = self.aliases[role]
-        inside = [f"splits/{name}" for name in names] if role in SPLITS else []
-        return next((name for name in (*names, *inside) if name in self.names), "")
+        if role in _OF_ROWS:
+            names = tuple(f"{name}{ending}" for name in names for ending in _ENDINGS)
+            names = (*names, *(f"splits/{name}" for name in names))
+        return next((name for name in names if name in self.names), "")
 
     @property
     def held(self) -> str:
@@ -265,6 +282,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     signatures = _signatures(fields, found, {*features.values(), *found.values()})
     names, named_by_signatures = _class_names(fields, found["class_names"], signatures)
     index_base = int(options.get("index_base", 0))
+    notes = list(fields.notes)
     raw = RawArrays(
         name=fields.path.stem,
         where=where,
@@ -273,11 +291,13 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
         class_names=names,
         signatures=signatures,
         default_signatures=str(options.get("signatures", "")),
-        splits=_splits(fields, found, rows, index_base),
+        splits=_splits(fields, found, rows, index_base, options, notes),
         folds=fields.column(found["folds"]) if found["folds"] else None,
         groups=fields.column(found["groups"]) if found["groups"] else None,
         base=int(options.get("base", 0)),
         index_base=index_base,
+        columns=fields.columns,
+        notes=notes,
     )
     shown = {"X": features[""]} if "" in features else {f"X {view}": name for view, name in features.items()}
     return raw, {**shown, **{role: name for role, name in found.items() if name}}
@@ -360,20 +380,47 @@ def _as_named(y: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
     return written if set(np.unique(written).tolist()) <= set(names) else y
 
 
-def _splits(fields: Fields, found: Mapping[str, str], rows: int, base: int) -> dict[str, np.ndarray]:
-    given = {split: found[split] for split in SPLITS if found[split]}
+def _splits(
+    fields: Fields, found: Mapping[str, str], rows: int, base: int, options: Mapping[str, Any], notes: list[str]
+) -> dict[str, np.ndarray]:
+    given = {split: found[split] for split in _OF_ROWS if found[split]}
     column = found["split"]
     if given and column:
         raise DataError(
             f"{fields.path}: {column} and {next(iter(given.values()))} both say which rows belong to which split; "
             f"leave one out with split=none or {next(iter(given))}=none"
         )
-    if column:
+    if not column:
+        if given or "split" in options:
+            return {split: fields.indices(name, base) for split, name in given.items()}
+        splits = _splits_of_parts(fields, notes)
+    else:
         names = fields.column(column)
+        names = names.reshape(-1) if names.ndim == 2 and 1 in names.shape else names
         if np.shape(names) != (rows,):
             raise DataError(f"{fields.path}, {column}: expected ({rows},) entries, one per row, got {np.shape(names)}")
-        return splits_from_names(texts(names), f"{fields.path}, {column}")
-    return {split: fields.indices(name, base) for split, name in given.items()}
+        splits = splits_from_names(texts(names), f"{fields.path}, {column}", notes)
+    if "val" in options and options["val"] is None:
+        splits.pop(VALIDATION, None)
+    return splits
+
+
+def _splits_of_parts(fields: Fields, notes: list[str]) -> dict[str, np.ndarray]:
+    """Return the splits that the names of files say, none where fewer than two splits have a file of their name."""
+    parts = [(name, split_of(re.split(r"[-.\d]", name)[0].rstrip("_")), rows) for name, rows in fields.parts()]
+    named = [name for name, split, _ in parts if split in _OF_ROWS]
+    if len({split for _, split, _ in parts if split in _OF_ROWS}) < 2:
+        return {}
+    other = next((name for name, split, _ in parts if split not in _OF_ROWS), None)
+    if other is not None:
+        raise DataError(
+            f"{fields.path}: {named[0]} is named after a split, and {other} after none; name every file after its "
+            "split, or give split=none where they are parts of one table"
+        )
+    rows = np.repeat([split for _, split, _ in parts], [count for _, _, count in parts])
+    told = ", ".join(f"{name} for {split}" for name, split, _ in parts[:4]) + (", ..." if len(parts) > 4 else "")
+    notes.append(f"files are taken for the splits that their names begin with: {told}")
+    return splits_from_names(rows.tolist(), str(fields.path), [])
 
 
 def texts(values: np.ndarray) -> list[str]:

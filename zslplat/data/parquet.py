@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
+from zslplat.data.feature_forms import LEAVE_OUT
 from zslplat.data.fields import Fields, FieldsSource, field_parameters
 from zslplat.data.roots import find_path
 from zslplat.data.source import DataPlaces
@@ -81,7 +82,7 @@ class ParquetSource(FieldsSource):
             for name, parameter in field_parameters("column").items()
             if name not in ("S", "signature_classes", "attribute_names", "class_names")
         },
-        "leave_out": Parameter("columns that are no features: id+weight", Text()),
+        "leave_out": LEAVE_OUT,
     }
 
     def find(self, places: DataPlaces, name: str) -> Path:
