@@ -79,7 +79,7 @@ def expected_by_class():
 
 @pytest.mark.parametrize("form", ["names", "other names", "indices", "train holds val, too", "csv"])
 def test_validation_rows_of_classes_that_nothing_else_trains_on_are_a_fold(tmp_path, form):
-    rows = {split: np.flatnonzero(SIDE == split) for split in ("train", "val", "test")}
+    rows = {split: np.flatnonzero(split == SIDE) for split in ("train", "val", "test")}
     if form == "csv":
         found = CsvSource(folder="toy").load(write_csv(tmp_path / "toy", ("folds",), splits="\n".join(SIDE)))
     else:
@@ -99,7 +99,7 @@ def test_validation_rows_of_classes_that_nothing_else_trains_on_are_a_fold(tmp_p
 
 
 def test_validation_rows_can_be_left_out(tmp_path):
-    for changes in ({"split": SIDE}, {split: np.flatnonzero(SIDE == split) for split in ("train", "val", "test")}):
+    for changes in ({"split": SIDE}, {split: np.flatnonzero(split == SIDE) for split in ("train", "val", "test")}):
         found = load(tmp_path, WITHOUT, {"val": None}, **changes)
         assert found.folds == ()
         assert found.splits["train"].tolist() == np.flatnonzero(TOY["y"] < 2).tolist()

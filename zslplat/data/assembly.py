@@ -52,7 +52,7 @@ class RawArrays:
     (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row.
 
     ``columns`` are the names of the columns of X, where they have any; ``notes`` are sentences that say what was taken
-    for what, which the data set keeps under ``source["notes"]``.
+    for what, ``unread`` the fields that play no part; the data set keeps both under these names in ``source``.
     """
 
     name: str
@@ -70,6 +70,7 @@ class RawArrays:
     naming: str = ""
     columns: Sequence[str] = ()
     notes: list[str] = field(default_factory=list)
+    unread: Sequence[str] = ()
 
 
 def looks_transposed(shape: tuple[int, ...], rows: int, what: str) -> str:
@@ -99,6 +100,7 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     folds = () if by_row else _folds(raw, y, class_names, splits, zero_shot=zero_shot)
     complete_splits(splits, y, raw.notes, zero_shot=zero_shot)
     check_classes_of_splits(raw.where, y, class_names, splits)
+    reading = {"notes": raw.notes, "unread": raw.unread}
     return Dataset(
         name=raw.name,
         X=X,
@@ -112,7 +114,7 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         description=about.description,
         licence=about.licence,
         citation=about.citation,
-        source={**source, "notes": raw.notes} if raw.notes else source,
+        source={**source, **{key: list(told) for key, told in reading.items() if told}},
     )
 
 

@@ -34,7 +34,9 @@ def squeezed(source: Features, what: str, notes: list[str]) -> Features:
     plain = tuple(length for length in row if length != 1) or row[:1]
     if len(row) < 2 or plain == row or len(plain) > 2 or row == (1, 1):
         return source
-    notes.append(f"{what} of shape {source.shape}: axes of length 1 are left out, which gives {(source.shape[0], *plain)}")
+    notes.append(
+        f"{what} of shape {source.shape}: axes of length 1 are left out, which gives {(source.shape[0], *plain)}"
+    )
     if isinstance(source, np.ndarray):
         return source.reshape(len(source), *plain)
     return _changed(source, plain, lambda block: block.reshape(len(block), *plain))
@@ -52,7 +54,9 @@ def without_columns(
     left_out = [name.strip() for name in option.split("+") if name.strip()]
     for name in left_out:
         if name not in columns:
-            raise DataError(f"{where}: no column {name!r} to leave out; the columns are {', '.join(columns) or 'unnamed'}")
+            raise DataError(
+                f"{where}: no column {name!r} to leave out; the columns are {', '.join(columns) or 'unnamed'}"
+            )
     kept = [place for place, name in enumerate(columns) if name not in left_out]
     return (X[:, kept], [columns[place] for place in kept]) if left_out else (X, columns)
 

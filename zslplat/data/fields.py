@@ -32,9 +32,10 @@ part                   also found as                     meaning
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
 ``splits/train``. Classes and rows count from 0 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says
-otherwise. Where only ``train`` is given, the other rows are test rows. Names of splits may end in ``_mask``, ``_idx`` or
-``_indices``, and files that are called after splits (``train-1.parquet``, ``test.parquet``) hold the rows of these. ``features=cq+phog`` reads these feature sets,
-in this order; a single one is a plain feature set without a name. Pickled objects are never read.
+otherwise. Where only ``train`` is given, the other rows are test rows. Names of splits may end in ``_mask``, ``_idx``
+or ``_indices``, and files that are called after splits (``train-1.parquet``, ``test.parquet``) hold the rows of these.
+``features=cq+phog`` reads these feature sets, in this order; a single one is a plain feature set without a name.
+Pickled objects are never read.
 """
 
 from __future__ import annotations
@@ -144,6 +145,11 @@ class Fields(ABC):
     def class_names(self) -> Sequence[str] | None:
         """Return the names of the classes that stand beside the fields (attributes, metadata)."""
         return None
+
+    def unread(self, fields: set[str]) -> list[str]:
+        """Return what plays no part, where ``fields`` do beside sets of signatures."""
+        sets = self.sets_of((*self.class_sets, *self.row_sets, "signature_classes"))
+        return [name for name in self.names if name not in fields and name not in sets.values()]
 
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return (name, number of rows) of each file that the rows lie in, where there are several."""
@@ -298,6 +304,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
         index_base=index_base,
         columns=fields.columns,
         notes=notes,
+        unread=fields.unread({*features.values(), *found.values()}),
     )
     shown = {"X": features[""]} if "" in features else {f"X {view}": name for view, name in features.items()}
     return raw, {**shown, **{role: name for role, name in found.items() if name}}

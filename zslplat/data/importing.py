@@ -42,7 +42,7 @@ class Imported:
 
 def import_arrays(
     source: Path,
-    root: Path,
+    root: Path | None,
     name: str = "",
     *,
     options: Mapping[str, Any] | None = None,
@@ -52,6 +52,7 @@ def import_arrays(
     reserved: Collection[str] = (),
     overwrite: bool = False,
     link: bool = False,
+    dry_run: bool = False,
 ) -> Imported:
     """Check the data set at ``source`` and copy it into the data root as ``name``.
 
@@ -60,6 +61,7 @@ def import_arrays(
     with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
     data sets). Neither checking nor copying holds large features in memory. With ``link`` the files of the copy are
     hard links, which take no space and stay when the originals are removed; both are then one file, whoever writes.
+    With ``dry_run`` nothing is written, and ``root`` may be None; all else is done.
 
     Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
     all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that
@@ -86,10 +88,14 @@ def import_arrays(
         citation or known.citation,
         {**known.options, **(options or {})},
     )
-    path = root / (name if source.is_dir() else f"{name}{source.suffix}")
+    path = (root or Path()) / (name if source.is_dir() else f"{name}{source.suffix}")
+    if root is None:
+        return Imported(name, path, dataset, constant)
     taken = [p for p in (root / name, *(root / f"{name}{suffix}" for suffix in FILE_SUFFIXES)) if p.exists()]
     if taken and not overwrite:
         raise DataError(f"{taken[0]} exists already; choose another name or say that it may be overwritten")
+    if dry_run:
+        return Imported(name, path, dataset, constant)
     try:
         root.mkdir(parents=True, exist_ok=True)
         _copy(loader, source, path, about, _linked if link else _copied)

@@ -119,11 +119,18 @@ class ParquetFields(Fields):
             )
         return found
 
+    def unread(self, fields: set[str]) -> list[str]:
+        """Return the columns that play no part; one of those of numbers is a feature where they are together."""
+        together = self.numbers if self.numbers and self._together in fields else ()
+        return [name for name in super().unread(fields) if name not in together]
+
     def parts(self) -> Sequence[tuple[str, int]]:
         """Return the names of the files, or of the folders of a split that they lie in, with the rows of each."""
         # Files of one split may have a folder of its name.
         placed = ((part.file, part.file.parent, part.rows) for part in self.files)
-        return [(file.name if folder in (self.path, self.path / "data") else folder.name, n) for file, folder, n in placed]
+        return [
+            (file.name if folder in (self.path, self.path / "data") else folder.name, n) for file, folder, n in placed
+        ]
 
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return a column of lists, or the columns of numbers side by side, as a stream."""

@@ -26,7 +26,7 @@ _SPELLINGS = {
 
 
 def split_of(name: str) -> str:
-    """Return the split that a name means, whatever its spelling (``Train``, ``validation``); other names as they are."""
+    """Return the split that a name means in any spelling (``Train``, ``validation``); other names as they are."""
     plain = name.strip().lower().replace("-", "_").replace(" ", "_")
     plain = _SPELLINGS.get(plain, plain)
     return plain if plain in (*SPLITS, VALIDATION) else name.strip()
@@ -148,4 +148,3 @@ def validation_fold(
         f"a fold; for the test, its {len(held_out)} rows train"
     )
     return ClassFold("fold-1", tuple(trained.tolist()), tuple(classes.tolist()))
-

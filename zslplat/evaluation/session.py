@@ -92,6 +92,8 @@ class Session:
         self.settings, self.records, self.reporter = settings, records, reporter
         self.bench = Workbench(setting, settings, on_stage=reporter.stage)
         self.setting = self.bench.setting
+        for note in self.bench.dataset.source.get("notes", ()):
+            reporter.note(f"{self.bench.dataset.name}: {note}")
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self._workers: Workers | None = None

@@ -31,7 +31,7 @@ from zslplat.tuning.results import StudyResult
 from zslplat.tuning.samplers import require_fitting, require_sampler
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
-from zslplat.tuning.verdicts import remember_validation, study_findings
+from zslplat.tuning.verdicts import remember_validation, study_findings, warn_of_data
 from zslplat.tuning.warm_start import first_values, warm_start_of
 
 
@@ -155,6 +155,7 @@ class Study:
         again = self.log.retried(self.options.retry_failed, self.limits)
         if self._over() and not again:
             return True
+        warn_of_data(self.session, self.options.part_of)
         problems = self.session.prepared(VALIDATION, self.setting.space, while_waiting=self._open_view)
         remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
         self.reporter.note(self.session.prepare_note())
