@@ -185,6 +185,7 @@ def zslplat_datasets() -> dict[str, str]:
         "csv": "zslplat.data.arrays:CsvSource",
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",
+        "arrow": "zslplat.data.parquet:ArrowSource",
         "hdf5": "zslplat.data.hdf5:Hdf5Source",
     }
 

@@ -138,6 +138,11 @@ def _read_lines(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: cannot be read ({error})") from error
 
 
+def read_cells(path: Path) -> list[list[str]]:
+    """Return the cells of every line that is not empty."""
+    return [line for line in _read_lines(path) if any(line)]
+
+
 def _single_cells(path: Path) -> list[str]:
     """Return the cell of every line, empty for a blank one; raises :class:`DataError` for lines of several."""
     lines = _read_lines(path)

@@ -56,7 +56,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.kept import kept_dataset
 from zslplat.data.rows import RowStream
 from zslplat.data.source import DataPlaces, DataSource
-from zslplat.data.splits import SPLITS, VALIDATION, split_of, splits_from_names
+from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, split_of, splits_from_names
 from zslplat.errors import DataError, UsageError, near_names
 from zslplat.keys import key_of
 from zslplat.space import Choice, Optional, Parameter, Text
@@ -79,7 +79,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "groups": ("groups", "group"),
 }
 VIEWS = ("X", "features", "views")
-_OF_ROWS = (*SPLITS, VALIDATION)
 _ENDINGS = ("", "_mask", "_idx", "_indices")
 TEXTS = ("description", "licence", "citation")
 
@@ -169,7 +168,7 @@ class Fields(ABC):
                 raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.held}{hint}")
             return str(name or "")
         names = self.aliases[role]
-        if role in _OF_ROWS:
+        if role in OF_ROWS:
             names = tuple(f"{name}{ending}" for name in names for ending in _ENDINGS)
             names = (*names, *(f"splits/{name}" for name in names))
         return next((name for name in names if name in self.names), "")
@@ -390,7 +389,7 @@ def _as_named(y: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
 def _splits(
     fields: Fields, found: Mapping[str, str], rows: int, base: int, options: Mapping[str, Any], notes: list[str]
 ) -> dict[str, np.ndarray]:
-    given = {split: found[split] for split in _OF_ROWS if found[split]}
+    given = {split: found[split] for split in OF_ROWS if found[split]}
     column = found["split"]
     if given and column:
         raise DataError(
@@ -415,17 +414,18 @@ def _splits(
 def _splits_of_parts(fields: Fields, notes: list[str]) -> dict[str, np.ndarray]:
     """Return the splits that the names of files say, none where fewer than two splits have a file of their name."""
     parts = [(name, split_of(re.split(r"[-.\d]", name)[0].rstrip("_")), rows) for name, rows in fields.parts()]
-    named = [name for name, split, _ in parts if split in _OF_ROWS]
-    if len({split for _, split, _ in parts if split in _OF_ROWS}) < 2:
+    named = [name for name, split, _ in parts if split in OF_ROWS]
+    if len({split for _, split, _ in parts if split in OF_ROWS}) < 2:
         return {}
-    other = next((name for name, split, _ in parts if split not in _OF_ROWS), None)
+    other = next((name for name, split, _ in parts if split not in OF_ROWS), None)
     if other is not None:
         raise DataError(
             f"{fields.path}: {named[0]} is named after a split, and {other} after none; name every file after its "
             "split, or give split=none where they are parts of one table"
         )
     rows = np.repeat([split for _, split, _ in parts], [count for _, _, count in parts])
-    told = ", ".join(f"{name} for {split}" for name, split, _ in parts[:4]) + (", ..." if len(parts) > 4 else "")
+    pairs = list(dict.fromkeys(f"{name} for {split}" for name, split, _ in parts))
+    told = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
     notes.append(f"files are taken for the splits that their names begin with: {told}")
     return splits_from_names(rows.tolist(), str(fields.path), [])
 

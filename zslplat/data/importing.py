@@ -221,7 +221,7 @@ def _copy(
             for file in files:
                 # Parts of one field lie in a folder of their own; features from elsewhere come along.
                 inside = file.relative_to(source) if file.is_relative_to(source) else Path(file.name)
-                (new / inside).parent.mkdir(exist_ok=True)
+                (new / inside).parent.mkdir(parents=True, exist_ok=True)
                 bring(file, new / inside)
         text = about_path(new)
         if about != About():

@@ -17,6 +17,7 @@ from zslplat.errors import DataError, near_names
 SPLITS = ("train", "test_seen", "test_unseen", "test")
 # Validation rows: of data for classification; of zero-shot data, rows of classes that nothing else trains on.
 VALIDATION = "val"
+OF_ROWS = (*SPLITS, VALIDATION)
 _OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
 _SPELLINGS = {
     **{name: "train" for name in ("training", "trainval")},
@@ -29,7 +30,7 @@ def split_of(name: str) -> str:
     """Return the split that a name means in any spelling (``Train``, ``validation``); other names as they are."""
     plain = name.strip().lower().replace("-", "_").replace(" ", "_")
     plain = _SPELLINGS.get(plain, plain)
-    return plain if plain in (*SPLITS, VALIDATION) else name.strip()
+    return plain if plain in OF_ROWS else name.strip()
 
 
 def splits_from_names(names: Sequence[str], where: str, notes: list[str]) -> dict[str, np.ndarray]:
