@@ -1,8 +1,8 @@
 """Features that lie in one ``.npy`` file per image, beside a list of names that gives their order.
 
-The list is ``names.txt``, ``images.txt`` or ``ids.txt`` (or ``.csv``): a name a line, with or without folder and suffix,
-and, behind a comma, the class, where there are no labels elsewhere. The file of ``birds/7.jpg`` is ``birds/7.npy``, in
-the folder of the list, or in ``features`` beside it. Labels and splits may be lists of names, too: ``birds/7.jpg,wren``.
+The list is ``names.txt``, ``images.txt`` or ``ids.txt`` (or ``.csv``): a name a line, with folder and suffix or not, and,
+behind a comma, the class, where there are no labels elsewhere. The file of ``birds/7.jpg`` is ``birds/7.npy``, in the
+folder of the list, or in ``features`` there. Labels and splits may stand beside names, too: ``birds/7.jpg,wren``.
 """
 
 from __future__ import annotations
@@ -71,6 +71,9 @@ def images_in(folder: Path) -> Images | None:
         return None
     listed, base = place
     lines = csv_tables.read_cells(listed)
+    outside = next((line[0] for line in lines if ".." in Path(line[0]).parts or Path(line[0]).is_absolute()), None)
+    if outside is not None:
+        raise DataError(f"{listed}: {outside!r} leads out of the folder; names are those of files in {base}")
     files = {_plain(line[0]): _file(base, line[0]) for line in lines}
     if len(files) < len(lines):
         twice = next(name for name in files if sum(_plain(line[0]) == name for line in lines) > 1)
@@ -119,7 +122,7 @@ def _like(path: Path, first: np.ndarray, of: Path) -> Any:
     row = _row(path)
     if (row.shape, row.dtype) != (first.shape, first.dtype):
         raise DataError(
-            f"{path}: holds {row.shape} of type {row.dtype}, but {of.name} {first.shape} of {first.dtype}; the files of "
-            "all images are alike"
+            f"{path}: holds {row.shape} of type {row.dtype}, but {of.name} {first.shape} of {first.dtype}; the files "
+            "of all images are alike"
         )
     return row
