@@ -186,6 +186,7 @@ def zslplat_datasets() -> dict[str, str]:
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",
         "arrow": "zslplat.data.parquet:ArrowSource",
+        "torch": "zslplat.data.torch_files:TorchSource",
         "hdf5": "zslplat.data.hdf5:Hdf5Source",
     }
 

@@ -15,6 +15,8 @@ from zslplat.data.npy_folder import NpySource, is_npy_folder
 from zslplat.data.parquet import SUFFIXES as TABLE_SUFFIXES
 from zslplat.data.parquet import ArrowSource, ParquetSource, is_folder_of, signature_files
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.torch_files import SUFFIXES as TORCH_SUFFIXES
+from zslplat.data.torch_files import TorchSource, is_torch_folder
 from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, source_files, splits_files
 
 
@@ -116,6 +118,7 @@ LAYOUTS = (
         ArrowSource.suffixes,
     ),
     Layout("hdf5", Hdf5Source, "path", "HDF5 files", _size(Hdf5Source), is_hdf5_folder, HDF5_SUFFIXES),
+    Layout("torch", TorchSource, "path", "files of PyTorch", _size(TorchSource), is_torch_folder, TORCH_SUFFIXES),
     Layout("npz", NpzSource, "file", "an .npz file", _size(NpzSource), suffixes=(".npz",)),
 )
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)

@@ -1,6 +1,6 @@
 """Features that lie in one ``.npy`` file per image, beside a list of names that gives their order.
 
-The list is ``names.txt``, ``images.txt`` or ``ids.txt`` (or ``.csv``): a name a line, with folder and suffix or not, and,
+The list is ``names.txt``, ``images.txt`` or ``ids.txt`` (or ``.csv``), with a name a line, such as ``birds/7.jpg``, and
 behind a comma, the class, where there are no labels elsewhere. The file of ``birds/7.jpg`` is ``birds/7.npy``, in the
 folder of the list, or in ``features`` there. Labels and splits may stand beside names, too: ``birds/7.jpg,wren``.
 """
