@@ -57,6 +57,11 @@ def test_a_rehearsed_import_refuses_what_the_import_refuses(tmp_path, call):
     assert "exists already" in again.stderr
     counting = saved(tmp_path, X=np.c_[np.random.default_rng(1).random((ROWS, 3)), np.arange(ROWS)])
     assert "column 3 counts the rows" in call("data", "import", counting, "--dry-run").stderr
+    counted_from_1 = saved(tmp_path, y=np.arange(ROWS) % CLASSES + 1, train=None, test_unseen=None)
+    refused = call("data", "import", counted_from_1, "--dry-run")
+    command = f"zslplat data import {counted_from_1} --set base=1"
+    assert command in refused.stderr
+    assert call(*command.split()[1:], "--dry-run").returncode == 0
 
 
 def test_checks_and_notes_speak_at_the_import_and_wherever_the_data_are_described(tmp_path, call):

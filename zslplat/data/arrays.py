@@ -189,6 +189,7 @@ class CsvSource(DataSource):
         def build() -> Dataset:
             raw = csv_tables.read_folder(folder)
             raw.default_signatures = str(options.get("signatures", ""))
+            assert isinstance(raw.X, np.ndarray)
             raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(folder))
             sums = {p.name: sha256_of(p) for p in paths if p.name != csv_tables.FEATURES}
             return assemble(raw, about, {"loader": "csv", "folder": str(folder), "sha256": sums})

@@ -223,7 +223,10 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
         texts = np.char.strip(y.astype(str))
         if names is None:
             if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
-                raise DataError(f"{where}: are names, so class_names must say in which order the signatures come")
+                raise DataError(
+                    f"{where}: are names, so class_names must say in which order the signatures come: add class_names, "
+                    "with a name for each row of the signatures"
+                )
             names = sorted(set(texts.tolist()), key=_natural)
         return _positions(texts, names, where, raw.naming), tuple(names)
     count = _class_count(raw, names)
@@ -294,8 +297,10 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
         raise DataError(
             f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
         )
-    values, names = without_identifiers(values, given.names, raw.notes)
-    values = without_row_numbers(values, where, names)
+    plain, names = without_identifiers(values, given.names, raw.notes)
+    assert isinstance(plain, np.ndarray)
+    values = plain
+    without_row_numbers(values, where, names)
     classes = None
     wanted = rows if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
     hint = looks_transposed(values.shape, wanted, "row of X" if given.per_row else "class")

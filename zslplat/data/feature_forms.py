@@ -114,7 +114,8 @@ def _watched(blocks: Iterable[np.ndarray], where: str, columns: Sequence[str]) -
         return
     place = int(np.argmax(counting))
     name = f" ({columns[place]})" if len(columns) else ""
-    mend = f"leave_out={columns[place]}" if len(columns) else f"X = numpy.delete(X, {place}, axis=1)"
+    option = f"leave_out={columns[place]} where columns have names, or " if len(columns) else ""
+    mend = f"{option}X = numpy.delete(X, {place}, axis=1)"
     more = f", as {int(counting.sum()) - 1} more columns do" if counting.sum() > 1 else ""
     raise DataError(
         f"{where}: column {place}{name} counts the rows, from {first[place]:g} on{more}: a row number says nothing of "

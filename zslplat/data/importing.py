@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -78,9 +80,9 @@ def import_arrays(
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")
     layout = _layout(source)
     loader = _loader(layout, source, dict(options or {}))
-    with with_right_form(layout.kind):
+    with _with_option(source, loader), with_right_form(layout.kind):
         dataset = loader.load(DataPlaces())
-    constant = _constant_features(source, dataset)
+        constant = _constant_features(source, dataset)
     known = read_about(source, loader.parameters)
     about = About(
         description or known.description,
@@ -105,6 +107,19 @@ def import_arrays(
     except OSError as error:
         raise DataError(f"cannot copy {source} to {path}: {error.strerror or error}") from error
     return Imported(name, path, dataset, constant)
+
+
+@contextmanager
+def _with_option(source: Path, loader: DataSource) -> Iterator[None]:
+    """Let an error that names an option of the loader say, too, how the import is given it."""
+    try:
+        yield
+    except DataError as error:
+        named = re.finditer(r"\b(\w+)=([\w.]+)", str(error))
+        option = next((found[0] for found in named if found[1] in loader.parameters), "")
+        if option and type(error) is DataError:
+            error.args = (f"{error}; here: zslplat data import {shlex.quote(str(source))} --set {option}",)
+        raise
 
 
 def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
