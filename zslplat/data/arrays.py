@@ -32,7 +32,8 @@ from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.feature_forms import LEAVE_OUT, without_columns
-from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.fields import Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.kept import kept_dataset
 from zslplat.data.npy_header import load_member
 from zslplat.data.roots import find_file, find_folder

@@ -40,7 +40,6 @@ Pickled objects are never read.
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
@@ -49,17 +48,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.about import About, about_path, read_about
-from zslplat.data.array_store import file_stamp
-from zslplat.data.assembly import RawArrays, RawSignatures, assemble, looks_transposed
-from zslplat.data.dataset import Dataset
-from zslplat.data.kept import kept_dataset
+from zslplat.data.assembly import RawArrays, RawSignatures, looks_transposed
 from zslplat.data.rows import RowStream
-from zslplat.data.source import DataPlaces, DataSource
-from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, split_of, splits_from_names
+from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
 from zslplat.errors import DataError, UsageError, near_names
-from zslplat.keys import key_of
-from zslplat.space import Choice, Optional, Parameter, Text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "X": ("X", "features"),
@@ -81,22 +73,6 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
 VIEWS = ("X", "features", "views")
 _ENDINGS = ("", "_mask", "_idx", "_indices")
 TEXTS = ("description", "licence", "citation")
-
-
-def field_parameters(thing: str) -> dict[str, Parameter]:
-    """Return the options that every format of named fields has; ``thing`` is what it calls a field."""
-    return {
-        **{
-            key: Parameter(
-                f"{thing} that holds {key}; default: {' or '.join(names)}; none leaves it out", Optional(Text())
-            )
-            for key, names in ALIASES.items()
-        },
-        "features": Parameter("feature sets to read, in this order: cq+phog; default: all that there are", Text()),
-        "signatures": Parameter("the signature set that is used when nothing is said", Text()),
-        "base": Parameter("number of the first class in the labels", Choice((0, 1))),
-        "index_base": Parameter("number of the first row in the index vectors of the splits", Choice((0, 1))),
-    }
 
 
 class Fields(ABC):
@@ -220,50 +196,6 @@ class Fields(ABC):
             return name if name in self.names else views[name]
         known = ", ".join(views) or "none"
         raise DataError(f"{self.path}: no {self.thing} {name!r} for X; {self.held}; named feature sets: {known}")
-
-
-class FieldsSource(DataSource):
-    """A data set of named fields: found by the option ``located``, opened by a :class:`Fields`, kept by the files."""
-
-    kind: ClassVar[str]
-    located: ClassVar[str]
-    version: ClassVar[int] = 1
-
-    def load(self, places: DataPlaces) -> Dataset:
-        """Read the files, or what an earlier load of them kept under ``places.cache``."""
-        if self.located not in self.options:
-            raise UsageError(f"{self.kind}: {self.located} is missing; write {self.kind}({self.located}=mydata)")
-        path = self.find(places, str(self.options[self.located]))
-        about = read_about(path, self.parameters)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
-        stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
-        key = key_of(self.kind, self.version, stamps, options)
-        return kept_dataset(places.cache, key, lambda: self._build(path, about, options))
-
-    @abstractmethod
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return where the data set lies."""
-
-    @classmethod
-    @abstractmethod
-    def files(cls, path: Path) -> list[Path]:
-        """Return the files that the data set at a path is made of; the first gives a single file its suffix."""
-
-    @abstractmethod
-    def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
-        """Return the fields of the data set at a path."""
-
-    def told(self, path: Path) -> dict[str, Any]:
-        """Return what is recorded of where the data came from."""
-        return {self.located: str(path), "files": [file.name for file in self.files(path)][:8]}
-
-    def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
-        fields = self.open(path, options)
-        raw, found = raw_arrays(fields, options)
-        raw.name = path.name if path.is_dir() else path.stem
-        said: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
-        about = replace(about, **said)
-        return assemble(raw, about, {"loader": self.kind, **self.told(path), "keys": found})
 
 
 def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, dict[str, str]]:
@@ -399,7 +331,7 @@ def _splits(
     if not column:
         if given or "split" in options:
             return {split: fields.indices(name, base) for split, name in given.items()}
-        splits = _splits_of_parts(fields, notes)
+        splits = splits_of_parts(fields.parts(), str(fields.path), notes)
     else:
         names = fields.column(column)
         names = names.reshape(-1) if names.ndim == 2 and 1 in names.shape else names
@@ -409,25 +341,6 @@ def _splits(
     if "val" in options and options["val"] is None:
         splits.pop(VALIDATION, None)
     return splits
-
-
-def _splits_of_parts(fields: Fields, notes: list[str]) -> dict[str, np.ndarray]:
-    """Return the splits that the names of files say, none where fewer than two splits have a file of their name."""
-    parts = [(name, split_of(re.split(r"[-.\d]", name)[0].rstrip("_")), rows) for name, rows in fields.parts()]
-    named = [name for name, split, _ in parts if split in OF_ROWS]
-    if len({split for _, split, _ in parts if split in OF_ROWS}) < 2:
-        return {}
-    other = next((name for name, split, _ in parts if split not in OF_ROWS), None)
-    if other is not None:
-        raise DataError(
-            f"{fields.path}: {named[0]} is named after a split, and {other} after none; name every file after its "
-            "split, or give split=none where they are parts of one table"
-        )
-    rows = np.repeat([split for _, split, _ in parts], [count for _, _, count in parts])
-    pairs = list(dict.fromkeys(f"{name} for {split}" for name, split, _ in parts))
-    told = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
-    notes.append(f"files are taken for the splits that their names begin with: {told}")
-    return splits_from_names(rows.tolist(), str(fields.path), [])
 
 
 def texts(values: np.ndarray) -> list[str]:

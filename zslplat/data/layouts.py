@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
-from zslplat.data.fields import FieldsSource
+from zslplat.data.fields_source import FieldsSource
 from zslplat.data.hdf5 import SUFFIXES as HDF5_SUFFIXES
 from zslplat.data.hdf5 import Hdf5Source, is_hdf5_folder
 from zslplat.data.npy_folder import NpySource, is_npy_folder

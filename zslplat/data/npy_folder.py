@@ -36,7 +36,8 @@ from zslplat.data import csv_tables
 from zslplat.data.arrays import NpzFile
 from zslplat.data.assembly import RawSignatures
 from zslplat.data.bounds import require_memory
-from zslplat.data.fields import ALIASES, Fields, FieldsSource, field_parameters
+from zslplat.data.fields import ALIASES, Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.npy_images import has_images, images_in
 from zslplat.data.roots import find_folder
 from zslplat.data.rows import RowStream, Stored

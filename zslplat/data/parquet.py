@@ -29,7 +29,8 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 from zslplat.data.feature_forms import LEAVE_OUT
-from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.fields import Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.roots import find_path
 from zslplat.data.source import DataPlaces
 from zslplat.data.splits import OF_ROWS, place_of_split, split_of

@@ -55,6 +55,28 @@ def splits_from_names(names: Sequence[str], where: str, notes: list[str]) -> dic
     }
 
 
+def splits_of_parts(parts: Sequence[tuple[str, int]], where: str, notes: list[str]) -> dict[str, np.ndarray]:
+    """Return the splits that the names of files say, none where fewer than two splits have a file of their name.
+
+    ``parts`` are (name, number of rows) of the files, whose rows follow each other. Raises :class:`DataError` where only
+    some are called after splits.
+    """
+    meanings = [split_of(re.split(r"[-.\d]", name)[0].rstrip("_")) for name, _ in parts]
+    named = [name for (name, _), split in zip(parts, meanings, strict=True) if split in OF_ROWS]
+    if len(set(meanings) & set(OF_ROWS)) < 2:
+        return {}
+    if len(named) < len(parts):
+        other = next(name for name, _ in parts if name not in named)
+        raise DataError(
+            f"{where}: {named[0]} is named after a split, and {other} after none; name every file after its split, or "
+            "give split=none where they are parts of one table"
+        )
+    pairs = list(dict.fromkeys(f"{name} for {split}" for (name, _), split in zip(parts, meanings, strict=True)))
+    told = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
+    notes.append(f"files are taken for the splits that their names begin with: {told}")
+    return splits_from_names(np.repeat(meanings, [rows for _, rows in parts]).tolist(), where, [])
+
+
 def rows_of_splits(
     splits: Mapping[str, np.ndarray], rows: int, where: str, base: int, notes: list[str]
 ) -> dict[str, np.ndarray]:

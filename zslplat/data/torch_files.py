@@ -16,7 +16,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data import reader_process, torch_reading
-from zslplat.data.fields import VIEWS, Fields, FieldsSource, field_parameters
+from zslplat.data.fields import VIEWS, Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.roots import find_path
 from zslplat.data.rows import RowStream
 from zslplat.data.source import DataPlaces
