@@ -101,7 +101,9 @@ def info(
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="An .npz, Parquet or HDF5 file, or a folder of Parquet, HDF5, .npy, CSV or .mat files."),
+        typer.Argument(
+            help="An .npz, Parquet, Arrow, HDF5 or .pt file, or a folder of these, of .npy, CSV or .mat files."
+        ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
     set_: Annotated[
@@ -179,9 +181,9 @@ def template(
     kind: Annotated[
         str,
         typer.Argument(
-            help="npz, npy, parts (a folder of parts), csv, mat, hdf5 or parquet.",
+            help="npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
             metavar="FORMAT",
-            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet"),
+            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
         ),
     ],
     to: Annotated[

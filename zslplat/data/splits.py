@@ -58,8 +58,8 @@ def splits_from_names(names: Sequence[str], where: str, notes: list[str]) -> dic
 def splits_of_parts(parts: Sequence[tuple[str, int]], where: str, notes: list[str]) -> dict[str, np.ndarray]:
     """Return the splits that the names of files say, none where fewer than two splits have a file of their name.
 
-    ``parts`` are (name, number of rows) of the files, whose rows follow each other. Raises :class:`DataError` where only
-    some are called after splits.
+    ``parts`` are (name, number of rows) of the files, whose rows follow each other. Raises :class:`DataError` where
+    only some are called after splits.
     """
     meanings = [split_of(re.split(r"[-.\d]", name)[0].rstrip("_")) for name, _ in parts]
     named = [name for (name, _), split in zip(parts, meanings, strict=True) if split in OF_ROWS]
