@@ -185,6 +185,8 @@ def zslplat_datasets() -> dict[str, str]:
         "csv": "zslplat.data.arrays:CsvSource",
         "npy": "zslplat.data.npy_folder:NpySource",
         "parquet": "zslplat.data.parquet:ParquetSource",
+        "arrow": "zslplat.data.parquet:ArrowSource",
+        "torch": "zslplat.data.torch_files:TorchSource",
         "hdf5": "zslplat.data.hdf5:Hdf5Source",
     }
 

@@ -10,9 +10,9 @@ import pytest
 
 from zslplat.checks.base import run_checks
 from zslplat.checks.data_facts import data_facts, facts_from_json, same_signatures, told_by_column
+from zslplat.checks.data_findings import known_data_facts
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.rows import Rows
-from zslplat.tuning.study_facts import known_data_facts
 
 CLASSES, EACH = 6, 40
 

@@ -33,12 +33,6 @@ def in_line(number, change):
     return changed
 
 
-def with_index(text):
-    lines = text.splitlines()
-    head = "," + ",".join(f"f{number}" for number in range(len(lines[0].split(","))))
-    return "\n".join([head, *(f"{number},{line}" for number, line in enumerate(lines))])
-
-
 def without_first_cell(line):
     return line.partition(",")[2]
 
@@ -66,7 +60,6 @@ WRONG = {
         lambda t: t.replace("\n", "\nrow").replace("\nrow", "\nrow1,"),
         r"line 2, column 1: 'row",
     ),
-    "an index": ("features", with_index, r"the first column has no name and counts the rows.*index=False"),
     "column numbers": ("features", lambda t: ",".join(map(str, range(12))) + "\n" + t, r"line 1 counts .*header=False"),
     "labels with an index": ("labels", in_line(1, lambda t: f"0,{t}"), r"line 1 has 2 cells, '0', 'ant'; expected one"),
     "a blank label": ("labels", in_line(6, lambda t: ""), r"labels\.csv: row 6 of 240 has no label"),

@@ -87,7 +87,7 @@ def test_single_values_and_empty_arrays_are_refused(tmp_path, changes):
         load(DataPlaces(tmp_path))
 
 
-@pytest.mark.parametrize("mask", [np.array(True), np.ones((30, 1), dtype=bool), np.ones(29, dtype=bool)])
+@pytest.mark.parametrize("mask", [np.array(True), np.ones((30, 2), dtype=bool), np.ones(29, dtype=bool)])
 def test_a_mask_of_another_shape_is_refused(tmp_path, mask):
     with pytest.raises(DataError, match=r"a mask of shape .* for 30 rows"):
         load(save(tmp_path, train=mask))
@@ -133,7 +133,8 @@ def test_classes_without_names_come_from_the_labels(tmp_path):
 
 def test_matrices_several_labels_and_several_signatures_per_class(tmp_path):
     drop = ["S", "folds", "train", "test_seen", "test_unseen", "class_names", "groups"]
-    matrices = load(save(tmp_path, drop=drop, X=np.ones((30, 3, 3)), y=np.eye(6, dtype=bool)[toy()["y"]]))
+    two = np.eye(6, dtype=bool)[toy()["y"]] | np.eye(6, dtype=bool)[toy()["y"] - 1]
+    matrices = load(save(tmp_path, drop=drop, X=np.ones((30, 3, 3)), y=two))
     assert matrices.X.shape == (30, 3, 3)
     assert matrices.y.shape == (30, 6)
     classes = np.array([0, 1, 1, 2, 3, 4, 5])

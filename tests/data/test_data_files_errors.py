@@ -42,7 +42,7 @@ NPY = {
     "transposed": ({"X": np.asarray(toy()["X"].T)}, r"4 rows of features but 30 labels.*looks transposed"),
     "no labels": (
         {"y": None},
-        r"d: no file y or labels or label; the folder holds .*say which it is with y=",
+        r"d: no file y or labels or label.*; the folder holds .*say which it is with y=",
     ),
     "no features": ({"X": None}, r"d: no file X or features; the folder holds class_names.*say which it is with X="),
     "objects": ({"X": np.array([[1], None] * 15, dtype=object)}, r"features\.npy: holds pickled Python objects"),

@@ -187,7 +187,8 @@ def test_named_folds_and_validation_rows_are_read_from_the_split_column(tmp_path
         "without a gap": {"split": np.array(["fold-1", "fold-3"] * 20)},
         "are divided twice": {"split": np.repeat(["train", "test"], 20), "folds": np.arange(40) // 4},
         "row 7 is in no fold": {"folds": np.where(np.arange(40) == 7, -1, np.arange(40) // 4)},
-        "validation rows and folds by row are for classification": {"split": names, "S": np.eye(4)},
+        "4 of 4 classes are both in val and in train": {"split": names, "S": np.eye(4)},
+        "folds by row are for classification": {"split": np.array(["fold-1", "fold-2"] * 20), "S": np.eye(4)},
         "holds out whole classes in data with signatures": {"folds": np.arange(40) // 4, "S": np.eye(4)},
     }
     for message, more in cases.items():

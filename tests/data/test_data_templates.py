@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+from importlib.util import find_spec
 
 import numpy as np
 import pytest
@@ -29,11 +30,15 @@ def load(tmp_path):
     )
 
 
+without_torch = pytest.mark.skipif(find_spec("torch") is None, reason="PyTorch is not installed")
+KINDS = [pytest.param(kind, marks=without_torch) if kind == "torch" else kind for kind in TEMPLATES]
+
+
 def written(kind, folder):
     return write_template(kind, folder / f"mine{TEMPLATES[kind][2]}")
 
 
-@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_every_format_holds_the_same_data(kind, tmp_path, load):
     data, (_, spec, files) = example(), written(kind, tmp_path)
     assert files == sorted(path for path in files if path.is_file())
@@ -75,7 +80,7 @@ def test_every_layout_has_an_example_and_every_example_a_layout():
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("kind", TEMPLATES)
+@pytest.mark.parametrize("kind", KINDS)
 def test_examples_are_tuned_on_as_the_command_says(kind, call):
     done = call("data", "template", kind)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import numpy as np
 
 from zslplat.checks.base import Column, DataFacts, Unshown
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import blocks_of, taken
+from zslplat.data.rows import blocks_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
@@ -21,9 +21,9 @@ DIGITS = 6
 
 def data_facts(dataset: Dataset) -> DataFacts:
     """Return the facts of a data set."""
-    side = _sides(dataset)
+    side, sample = _sides(dataset), _Sample(dataset)
     facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
-    facts |= _read(dataset, side) | _single_columns(dataset)
+    facts |= _read(dataset, side, sample) | _single_columns(dataset, sample)
     unseen = _unseen(dataset)
     found: dict[str, Any] = {"alike": {}, "across": {}, "unshown": {}}
     for name, signature in dataset.signatures.items():
@@ -127,7 +127,28 @@ def _sides(dataset: Dataset) -> np.ndarray:
     return side
 
 
-def _read(dataset: Dataset, side: np.ndarray) -> dict[str, Any]:
+class _Sample:
+    """Rows that are drawn from a data set, collected while all of it is read: ``rows`` which they are, ``X`` they.
+
+    Rows that lie in a stream can be read in no other way.
+    """
+
+    def __init__(self, dataset: Dataset) -> None:
+        size = int(np.prod(dataset.X.shape[1:]))
+        count = min(len(dataset.X), max(FEWEST_ROWS, min(MOST_ROWS, SAMPLED_NUMBERS // max(size, 1))))
+        self.generator = np.random.default_rng(5)
+        self.rows = np.sort(self.generator.choice(len(dataset.X), count, replace=False))
+        self.X = np.empty((count, size), dtype=dataset.X.dtype)
+        self._place = np.full(len(dataset.X), -1)
+        self._place[self.rows] = np.arange(count)
+
+    def collect(self, where: Any, flat: np.ndarray) -> None:
+        """Take what belongs to the sample of a block (m, d), whose rows ``where`` tells."""
+        place = self._place[where]
+        self.X[place[place >= 0]] = flat[place >= 0]
+
+
+def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]:
     """Read all rows once: columns that are constant in training, and test rows that are training rows, too."""
     digests = np.zeros(len(side), dtype=np.int64)
     low = high = shift = None
@@ -137,6 +158,7 @@ def _read(dataset: Dataset, side: np.ndarray) -> dict[str, Any]:
     train, tests = (side == 0 if TRAIN in dataset.splits else np.ones(len(side), bool)), side >= 1
     for where, block in blocks_of(dataset.X):
         flat = np.ascontiguousarray(block.reshape(len(block), -1))
+        sample.collect(where, flat)
         digests[where] = [hash(row.tobytes()) for row in flat + 0]  # a zero with a sign is a zero
         if shift is None:
             shift = flat[0].astype(np.float64)
@@ -175,17 +197,13 @@ def _repeated(digests: np.ndarray, side: np.ndarray) -> int:
     return int(sum(own >= 1 and digest in several for digest, own in zip(digests.tolist(), side.tolist(), strict=True)))
 
 
-def _single_columns(dataset: Dataset) -> dict[str, Any]:
+def _single_columns(dataset: Dataset, sample: _Sample) -> dict[str, Any]:
     """Return the columns that alone tell the class, and those that number the rows, in a sample of the rows."""
     if dataset.y.ndim != 1 or len(np.unique(dataset.y)) < FEWEST_CLASSES:
         return {}
-    size = int(np.prod(dataset.X.shape[1:]))
-    count = min(len(dataset.X), max(FEWEST_ROWS, min(MOST_ROWS, SAMPLED_NUMBERS // max(size, 1))))
-    generator = np.random.default_rng(5)
-    rows = np.sort(generator.choice(len(dataset.X), count, replace=False))
-    shuffled = generator.permutation(count)
-    X = np.asarray(taken(dataset.X, rows)).reshape(count, -1)
-    y = np.unique(dataset.y[rows], return_inverse=True)[1]
+    X, count = sample.X, len(sample.X)
+    shuffled = sample.generator.permutation(count)
+    y = np.unique(dataset.y[sample.rows], return_inverse=True)[1]
     telling, numbering = [], []
     for column in range(X.shape[1]):
         values = X[:, column].astype(np.float64)

@@ -62,22 +62,29 @@ def info(
     ],
     data_root: o.DataRoot = None,
     store: o.Store = None,
+    silence: o.Silence = None,
     as_json: o.Json = False,
 ) -> None:
-    """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence."""
-    from zslplat.cli.reporting import print_json, stdout_console
+    """Describe a data set: rows, classes, splits, folds, signatures, value ranges, fingerprint, licence, findings."""
+    from zslplat.checks.base import unsilenced
+    from zslplat.checks.data_findings import data_findings
+    from zslplat.cli.reporting import print_json, print_warnings, stdout_console
     from zslplat.data.catalogue import describe, parse_dataset
     from zslplat.data.right_form import with_right_form
     from zslplat.evaluation.components import open_dataset, source_of
     from zslplat.registry import known_as
 
-    settings, spec = o.settings_from(data_root, store), parse_dataset(name)
+    settings, spec = o.settings_from(data_root, store, silence=silence), parse_dataset(name)
     with with_right_form(known_as(type(source_of(spec, settings)))):
-        description = describe(open_dataset(spec, settings))
+        dataset = open_dataset(spec, settings)
+        description = describe(dataset)
+    kept, silenced = unsilenced(data_findings(dataset, settings.cache), settings.silenced)
     if as_json:
-        print_json(description)
+        findings = [finding.to_json() for finding in kept]
+        print_json({**description, "findings": findings, "silenced": silenced})
         return
     console = stdout_console()
+    notes, unread = description.pop("notes"), description.pop("unread")
     for key, value in description.items():
         if isinstance(value, dict) and value and all(isinstance(v, dict) for v in value.values()):
             console.print(f"{key}:", highlight=False)
@@ -85,13 +92,19 @@ def info(
                 console.print(f"  {inner}: {_inline(content)}", highlight=False, markup=False, soft_wrap=True)
         elif value not in ("", {}, [], 0):
             console.print(f"{key}: {_inline(value)}", highlight=False, markup=False, soft_wrap=True)
+    for line in (f"not read: {', '.join(unread)}" if unread else "", *(f"note: {note}" for note in notes)):
+        if line:
+            console.print(visible(line), highlight=False, markup=False, soft_wrap=True)
+    print_warnings(console, [finding.line for finding in kept], silenced)
 
 
 @app.command("import")
 def import_(
     source: Annotated[
         Path,
-        typer.Argument(help="An .npz, Parquet or HDF5 file, or a folder of Parquet, HDF5, .npy, CSV or .mat files."),
+        typer.Argument(
+            help="An .npz, Parquet, Arrow, HDF5 or .pt file, or a folder of these, of .npy, CSV or .mat files."
+        ),
     ],
     name: Annotated[str, typer.Option("--name", help="Name under the data root; default: the file's own.")] = "",
     set_: Annotated[
@@ -104,14 +117,23 @@ def import_(
     link: Annotated[
         bool, typer.Option("--link", help="Hard links instead of copies: no space, on one file system only.")
     ] = False,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Say how everything is read and what checks find in it; write nothing.")
+    ] = False,
+    silence: o.Silence = None,
     data_root: o.DataRoot = None,
 ) -> None:
     """Check your own arrays and copy them under the data root, so that their name loads them."""
+    from zslplat.checks.base import unsilenced
+    from zslplat.checks.data_findings import data_findings
+    from zslplat.cli.reporting import print_warnings, stdout_console
     from zslplat.data.importing import import_arrays
+    from zslplat.data.reading import lines_of_reading, notes_of, unread_of
     from zslplat.registry import names
     from zslplat.spec import format_value
 
-    root = _root(data_root)
+    settings = o.settings_from(data_root, silence=silence)
+    root = settings.data_root if dry_run else _root(data_root)
     imported = import_arrays(
         source,
         root,
@@ -123,12 +145,21 @@ def import_(
         reserved=names("datasets"),
         overwrite=overwrite,
         link=link,
+        dry_run=dry_run,
     )
     data = imported.dataset
     shape = " x ".join(map(str, data.X.shape))
     views = ", ".join(f"{view.name} ({' x '.join(map(str, view.shape))})" for view in data.views)
     shape += f" in views {views}" if views else ""
-    echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
+    if dry_run:
+        echo(f"{source} would be imported as {imported.name}")
+        lines = [f"  {line}" for line in lines_of_reading(data)]
+    else:
+        echo(f"imported {imported.name}: {shape}, {len(data.class_names)} classes, to {imported.path}")
+        lines = [f"not read: {', '.join(unread_of(data))}"] if unread_of(data) else []
+        lines += [f"note: {note}" for note in notes_of(data)]
+    for line in lines:
+        echo(visible(line))
     if imported.constant:
         shown = ", ".join(map(str, imported.constant[:5])) + (", ..." if len(imported.constant) > 5 else "")
         echo(
@@ -136,7 +167,13 @@ def import_(
             f"rows and tell nothing: {shown}",
             err=True,
         )
-    places = o.places_given(o.settings_from(data_root))
+    kept, silenced = unsilenced(data_findings(data), settings.silenced)
+    print_warnings(stdout_console(), [finding.line for finding in kept], silenced)
+    if dry_run:
+        place = f" to {imported.path}" if root is not None else ""
+        echo(f"nothing was written; the same command without --dry-run imports it{place}")
+        return
+    places = o.places_given(settings)
     echo(f"use it: --dataset {format_value(imported.name)}{places}")
 
 
@@ -145,9 +182,9 @@ def template(
     kind: Annotated[
         str,
         typer.Argument(
-            help="npz, npy, parts (a folder of parts), csv, mat, hdf5 or parquet.",
+            help="npz, npy, parts (a folder of parts), csv, mat, hdf5, parquet, arrow or torch.",
             metavar="FORMAT",
-            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet"),
+            autocompletion=completion.of("npz", "npy", "parts", "csv", "mat", "hdf5", "parquet", "arrow", "torch"),
         ),
     ],
     to: Annotated[

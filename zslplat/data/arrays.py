@@ -31,7 +31,9 @@ from zslplat.data.about import FILE, read_about
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
-from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.feature_forms import LEAVE_OUT, without_columns
+from zslplat.data.fields import Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.kept import kept_dataset
 from zslplat.data.npy_header import load_member
 from zslplat.data.roots import find_file, find_folder
@@ -172,6 +174,7 @@ class CsvSource(DataSource):
     parameters: ClassVar = {
         "folder": Parameter("the folder: a name under the data root, or a path", Text()),
         "signatures": Parameter("the signature set that is used when nothing is said", Text()),
+        "leave_out": LEAVE_OUT,
     }
 
     def load(self, places: DataPlaces) -> Dataset:
@@ -187,6 +190,8 @@ class CsvSource(DataSource):
         def build() -> Dataset:
             raw = csv_tables.read_folder(folder)
             raw.default_signatures = str(options.get("signatures", ""))
+            assert isinstance(raw.X, np.ndarray)
+            raw.X, raw.columns = without_columns(raw.X, raw.columns, options.get("leave_out", ""), str(folder))
             sums = {p.name: sha256_of(p) for p in paths if p.name != csv_tables.FEATURES}
             return assemble(raw, about, {"loader": "csv", "folder": str(folder), "sha256": sums})
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -12,14 +11,18 @@ import numpy as np
 from zslplat.data.about import About
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
-from zslplat.data.indices import class_ids, row_indices, whole_numbers
+from zslplat.data.feature_forms import squeezed, without_identifiers, without_row_numbers
+from zslplat.data.indices import class_ids, whole_numbers
 from zslplat.data.rows import Rows, RowStream
-from zslplat.errors import DataError, UnknownNameError, near_names
-
-SPLITS = ("train", "test_seen", "test_unseen", "test")
-# Further splits of data for classification: validation rows, and folds of cross-validation by rows.
-VALIDATION = "val"
-_OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
+from zslplat.data.splits import (
+    VALIDATION,
+    complete_splits,
+    folds_by_row,
+    place_of_split,
+    rows_of_splits,
+    validation_fold,
+)
+from zslplat.errors import DataError, UnknownNameError
 
 
 @dataclass
@@ -47,6 +50,9 @@ class RawArrays:
     (n,) numbers or names of classes, or (n, l) of 1, 0 and -1 (not counted); ``splits`` index vectors or masks;
     ``folds`` (k, c): 1 for the classes that a fold holds out, 0 for those it trains on, -1 for those it leaves out; or
     (n,): the fold that holds out the class of each row, or, in data without signatures, the fold of each row.
+
+    ``columns`` are the names of the columns of X, where they have any; ``notes`` are sentences that say what was taken
+    for what, ``unread`` the fields that play no part; the data set keeps both under these names in ``source``.
     """
 
     name: str
@@ -62,6 +68,9 @@ class RawArrays:
     base: int = 0
     index_base: int = 0
     naming: str = ""
+    columns: Sequence[str] = ()
+    notes: list[str] = field(default_factory=list)
+    unread: Sequence[str] = ()
 
 
 def looks_transposed(shape: tuple[int, ...], rows: int, what: str) -> str:
@@ -84,14 +93,14 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
     signatures = {name: _signatures(raw, name, given, class_names, rows) for name, given in raw.signatures.items()}
     if raw.default_signatures and raw.default_signatures not in signatures:
         raise UnknownNameError(f"signature set of {raw.where}", raw.default_signatures, signatures)
-    splits = {
-        name: row_indices(np.asarray(raw.splits[name]), rows, f"{raw.where}, {name}", base=raw.index_base)
-        for name in sorted(raw.splits, key=_place_of_split)
-    }
+    splits = rows_of_splits(raw.splits, rows, raw.where, raw.index_base, raw.notes)
     by_row = _folds_by_row(raw, y, splits)
     splits |= by_row
-    _complete_splits(splits, y, zero_shot=bool(signatures))
+    zero_shot = bool(signatures) and y.ndim == 1
+    folds = () if by_row else _folds(raw, y, class_names, splits, zero_shot=zero_shot)
+    complete_splits(splits, y, raw.notes, zero_shot=zero_shot)
     check_classes_of_splits(raw.where, y, class_names, splits)
+    reading = {"notes": raw.notes, "unread": raw.unread}
     return Dataset(
         name=raw.name,
         X=X,
@@ -100,52 +109,29 @@ def assemble(raw: RawArrays, about: About, source: Mapping[str, Any]) -> Dataset
         signatures=signatures,
         default_signatures=raw.default_signatures or next(iter(signatures), ""),
         splits=splits,
-        folds=() if by_row else _folds(raw, y, class_names, splits),
+        folds=folds,
         groups=_groups(raw, rows),
         description=about.description,
         licence=about.licence,
         citation=about.citation,
-        source=source,
+        source={**source, **{key: list(told) for key, told in reading.items() if told}},
     )
-
-
-def splits_from_names(names: Sequence[str], where: str) -> dict[str, np.ndarray]:
-    """Return the rows of each split from one name per row, empty for rows of none; raises DataError for other names."""
-    cells = np.array(names, dtype=np.str_)
-    found = sorted(set(cells.tolist()) - {""}, key=_place_of_split)
-    for cell in found:
-        if cell in SPLITS or cell == VALIDATION or _OWN_FOLD.fullmatch(cell):
-            continue
-        near = near_names(cell, SPLITS, most=1, cutoff=0.6)
-        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)}, {VALIDATION}, fold-1 or nothing"
-        raise DataError(f"{where}: unknown split {cell!r}; {hint}")
-    own = [cell for cell in found if _OWN_FOLD.fullmatch(cell)]
-    if own and own != [f"fold-{number}" for number in range(1, len(own) + 1)]:
-        raise DataError(f"{where}: the folds are {', '.join(own)}; number them from 1 on without a gap")
-    return {split: np.flatnonzero(cells == split) for split in found}
-
-
-def _place_of_split(name: str) -> tuple[int, int]:
-    fold = _OWN_FOLD.fullmatch(name)
-    if fold:
-        return len(SPLITS) + 1, int(fold[1])
-    return (SPLITS.index(name) if name in SPLITS else len(SPLITS)), 0
 
 
 def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray]) -> dict[str, np.ndarray]:
     """Return the folds of cross-validation by rows as splits; raises :class:`DataError` where others are in the way."""
-    where, found = raw.where, {name: rows for name, rows in splits.items() if _OWN_FOLD.fullmatch(name)}
-    if raw.signatures and (found or VALIDATION in splits):
+    where, found = raw.where, folds_by_row(splits)
+    if raw.signatures and found:
         raise DataError(
-            f"{where}: validation rows and folds by row are for classification; zero-shot data, with signatures, hold "
-            "out classes: leave them out"
+            f"{where}: folds by row are for classification; zero-shot data, with signatures, hold out classes: leave "
+            "them out with split=none, or the signatures with S=none"
         )
     folds = None if raw.folds is None else np.asarray(raw.folds)
     if folds is None or raw.signatures or not (folds.ndim == 1 or folds.shape == (len(y), 1)):
         by_row = {}
     else:
         by_row = splits_from_folds(folds.reshape(-1), y, f"{where}, folds")
-    others = sorted(set(splits) - set(found), key=_place_of_split)
+    others = sorted(set(splits) - set(found), key=place_of_split)
     if (found and by_row) or ((found or by_row) and others):
         raise DataError(
             f"{where}: the rows are divided twice, into folds and into {', '.join(others) or 'folds again'}; leave one "
@@ -156,14 +142,20 @@ def _folds_by_row(raw: RawArrays, y: np.ndarray, splits: Mapping[str, np.ndarray
 
 def _features(raw: RawArrays) -> np.ndarray | Rows:
     """Return an array, or rows of what is read as a stream and of several views."""
-    if isinstance(raw.X, RowStream):
-        return Rows.of({"": checked_features(raw.X, raw.where)})
     if isinstance(raw.X, Mapping):
-        views = {name: checked_features(source, f"{raw.where}, view {name!r}") for name, source in raw.X.items()}
+        views = {name: _feature_set(raw, source, f"view {name!r}") for name, source in raw.X.items()}
         return Rows.of(views)
-    X = checked_features(raw.X, raw.where)
-    assert isinstance(X, np.ndarray)
-    return X
+    X = _feature_set(raw, raw.X, "features", raw.columns)
+    return Rows.of({"": X}) if isinstance(X, RowStream) else X
+
+
+def _feature_set(
+    raw: RawArrays, source: np.ndarray | RowStream, what: str, columns: Sequence[str] = ()
+) -> np.ndarray | RowStream:
+    where = raw.where if what == "features" else f"{raw.where}, {what}"
+    source = source if isinstance(source, RowStream) else np.asarray(source)
+    X, columns = without_identifiers(squeezed(source, what, raw.notes), columns, raw.notes)
+    return without_row_numbers(checked_features(X, where), where, columns)
 
 
 def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
@@ -173,10 +165,26 @@ def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray |
         raise DataError(f"{where}: features are of type {X.dtype}; expected numbers")
     matrices = len(X.shape) == 3 and X.shape[1] == X.shape[2]
     if not (len(X.shape) == 2 or matrices) or 0 in X.shape:
-        raise DataError(f"{where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p)")
+        mend = ""
+        if 0 not in X.shape and len(X.shape) > 2:
+            axes = ", ".join(map(str, range(2, len(X.shape))))
+            mend = f"; flatten them, X.reshape(len(X), -1), or average over positions, such as X.mean(axis=({axes},))"
+        elif len(X.shape) == 1:
+            mend = "; a single feature is a column, X[:, None]"
+        raise DataError(f"{where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p){mend}")
     if isinstance(X, RowStream) or X.dtype in (np.float32, np.float64):
         return X
     return X.astype(np.float32)
+
+
+def is_one_hot(y: np.ndarray) -> bool:
+    """Tell whether labels (n, l) hold a single 1 in every row, beside 0 or -1 alone, and not all in one column."""
+    if y.ndim != 2 or y.dtype.kind not in "biuf" or y.shape[1] < 2:
+        return False
+    ones = y == 1
+    others = y[~ones]
+    alike = others.size and others.flat[0] in (0, -1) and (others == others.flat[0]).all()
+    return bool(alike and (ones.sum(axis=1) == 1).all() and (ones.any(axis=0)).sum() > 1)
 
 
 def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -189,6 +197,15 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
         raise DataError(f"{raw.where}: class {twice!r} is listed twice")
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
+    if is_one_hot(y):
+        raw.notes.append(f"labels of shape {y.shape}: one 1 in every row, so they are taken for one class per row")
+        count = _class_count(raw, names)
+        if count is not None and count != y.shape[1]:
+            raise DataError(
+                f"{where}: {y.shape[1]} columns, one-hot, but there are signatures or names for {count} classes; give "
+                "a column for each class, or the number of the class of each row"
+            )
+        y = np.argmax(y == 1, axis=1) + raw.base
     if y.ndim == 2:
         if y.dtype.kind not in "biuf" or not np.isin(y, (-1, 0, 1)).all():
             raise DataError(
@@ -206,7 +223,10 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
         texts = np.char.strip(y.astype(str))
         if names is None:
             if any(s.classes is None and not s.per_row for s in raw.signatures.values()):
-                raise DataError(f"{where}: are names, so class_names must say in which order the signatures come")
+                raise DataError(
+                    f"{where}: are names, so class_names must say in which order the signatures come: add class_names, "
+                    "with a name for each row of the signatures"
+                )
             names = sorted(set(texts.tolist()), key=_natural)
         return _positions(texts, names, where, raw.naming), tuple(names)
     count = _class_count(raw, names)
@@ -277,6 +297,10 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
         raise DataError(
             f"{where}: expected a matrix of numbers (classes, attributes), got {values.dtype} {values.shape}"
         )
+    plain, names = without_identifiers(values, given.names, raw.notes)
+    assert isinstance(plain, np.ndarray)
+    values = plain
+    without_row_numbers(values, where, names)
     classes = None
     wanted = rows if given.per_row else len(class_names) if given.classes is None else np.size(given.classes)
     hint = looks_transposed(values.shape, wanted, "row of X" if given.per_row else "class")
@@ -294,25 +318,19 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
                 raise DataError(f"{where}: describes class {classes.max() + raw.base} of {len(class_names)}")
         if np.array_equal(classes, np.arange(len(class_names))):
             classes = None
-    return SignatureSet(np.ascontiguousarray(values, dtype=np.float64), classes, given.per_row, tuple(given.names))
-
-
-def _complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, *, zero_shot: bool) -> None:
-    """Where only training rows are named, the others are test rows: by class for zero-shot data, else all of them."""
-    if set(splits) != {"train"}:
-        return
-    rest = np.setdiff1d(np.arange(len(y)), splits["train"])
-    if not zero_shot or y.ndim == 2:
-        parts = {"test": rest}
-    else:
-        seen = np.isin(y[rest], y[splits["train"]])
-        parts = {"test_seen": rest[seen], "test_unseen": rest[~seen]}
-    splits.update({name: rows for name, rows in parts.items() if len(rows)})
+    return SignatureSet(np.ascontiguousarray(values, dtype=np.float64), classes, given.per_row, tuple(names))
 
 
 def _folds(
-    raw: RawArrays, y: np.ndarray, class_names: Sequence[str], splits: Mapping[str, np.ndarray]
+    raw: RawArrays, y: np.ndarray, class_names: Sequence[str], splits: dict[str, np.ndarray], *, zero_shot: bool
 ) -> tuple[ClassFold, ...]:
+    if zero_shot and VALIDATION in splits:
+        if raw.folds is not None:
+            raise DataError(
+                f"{raw.where}: folds and val both say which classes are held out for validation; leave one out with "
+                "folds=none or val=none"
+            )
+        return (validation_fold(splits, y, class_names, raw.where, raw.notes),)
     if raw.folds is None:
         return ()
     if y.ndim == 2:

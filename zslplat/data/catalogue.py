@@ -18,6 +18,7 @@ import numpy as np
 
 from zslplat.data.dataset import Dataset
 from zslplat.data.layouts import EXPECTED, FILE_SUFFIXES, LAYOUTS, OPTIONS, layout_of, named, roots_below, under
+from zslplat.data.reading import notes_of, unread_of
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.data.rows import Rows, blocks_of
 from zslplat.data.source import DataPlaces, DataSource
@@ -208,7 +209,9 @@ def describe(dataset: Dataset) -> dict[str, Any]:
         "fingerprint": dataset.fingerprint,
         "licence": dataset.licence,
         "citation": dataset.citation,
-        "source": dict(dataset.source),
+        "source": {key: value for key, value in dataset.source.items() if key not in ("notes", "unread")},
+        "notes": notes_of(dataset),
+        "unread": unread_of(dataset),
     }
     if several:
         description["labels_of_a_row"] = float((y > 0).sum(axis=1).mean())

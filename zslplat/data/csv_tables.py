@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
-from zslplat.data.assembly import RawArrays, RawSignatures, splits_from_names
+from zslplat.data.assembly import RawArrays, RawSignatures
 from zslplat.data.csv_faults import counts, fault_of_numbers, is_number, not_utf8, other_separator, shown
+from zslplat.data.splits import splits_from_names
 from zslplat.errors import DataError, near_names
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
@@ -23,8 +24,8 @@ def read_folder(folder: Path) -> RawArrays:
         if not (folder / needed).is_file():
             present = ", ".join(sorted(p.name for p in folder.glob("*.csv"))) or "no CSV file"
             raise DataError(f"{folder}: no {needed}; the folder has {present}; both {FEATURES} and {LABELS} are needed")
-    X = read_matrix(folder / FEATURES)
-    rows = len(X)
+    X, columns = read_table(folder / FEATURES)
+    rows, notes = len(X), list[str]()
     y = read_column(folder / LABELS, rows)
     if "" in y:
         raise DataError(f"{folder / LABELS}: row {y.index('') + 1} of {rows} has no label; write a class in every line")
@@ -52,10 +53,12 @@ def read_folder(folder: Path) -> RawArrays:
         y=np.array(y, dtype=np.str_),
         class_names=class_names,
         signatures=signatures,
-        splits=_read_splits(folder / "splits.csv", rows),
+        splits=_read_splits(folder / "splits.csv", rows, notes),
         folds=_read_folds(folder / "folds.csv", class_names),
         groups=np.array(read_column(folder / "groups.csv", rows)) if (folder / "groups.csv").is_file() else None,
         naming=_form(signatures, class_names, y[0]),
+        columns=columns,
+        notes=notes,
     )
 
 
@@ -90,6 +93,14 @@ def _refuse_transposed(path: Path, given: RawSignatures, labels: set[str]) -> No
 
 def read_matrix(path: Path) -> np.ndarray:
     """Return the numbers of a file (rows, columns) as float32; a first line that holds a word is a header."""
+    return read_table(path)[0]
+
+
+def read_table(path: Path) -> tuple[np.ndarray, list[str]]:
+    """Return the numbers of a file, as :func:`read_matrix` does, and the names of the columns, where a header has them.
+
+    Columns without a name that pandas writes for the index are called ``Unnamed: 0``, as pandas reads them.
+    """
     try:
         with path.open(encoding="utf-8-sig") as file:
             first = [cell.strip().strip('"') for cell in file.readline().strip().split(",")]
@@ -108,12 +119,8 @@ def read_matrix(path: Path) -> np.ndarray:
         raise DataError(f"{path}: {_fault(path, header) or f'cannot be read ({error})'}") from error
     if matrix.size == 0:
         raise DataError(f"{path}: holds no numbers; expected one line per row, numbers separated by commas")
-    if header and not first[0] and np.array_equal(matrix[:, 0], np.arange(len(matrix))) and matrix.shape[1] > 1:
-        raise DataError(
-            f"{path}: the first column has no name and counts the rows: an index, and no feature; leave it out "
-            "(pandas: index=False)"
-        )
-    return matrix
+    names = [name or f"Unnamed: {place}" for place, name in enumerate(first)] if header else []
+    return matrix, names if len(names) == matrix.shape[1] else []
 
 
 def _fault(path: Path, header: bool) -> str:
@@ -129,6 +136,11 @@ def _read_lines(path: Path) -> list[list[str]]:
         raise DataError(f"{path}: {not_utf8(path, error)}") from error
     except (OSError, ValueError, csv.Error) as error:
         raise DataError(f"{path}: cannot be read ({error})") from error
+
+
+def read_cells(path: Path) -> list[list[str]]:
+    """Return the cells of every line that is not empty."""
+    return [line for line in _read_lines(path) if any(line)]
 
 
 def _single_cells(path: Path) -> list[str]:
@@ -205,10 +217,10 @@ def read_signatures(path: Path) -> RawSignatures:
     return RawSignatures(np.array(values), classes, names=names, named=True)
 
 
-def _read_splits(path: Path, rows: int) -> dict[str, np.ndarray]:
+def _read_splits(path: Path, rows: int, notes: list[str]) -> dict[str, np.ndarray]:
     if not path.is_file():
         return {}
-    return splits_from_names(read_column(path, rows), str(path))
+    return splits_from_names(read_column(path, rows), str(path), notes)
 
 
 def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:

@@ -8,7 +8,7 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 ``X``                  ``features``                      (n, d) numbers, or (n, p, p) matrices
 ``X_<view>``           ``features_<view>``               named feature sets of the same rows, where there is no ``X``
-``y``                  ``labels``, ``label``             (n,) class numbers from ``base`` on, or names; or (n, l):
+``y``                  ``labels``, ``target``, ...       (n,) class numbers from ``base`` on, or names; or (n, l):
                                                          1 for labels of the row, 0 for others, -1 for not counted
 ``S``                  ``signatures``, ``att``           (c, a) one row per class; ``S_<name>`` adds a further set
 ``signature_classes``                                    (m,) the class that each row of ``S`` describes (number or
@@ -19,8 +19,10 @@ part                   also found as                     meaning
 ``class_names``        ``allclasses_names``              (c,) names in the order of the class numbers
 ``train``              ``trainval``, ``trainval_loc``    row indices, or a mask (n,); likewise ``test_seen``,
                                                          ``test_unseen`` (also with ``_loc``) and ``test``
+``val``                ``validation``                    likewise: validation rows; of zero-shot data, rows of classes
+                                                         that no other training row has: a fold that holds these out
 ``split``              ``splits``                        (n,) the name of each row's split, or an empty text; also
-                                                         ``val`` and ``fold-1``, ``fold-2``, ... for classification
+                                                         ``val``, and ``fold-1``, ``fold-2``, ... for classification
 ``folds``              ``fold``                          (k, c): 1 held out, 0 trained on, -1 left out; or (n,) the
                                                          fold that holds out the row's class, -1 or empty for none;
                                                          or, where rows of a class are in several and there are no
@@ -30,8 +32,10 @@ part                   also found as                     meaning
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
 ``splits/train``. Classes and rows count from 0 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says
-otherwise. Where only ``train`` is given, the other rows are test rows. ``features=cq+phog`` reads these feature sets,
-in this order; a single one is a plain feature set without a name. Pickled objects are never read.
+otherwise. Where only ``train`` is given, the other rows are test rows. Names of splits may end in ``_mask``, ``_idx``
+or ``_indices``, and files that are called after splits (``train-1.parquet``, ``test.parquet``) hold the rows of these.
+``features=cq+phog`` reads these feature sets, in this order; a single one is a plain feature set without a name.
+Pickled objects are never read.
 """
 
 from __future__ import annotations
@@ -44,20 +48,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from zslplat.data.about import About, about_path, read_about
-from zslplat.data.array_store import file_stamp
-from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble, looks_transposed, splits_from_names
-from zslplat.data.dataset import Dataset
-from zslplat.data.kept import kept_dataset
+from zslplat.data.assembly import RawArrays, RawSignatures, looks_transposed
 from zslplat.data.rows import RowStream
-from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
 from zslplat.errors import DataError, UsageError, near_names
-from zslplat.keys import key_of
-from zslplat.space import Choice, Optional, Parameter, Text
 
 ALIASES: Mapping[str, tuple[str, ...]] = {
     "X": ("X", "features"),
-    "y": ("y", "labels", "label"),
+    "y": ("y", "labels", "label", "targets", "target", "class"),
     "S": ("S", "signatures", "att"),
     "signature_classes": ("signature_classes",),
     "attribute_names": ("attribute_names",),
@@ -67,35 +65,22 @@ ALIASES: Mapping[str, tuple[str, ...]] = {
     "test_seen": ("test_seen", "test_seen_loc"),
     "test_unseen": ("test_unseen", "test_unseen_loc"),
     "test": ("test",),
+    "val": ("val", "validation"),
     "split": ("split", "splits"),
     "folds": ("folds", "fold"),
     "groups": ("groups", "group"),
 }
 VIEWS = ("X", "features", "views")
+_ENDINGS = ("", "_mask", "_idx", "_indices")
 TEXTS = ("description", "licence", "citation")
-
-
-def field_parameters(thing: str) -> dict[str, Parameter]:
-    """Return the options that every format of named fields has; ``thing`` is what it calls a field."""
-    return {
-        **{
-            key: Parameter(
-                f"{thing} that holds {key}; default: {' or '.join(names)}; none leaves it out", Optional(Text())
-            )
-            for key, names in ALIASES.items()
-        },
-        "features": Parameter("feature sets to read, in this order: cq+phog; default: all that there are", Text()),
-        "signatures": Parameter("the signature set that is used when nothing is said", Text()),
-        "base": Parameter("number of the first class in the labels", Choice((0, 1))),
-        "index_base": Parameter("number of the first row in the index vectors of the splits", Choice((0, 1))),
-    }
 
 
 class Fields(ABC):
     """The named fields of a file or folder, each read when it is asked for.
 
     ``thing`` is what the format calls a field; ``aliases`` the names under which each part is found,
-    ``class_sets`` and ``row_sets`` what the names of further signature sets begin with.
+    ``class_sets`` and ``row_sets`` what the names of further signature sets begin with. ``columns`` are the names of
+    the columns of the features, where they have any, and ``notes`` says what was taken for what.
     """
 
     thing: ClassVar[str]
@@ -105,6 +90,8 @@ class Fields(ABC):
     row_sets: ClassVar[tuple[str, ...]] = ("row_signatures",)
     path: Path
     names: tuple[str, ...]
+    columns: Sequence[str] = ()
+    notes: Sequence[str] = ()
 
     @abstractmethod
     def read(self, name: str) -> np.ndarray:
@@ -134,6 +121,15 @@ class Fields(ABC):
         """Return the names of the classes that stand beside the fields (attributes, metadata)."""
         return None
 
+    def unread(self, fields: set[str]) -> list[str]:
+        """Return what plays no part, where ``fields`` do beside sets of signatures."""
+        sets = self.sets_of((*self.class_sets, *self.row_sets, "signature_classes"))
+        return [name for name in self.names if name not in fields and name not in sets.values()]
+
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return (name, number of rows) of each file that the rows lie in, where there are several."""
+        return ()
+
     def texts(self) -> Mapping[str, str]:
         """Return the description, licence and citation that the file states."""
         return {}
@@ -148,8 +144,10 @@ class Fields(ABC):
                 raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.held}{hint}")
             return str(name or "")
         names = self.aliases[role]
-        inside = [f"splits/{name}" for name in names] if role in SPLITS else []
-        return next((name for name in (*names, *inside) if name in self.names), "")
+        if role in OF_ROWS:
+            names = tuple(f"{name}{ending}" for name in names for ending in _ENDINGS)
+            names = (*names, *(f"splits/{name}" for name in names))
+        return next((name for name in names if name in self.names), "")
 
     @property
     def held(self) -> str:
@@ -200,50 +198,6 @@ class Fields(ABC):
         raise DataError(f"{self.path}: no {self.thing} {name!r} for X; {self.held}; named feature sets: {known}")
 
 
-class FieldsSource(DataSource):
-    """A data set of named fields: found by the option ``located``, opened by a :class:`Fields`, kept by the files."""
-
-    kind: ClassVar[str]
-    located: ClassVar[str]
-    version: ClassVar[int] = 1
-
-    def load(self, places: DataPlaces) -> Dataset:
-        """Read the files, or what an earlier load of them kept under ``places.cache``."""
-        if self.located not in self.options:
-            raise UsageError(f"{self.kind}: {self.located} is missing; write {self.kind}({self.located}=mydata)")
-        path = self.find(places, str(self.options[self.located]))
-        about = read_about(path, self.parameters)
-        options = {**about.options, **{k: v for k, v in self.options.items() if k != self.located}}
-        stamps = [file_stamp(p) for p in (*self.files(path), about_path(path)) if p.is_file()]
-        key = key_of(self.kind, self.version, stamps, options)
-        return kept_dataset(places.cache, key, lambda: self._build(path, about, options))
-
-    @abstractmethod
-    def find(self, places: DataPlaces, name: str) -> Path:
-        """Return where the data set lies."""
-
-    @classmethod
-    @abstractmethod
-    def files(cls, path: Path) -> list[Path]:
-        """Return the files that the data set at a path is made of; the first gives a single file its suffix."""
-
-    @abstractmethod
-    def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
-        """Return the fields of the data set at a path."""
-
-    def told(self, path: Path) -> dict[str, Any]:
-        """Return what is recorded of where the data came from."""
-        return {self.located: str(path), "files": [file.name for file in self.files(path)][:8]}
-
-    def _build(self, path: Path, about: About, options: Mapping[str, Any]) -> Dataset:
-        fields = self.open(path, options)
-        raw, found = raw_arrays(fields, options)
-        raw.name = path.name if path.is_dir() else path.stem
-        said: dict[str, Any] = {key: text for key, text in fields.texts().items() if not getattr(about, key)}
-        about = replace(about, **said)
-        return assemble(raw, about, {"loader": self.kind, **self.told(path), "keys": found})
-
-
 def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, dict[str, str]]:
     """Read what there is, features as streams where the format has them; return which field played which part, too."""
     where = str(fields.path)
@@ -265,6 +219,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     signatures = _signatures(fields, found, {*features.values(), *found.values()})
     names, named_by_signatures = _class_names(fields, found["class_names"], signatures)
     index_base = int(options.get("index_base", 0))
+    notes = list(fields.notes)
     raw = RawArrays(
         name=fields.path.stem,
         where=where,
@@ -273,11 +228,14 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
         class_names=names,
         signatures=signatures,
         default_signatures=str(options.get("signatures", "")),
-        splits=_splits(fields, found, rows, index_base),
+        splits=_splits(fields, found, rows, index_base, options, notes),
         folds=fields.column(found["folds"]) if found["folds"] else None,
         groups=fields.column(found["groups"]) if found["groups"] else None,
         base=int(options.get("base", 0)),
         index_base=index_base,
+        columns=fields.columns,
+        notes=notes,
+        unread=fields.unread({*features.values(), *found.values()}),
     )
     shown = {"X": features[""]} if "" in features else {f"X {view}": name for view, name in features.items()}
     return raw, {**shown, **{role: name for role, name in found.items() if name}}
@@ -360,20 +318,29 @@ def _as_named(y: np.ndarray, names: Sequence[str] | None) -> np.ndarray:
     return written if set(np.unique(written).tolist()) <= set(names) else y
 
 
-def _splits(fields: Fields, found: Mapping[str, str], rows: int, base: int) -> dict[str, np.ndarray]:
-    given = {split: found[split] for split in SPLITS if found[split]}
+def _splits(
+    fields: Fields, found: Mapping[str, str], rows: int, base: int, options: Mapping[str, Any], notes: list[str]
+) -> dict[str, np.ndarray]:
+    given = {split: found[split] for split in OF_ROWS if found[split]}
     column = found["split"]
     if given and column:
         raise DataError(
             f"{fields.path}: {column} and {next(iter(given.values()))} both say which rows belong to which split; "
             f"leave one out with split=none or {next(iter(given))}=none"
         )
-    if column:
+    if not column:
+        if given or "split" in options:
+            return {split: fields.indices(name, base) for split, name in given.items()}
+        splits = splits_of_parts(fields.parts(), str(fields.path), notes)
+    else:
         names = fields.column(column)
+        names = names.reshape(-1) if names.ndim == 2 and 1 in names.shape else names
         if np.shape(names) != (rows,):
             raise DataError(f"{fields.path}, {column}: expected ({rows},) entries, one per row, got {np.shape(names)}")
-        return splits_from_names(texts(names), f"{fields.path}, {column}")
-    return {split: fields.indices(name, base) for split, name in given.items()}
+        splits = splits_from_names(texts(names), f"{fields.path}, {column}", notes)
+    if "val" in options and options["val"] is None:
+        splits.pop(VALIDATION, None)
+    return splits
 
 
 def texts(values: np.ndarray) -> list[str]:

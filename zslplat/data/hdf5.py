@@ -23,7 +23,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
-from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.fields import Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.roots import find_path
 from zslplat.data.source import DataPlaces
 from zslplat.data.streams import in_natural_order

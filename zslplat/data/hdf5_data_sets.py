@@ -80,6 +80,10 @@ class Hdf5Fields(Fields):
                 )
         return np.concatenate([piece.astype(np.int64) + start for piece, start in zip(found, starts, strict=True)])
 
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return the names of the files with features, and the rows of each."""
+        return [(file.name, rows) for file, rows in zip(self._parts, self._rows, strict=True)]
+
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return a data set of all parts as a stream."""
         pieces: list[Piece] = []

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -42,7 +44,7 @@ class Imported:
 
 def import_arrays(
     source: Path,
-    root: Path,
+    root: Path | None,
     name: str = "",
     *,
     options: Mapping[str, Any] | None = None,
@@ -52,6 +54,7 @@ def import_arrays(
     reserved: Collection[str] = (),
     overwrite: bool = False,
     link: bool = False,
+    dry_run: bool = False,
 ) -> Imported:
     """Check the data set at ``source`` and copy it into the data root as ``name``.
 
@@ -60,6 +63,7 @@ def import_arrays(
     with the texts, and apply whenever the data set is loaded by name. ``reserved`` are names that are taken (registered
     data sets). Neither checking nor copying holds large features in memory. With ``link`` the files of the copy are
     hard links, which take no space and stay when the originals are removed; both are then one file, whoever writes.
+    With ``dry_run`` nothing is written, and ``root`` may be None; all else is done.
 
     Raises :class:`DataError` when the data set cannot be loaded, tells no rows or no classes apart (all features, or
     all signatures, constant), or something of that name is there already, and :class:`UsageError` for a name that
@@ -76,9 +80,9 @@ def import_arrays(
         raise UsageError(f"name {name!r} belongs to a registered data set; choose another name")
     layout = _layout(source)
     loader = _loader(layout, source, dict(options or {}))
-    with with_right_form(layout.kind):
+    with _with_option(source, loader), with_right_form(layout.kind):
         dataset = loader.load(DataPlaces())
-    constant = _constant_features(source, dataset)
+        constant = _constant_features(source, dataset)
     known = read_about(source, loader.parameters)
     about = About(
         description or known.description,
@@ -86,10 +90,14 @@ def import_arrays(
         citation or known.citation,
         {**known.options, **(options or {})},
     )
-    path = root / (name if source.is_dir() else f"{name}{source.suffix}")
+    path = (root or Path()) / (name if source.is_dir() else f"{name}{source.suffix}")
+    if root is None:
+        return Imported(name, path, dataset, constant)
     taken = [p for p in (root / name, *(root / f"{name}{suffix}" for suffix in FILE_SUFFIXES)) if p.exists()]
     if taken and not overwrite:
         raise DataError(f"{taken[0]} exists already; choose another name or say that it may be overwritten")
+    if dry_run:
+        return Imported(name, path, dataset, constant)
     try:
         root.mkdir(parents=True, exist_ok=True)
         _copy(loader, source, path, about, _linked if link else _copied)
@@ -99,6 +107,19 @@ def import_arrays(
     except OSError as error:
         raise DataError(f"cannot copy {source} to {path}: {error.strerror or error}") from error
     return Imported(name, path, dataset, constant)
+
+
+@contextmanager
+def _with_option(source: Path, loader: DataSource) -> Iterator[None]:
+    """Let an error that names an option of the loader say, too, how the import is given it."""
+    try:
+        yield
+    except DataError as error:
+        named = re.finditer(r"\b(\w+)=([\w.]+)", str(error))
+        option = next((found[0] for found in named if found[1] in loader.parameters), "")
+        if option and type(error) is DataError:
+            error.args = (f"{error}; here: zslplat data import {shlex.quote(str(source))} --set {option}",)
+        raise
 
 
 def _constant_features(source: Path, dataset: Dataset) -> tuple[int, ...]:
@@ -215,7 +236,7 @@ def _copy(
             for file in files:
                 # Parts of one field lie in a folder of their own; features from elsewhere come along.
                 inside = file.relative_to(source) if file.is_relative_to(source) else Path(file.name)
-                (new / inside).parent.mkdir(exist_ok=True)
+                (new / inside).parent.mkdir(parents=True, exist_ok=True)
                 bring(file, new / inside)
         text = about_path(new)
         if about != About():

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
@@ -31,8 +31,8 @@ class GivenFields(Fields):
 
     thing, holder = "array", "what was given"
 
-    def __init__(self, name: str, arrays: Mapping[str, Any]) -> None:
-        self.path, self.arrays = Path(name), dict(arrays)
+    def __init__(self, name: str, arrays: Mapping[str, Any], columns: Sequence[str] = ()) -> None:
+        self.path, self.arrays, self.columns = Path(name), dict(arrays), columns
         self.names = tuple(self.arrays)
 
     def read(self, name: str) -> np.ndarray:
@@ -41,12 +41,15 @@ class GivenFields(Fields):
         return found.astype(np.str_) if found.dtype == object else found
 
 
-def dataset_of(name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], about: About) -> Dataset:
+def dataset_of(
+    name: str, arrays: Mapping[str, Any], options: Mapping[str, Any], about: About, columns: Sequence[str] = ()
+) -> Dataset:
     """Return the data set that arrays make, named as in :mod:`zslplat.data.fields`, which says what ``options`` are.
 
+    ``columns`` are the names of the columns of X, where they have any: those that are called identifiers are left out.
     Raises :class:`~zslplat.errors.DataError` for what does not fit together.
     """
-    raw, found = raw_arrays(GivenFields(name, arrays), options)
+    raw, found = raw_arrays(GivenFields(name, arrays, columns), options)
     raw.name = name
     return assemble(raw, about, {"loader": NAME, "arrays": sorted(found.values())})
 

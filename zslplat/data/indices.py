@@ -19,18 +19,33 @@ def class_ids(values: np.ndarray, where: str, *, base: int) -> np.ndarray:
     return ids - base
 
 
+def mask_of(values: np.ndarray, rows: int) -> np.ndarray | None:
+    """Return values as a mask (rows,) of truth values where they are one, None where they are not.
+
+    Numbers 1 and 0 and texts true and false are truth values. More than two rows have no indices of only 1 and 0.
+    """
+    flat = values.reshape(-1) if values.ndim == 2 and 1 in values.shape else values
+    if flat.shape != (rows,) or flat.dtype.kind not in "biufU" or (rows <= 2 and flat.dtype != bool):
+        return None
+    if flat.dtype.kind == "U":
+        flat = np.char.lower(np.char.strip(flat))
+        return flat == "true" if np.isin(flat, ("true", "false")).all() else None
+    return flat == 1 if np.isin(flat, (0, 1)).all() else None
+
+
 def row_indices(values: np.ndarray, rows: int, where: str, *, base: int) -> np.ndarray:
-    """Return indices that count from ``base``, or a logical mask (rows,), as 0-based row indices in the same order.
+    """Return indices that count from ``base``, or a mask (rows,), as 0-based row indices in the same order.
 
     Raises :class:`DataError` when they are no whole numbers, empty, leave the rows, or name a row twice.
     """
-    if values.dtype == bool:
-        if values.shape != (rows,):
-            raise DataError(f"{where}: a mask of shape {values.shape} for {rows} rows; expected ({rows},)")
-        values, base = np.flatnonzero(values), 0
-    index = whole_numbers(values, where)
+    mask = mask_of(values, rows)
+    if mask is not None:
+        values, base = np.flatnonzero(mask), 0
+    elif values.dtype == bool:
+        raise DataError(f"{where}: a mask of shape {values.shape} for {rows} rows; expected ({rows},)")
+    index = whole_numbers(values.reshape(-1) if values.ndim == 2 and 1 in values.shape else values, where)
     if len(index) == 0:
-        raise DataError(f"{where}: holds no row")
+        raise DataError(f"{where}: holds no row; give the rows, or leave it out")
     if index.min() < base or index.max() >= rows + base:
         raise DataError(
             f"{where}: indices run from {index.min()} to {index.max()} but the {rows} rows count from {base} to "

@@ -6,17 +6,20 @@ import os
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from pathlib import Path
 
 from zslplat.data.arrays import CsvSource, NpzSource, is_csv_folder
-from zslplat.data.fields import FieldsSource
+from zslplat.data.fields_source import FieldsSource
 from zslplat.data.hdf5 import SUFFIXES as HDF5_SUFFIXES
 from zslplat.data.hdf5 import Hdf5Source, is_hdf5_folder
 from zslplat.data.npy_folder import NpySource, is_npy_folder
-from zslplat.data.parquet import SUFFIX as PARQUET_SUFFIX
-from zslplat.data.parquet import ParquetSource, is_parquet_folder, signature_files
+from zslplat.data.parquet import SUFFIXES as TABLE_SUFFIXES
+from zslplat.data.parquet import ArrowSource, ParquetSource, is_folder_of, signature_files
 from zslplat.data.source import DataPlaces, DataSource
+from zslplat.data.torch_files import SUFFIXES as TORCH_SUFFIXES
+from zslplat.data.torch_files import TorchSource, is_torch_folder
 from zslplat.data.xlsa17 import Xlsa17, feature_files, is_xlsa17, source_files, splits_files
 
 
@@ -65,7 +68,8 @@ def named(root: Path, name: str) -> tuple[Path, Layout | None] | None:
 
 def under(root: Path) -> Iterator[tuple[str, Path, Layout]]:
     """Yield (name, path, layout) of all data sets of the data root, by name."""
-    beside = {file for path in root.glob(f"*{PARQUET_SUFFIX}") for file in signature_files(path)}
+    tables = (path for path in root.iterdir() if path.suffix in TABLE_SUFFIXES)
+    beside = {file for path in tables for file in signature_files(path)}
     for path in sorted(root.iterdir()):
         layout = None if path.name.startswith(".") or path in beside else layout_of(path)
         if layout is not None:
@@ -118,10 +122,20 @@ LAYOUTS = (
         "path",
         "Parquet files",
         _size(ParquetSource),
-        is_parquet_folder,
-        (PARQUET_SUFFIX,),
+        partial(is_folder_of, ParquetSource.suffixes),
+        ParquetSource.suffixes,
+    ),
+    Layout(
+        "arrow",
+        ArrowSource,
+        "path",
+        "Arrow files",
+        _size(ArrowSource),
+        partial(is_folder_of, ArrowSource.suffixes),
+        ArrowSource.suffixes,
     ),
     Layout("hdf5", Hdf5Source, "path", "HDF5 files", _size(Hdf5Source), is_hdf5_folder, HDF5_SUFFIXES),
+    Layout("torch", TorchSource, "path", "files of PyTorch", _size(TorchSource), is_torch_folder, TORCH_SUFFIXES),
     Layout("npz", NpzSource, "file", "an .npz file", _size(NpzSource), suffixes=(".npz",)),
 )
 FILE_SUFFIXES = tuple(suffix for layout in LAYOUTS for suffix in layout.suffixes)

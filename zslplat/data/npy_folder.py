@@ -17,13 +17,15 @@ A file plays the part that its name says, by the names of :mod:`zslplat.data.fie
 A file of one entry per row may be a folder of parts instead, whose rows follow each other by the names of the files,
 numbers by value: ``features/part-1.npy``, ``features/part-2.npy``, ``labels/part-1.npy``, ...
 
+Features may lie in one file per image, too, beside a list of names (:mod:`zslplat.data.npy_images`).
+
 Other files are left alone. Pickled objects are never read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -34,7 +36,9 @@ from zslplat.data import csv_tables
 from zslplat.data.arrays import NpzFile
 from zslplat.data.assembly import RawSignatures
 from zslplat.data.bounds import require_memory
-from zslplat.data.fields import ALIASES, Fields, FieldsSource, field_parameters
+from zslplat.data.fields import ALIASES, Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
+from zslplat.data.npy_images import has_images, images_in
 from zslplat.data.roots import find_folder
 from zslplat.data.rows import RowStream, Stored
 from zslplat.data.source import DataPlaces
@@ -60,8 +64,10 @@ class NpyFolder(Fields):
         self._files: dict[str, Path] = {}
         self._splits: dict[str, np.ndarray] = {}
         self._rows: tuple[int, str] | None = None
+        self._images = None if _feature_files(path) else images_in(path)
+        pieces = set(self._images.files.values()) if self._images else set()
         for file in in_natural_order(path.iterdir()):
-            if not _is_field(file):
+            if not _is_field(file) or file in pieces or (file.is_dir() and pieces & set(_parts(file))):
                 continue
             if file.is_dir():
                 self._add(file.name, file)
@@ -71,6 +77,12 @@ class NpyFolder(Fields):
                 continue
             self._add(file.stem, file)
         self.names = (*self._files, *self._splits)
+        if self._images:
+            labelled = any(name in self.names for name in ALIASES["y"])
+            self.names = ("features", *(("labels",) if self._images.classes and not labelled else ()), *self.names)
+            self.notes = [
+                f"{len(self._images.files)} .npy files are taken for the rows that {self._images.listed.name} lists"
+            ]
 
     def _add(self, name: str, file: Path) -> None:
         if name in self._files:
@@ -98,8 +110,19 @@ class NpyFolder(Fields):
     def _is_table(self, name: str) -> bool:
         return name.startswith("row_signatures") or name in ALIASES["folds"]
 
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return the files of features in parts, and the rows of each."""
+        folder = next((self._files[name] for name in ALIASES["X"] if name in self._files), None)
+        if folder is None or not folder.is_dir():
+            return ()
+        return [(part.name, len(_mapped(part))) for part in _parts(folder)]
+
     def features(self, name: str) -> np.ndarray | RowStream:
-        """Return the rows of an ``.npy`` file, or of a folder of them one after the other, as a stream."""
+        """Return the rows of an ``.npy`` file, of a folder of them or of one per image, as a stream."""
+        if self._images and name == "features":
+            stream = self._images.stream()
+            self._rows = (stream.shape[0], self._images.listed.name)
+            return stream
         path = self._files[name]
         if not path.is_dir() and path.suffix != ".npy":
             raise DataError(f"{path}: features of a folder of .npy files must be an .npy file; save it with numpy.save")
@@ -110,6 +133,12 @@ class NpyFolder(Fields):
     def column(self, name: str) -> np.ndarray:
         """Return one entry per row; lines of a text file are numbers where all of them are whole numbers."""
         path = self._files.get(name)
+        if self._images and path is None and name == "labels":
+            return np.array(self._images.classes, dtype=np.str_)
+        if self._images and path is not None and path.suffix in (".csv", ".txt"):
+            by_name = self._images.column(path)
+            if by_name is not None:
+                return _numbers_where_they_are(by_name)
         if path is None or path.suffix not in (".csv", ".txt") or self._rows is None or self._is_table(name):
             return self.read(name)
         return _numbers_where_they_are(csv_tables.read_column(path, *self._rows))
@@ -179,7 +208,9 @@ class NpySource(FieldsSource):
     def files(cls, path: Path) -> list[Path]:
         """Return all files that may be fields: an option can give each of them a part."""
         fields = in_natural_order(filter(_is_field, path.iterdir()))
-        return [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
+        files = [file for field in fields for file in (_parts(field) if field.is_dir() else [field])]
+        images = None if _feature_files(path) else images_in(path)
+        return list(dict.fromkeys([*files, *((images.listed, *images.files.values()) if images else ())]))
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the files of the folder."""
@@ -188,12 +219,17 @@ class NpySource(FieldsSource):
 
 def is_npy_folder(folder: Path) -> bool:
     """Tell whether a folder has this layout: it holds features as ``.npy``, or as a folder of such files."""
-    starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
-    if any(file.name.startswith(starts) for file in folder.glob("*.npy")):
+    if _feature_files(folder) or has_images(folder):
         return True
     # What a field in parts may be called; most folders have neither.
     named = (inside for part in _FEATURES for inside in folder.glob(f"{part}*"))
     return any(inside.is_dir() and _is_field(inside) for inside in named)
+
+
+def _feature_files(folder: Path) -> bool:
+    """Tell whether a folder holds an ``.npy`` file that is called features."""
+    starts = tuple(f"{part}{mark}" for part in _FEATURES for mark in "-_.")
+    return any(file.name.startswith(starts) for file in folder.glob("*.npy"))
 
 
 def _is_field(file: Path) -> bool:
@@ -254,6 +290,11 @@ def parts_stream(folder: Path) -> RowStream:
     Raises :class:`DataError` for what is no such file, and for rows of different shapes or types.
     """
     (first, row, dtype), *others = map(_piece, _parts(folder))
+    if not row and others:
+        raise DataError(
+            f"{folder}: {first.where} and {len(others)} more files hold one row each; write their names in names.txt "
+            f"in {folder.parent}, one a line, in the order of the labels"
+        )
     for piece, shape, kind in others:
         if (shape, kind) != (row, dtype):
             raise DataError(

@@ -24,17 +24,22 @@ Kept of a file's metadata: ``class_names`` (a JSON list), those of a Hugging Fac
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, ClassVar
 
-from zslplat.data.fields import Fields, FieldsSource, field_parameters
+from zslplat.data.feature_forms import LEAVE_OUT
+from zslplat.data.fields import Fields
+from zslplat.data.fields_source import FieldsSource, field_parameters
 from zslplat.data.roots import find_path
 from zslplat.data.source import DataPlaces
+from zslplat.data.splits import OF_ROWS, place_of_split, split_of
 from zslplat.data.streams import in_natural_order
 from zslplat.space import Parameter, Text
 
 SUFFIX = ".parquet"
+ARROW_SUFFIXES = (".arrow", ".feather")
+SUFFIXES = (SUFFIX, *ARROW_SUFFIXES)
 
 
 class ParquetSource(FieldsSource):
@@ -72,6 +77,7 @@ class ParquetSource(FieldsSource):
     """
 
     kind, located = "parquet", "path"
+    suffixes: ClassVar[tuple[str, ...]] = (SUFFIX,)
     summary = "Parquet of your own, one file or a folder of many: features as lists or columns, labels, splits, groups"
     licence = "that of the data in the files"
     parameters: ClassVar = {
@@ -81,41 +87,98 @@ class ParquetSource(FieldsSource):
             for name, parameter in field_parameters("column").items()
             if name not in ("S", "signature_classes", "attribute_names", "class_names")
         },
-        "leave_out": Parameter("columns that are no features: id+weight", Text()),
+        "leave_out": LEAVE_OUT,
     }
 
     def find(self, places: DataPlaces, name: str) -> Path:
         """Return the file or folder."""
-        return find_path(places, name, (SUFFIX,))
+        return find_path(places, name, self.suffixes)
 
     @classmethod
     def files(cls, path: Path) -> list[Path]:
         """Return the files with features, then those of the signatures."""
-        return [*data_files(path), *signature_files(path)]
+        return [*data_files(path, cls.suffixes), *signature_files(path)]
 
     def open(self, path: Path, options: Mapping[str, Any]) -> Fields:
         """Return the columns."""
         # The library is large, and few processes read Parquet.
         from zslplat.data.parquet_columns import ParquetFields
 
-        return ParquetFields(path, data_files(path), signature_files(path), options)
+        return ParquetFields(path, data_files(path, self.suffixes), signature_files(path), options)
 
 
-def is_parquet_folder(folder: Path) -> bool:
-    """Tell whether a folder holds Parquet files with features."""
-    return bool(data_files(folder))
+class ArrowSource(ParquetSource):
+    """Files of Arrow's own format: Feather, streams of Arrow, and folders that the library ``datasets`` saved.
+
+    Equations
+    ---------
+    Reads a table, or the tables of a folder whose rows follow each other, block by block. Files or folders that are
+    called after splits, as ``DatasetDict.save_to_disk`` writes them, hold the rows of these.
+
+    Symbols
+    -------
+    | part       | shape           | meaning                                                   |
+    |------------|-----------------|-----------------------------------------------------------|
+    | X          | (n, d)          | features, rows are samples                                |
+    | y          | (n,)            | class of each row                                         |
+    | S          | (c, a)          | signatures, one row per class                             |
+    | splits     |                 | rows of ``train``, ``test_seen`` and ``test_unseen``      |
+
+    Example
+    -------
+    >>> import numpy as np, zslplat
+    >>> rng = np.random.default_rng(0)
+    >>> X, y, S = rng.random((12, 3)), np.arange(12) % 4, rng.random((4, 2))
+
+    >>> import pyarrow as pa, pyarrow.feather as feather
+    >>> columns = {"width": X[:, 0], "height": X[:, 1], "label": y}
+    >>> feather.write_feather(pa.table(columns), "mine.feather")
+    >>> data = zslplat.load_dataset("arrow(path=mine.feather)")
+    >>> data.X.shape, data.class_names
+    ((12, 2), ('0', '1', '2', '3'))
+
+    Related
+    -------
+    ``parquet`` has the same columns, in less space.
+    """
+
+    kind = "arrow"
+    suffixes = ARROW_SUFFIXES
+    summary = "Arrow or Feather of your own, or a folder that the library datasets saved: columns as in Parquet"
 
 
-def data_files(path: Path) -> list[Path]:
-    """Return the files with features, by their names, numbers by value."""
+def is_folder_of(suffixes: Sequence[str], folder: Path) -> bool:
+    """Tell whether a folder holds files with features that end so."""
+    return bool(data_files(folder, suffixes))
+
+
+def data_files(path: Path, suffixes: Sequence[str]) -> list[Path]:
+    """Return the files with features, by their names, numbers by value.
+
+    Where a folder holds none itself, they may lie in ``data``, or in folders called after splits.
+    """
     if not path.is_dir():
         return [path]
-    own = (file for file in path.glob(f"*{SUFFIX}") if file.is_file() and not file.name.startswith((".", "_")))
-    return in_natural_order(file for file in own if file not in signature_files(path))
+    of_splits = (folder for folder in path.iterdir() if folder.is_dir() and split_of(folder.name) in OF_ROWS)
+    folders = sorted(of_splits, key=lambda folder: place_of_split(split_of(folder.name)))
+    return next(filter(None, (_own_files(group, suffixes) for group in ([path], [path / "data"], folders))), [])
+
+
+def _own_files(folders: Sequence[Path], suffixes: Sequence[str]) -> list[Path]:
+    found: list[Path] = []
+    for folder in folders:
+        own = (file for file in folder.glob("*") if file.suffix in suffixes and file.is_file())
+        beside = signature_files(folder)
+        # The library datasets keeps what it has computed of others in files cache-*.
+        own = (file for file in own if not file.name.startswith((".", "_", "cache-")) and file not in beside)
+        found += in_natural_order(own)
+    return found
 
 
 def signature_files(path: Path) -> list[Path]:
     """Return the files of signatures: inside a folder, or beside a single file with its stem in front."""
     folder, start = (path, "") if path.is_dir() else (path.parent, f"{path.stem}.")
     starts = tuple(f"{start}signatures{mark}" for mark in ".-_")
-    return in_natural_order(file for file in folder.glob(f"*{SUFFIX}") if file.name.startswith(starts))
+    return in_natural_order(
+        file for file in folder.glob("*") if file.suffix in SUFFIXES and file.name.startswith(starts)
+    )

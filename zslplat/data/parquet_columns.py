@@ -12,10 +12,13 @@ import numpy as np
 import pyarrow as pa
 
 from zslplat.data import arrow_values as arrow
-from zslplat.data.assembly import SPLITS, RawSignatures
+from zslplat.data.assembly import RawSignatures
+from zslplat.data.feature_forms import is_identifier, note_of_identifiers
 from zslplat.data.fields import ALIASES, TEXTS, Fields
+from zslplat.data.indices import mask_of
 from zslplat.data.parquet_file import ParquetPart
 from zslplat.data.rows import RowStream
+from zslplat.data.splits import SPLITS
 from zslplat.data.streams import Piece, rows_of_a_block, stream_of
 from zslplat.errors import DataError
 
@@ -40,32 +43,34 @@ class ParquetFields(Fields):
 
     def __init__(self, path: Path, files: list[Path], signatures: list[Path], options: Mapping[str, Any]) -> None:
         self.path = path
-        self.parts = [ParquetPart(file) for file in files]
-        if not self.parts:
+        self.files = [ParquetPart(file) for file in files]
+        if not self.files:
             raise DataError(f"{path}: no Parquet file with features; signatures alone are no data set")
-        self.schema = self.parts[0].schema
+        self.schema = self.files[0].schema
         self._same_schemas()
-        self.columns = tuple(self.schema.names)
         # The set without a name comes first, which makes it the default.
         self.sets = {_set_name(file): file for file in sorted(signatures, key=lambda file: len(file.stem))}
-        self.names = self.columns
+        self.names = tuple(self.schema.names)
         self.asked = [name for name in str(options.get("features") or options.get("X") or "").split("+") if name]
         given = (self.key_of(role, options) for role in self.aliases if role != "X")
         self._taken = {*given, *self.sets_of(self.row_sets).values()}
         self._optional = {self.key_of(role, options) for role in ("split", "folds")}
-        left_out = [name.strip() for name in str(options.get("leave_out", "")).split("+") if name.strip()]
+        left_out = [name.strip() for name in str(options.get("leave_out") or "").split("+") if name.strip()]
         for name in left_out:
-            if name not in self.columns:
+            if name not in self.names:
                 raise DataError(f"{path}: no column {name!r} to leave out; {self.held}")
         self._left_out = {*left_out, *_pandas_index(self.schema)}
+        free = [name for name in self.names if name not in self._taken | self._left_out and self._is_plain(name)]
+        if options.get("leave_out", "") is not None:
+            self._left_out |= {name for name in free if is_identifier(name)}
 
     @cached_property
     def numbers(self) -> tuple[str, ...]:
         """The columns of plain numbers that make up the features where no column of lists does."""
-        asked = [name for name in self.asked if name in self.columns and self._is_plain(name)]
+        asked = [name for name in self.asked if name in self.names and self._is_plain(name)]
         if asked:
             return tuple(asked)
-        free = (name for name in self.columns if name not in self._taken | self._left_out)
+        free = (name for name in self.names if name not in self._taken | self._left_out)
         return tuple(name for name in free if arrow.is_number(self.schema.field(name).type))
 
     @property
@@ -76,7 +81,7 @@ class ParquetFields(Fields):
 
     def feature_keys(self, options: Mapping[str, Any]) -> dict[str, str]:
         """Return {view: column}; columns of plain numbers make up one feature set."""
-        plain = [name for name in self.asked if name in self.columns and self._is_plain(name)]
+        plain = [name for name in self.asked if name in self.names and self._is_plain(name)]
         if not plain:
             return super().feature_keys(options)
         if len(plain) < len(self.asked):
@@ -91,7 +96,7 @@ class ParquetFields(Fields):
         named = super().views(options)
         if named:
             return named
-        free = [name for name in self.columns if name not in self._taken | self._left_out]
+        free = [name for name in self.names if name not in self._taken | self._left_out]
         lists = {name: name for name in free if arrow.is_list(self.schema.field(name).type)}
         lists = {name: name for name in lists if arrow.number_type(self.schema.field(name).type) is not None}
         return lists or ({"": self._together} if self.numbers else {})
@@ -102,21 +107,38 @@ class ParquetFields(Fields):
 
     def column(self, name: str) -> np.ndarray:
         """Return a column of all files; null is an empty text in columns of splits and folds."""
-        return _joined([part.column(name, empty="" if name in self._optional else None) for part in self.parts])
+        return _joined([part.column(name, empty="" if name in self._optional else None) for part in self.files])
 
     def indices(self, name: str, base: int) -> np.ndarray:
         """Return a mask; a column has one entry per row, so that it cannot hold indices."""
         found = self.column(name)
-        if found.dtype != bool:
+        if mask_of(found, len(found)) is None:
             raise DataError(
                 f"{self.path}, column {name!r}: is of type {self.schema.field(name).type}; a column that says which "
                 f"rows a split has must hold truth values, or be one column split of names ({', '.join(SPLITS)})"
             )
         return found
 
+    def unread(self, fields: set[str]) -> list[str]:
+        """Return the columns that play no part; one of those of numbers is a feature where they are together."""
+        together = self.numbers if self.numbers and self._together in fields else ()
+        return [name for name in super().unread(fields) if name not in together]
+
+    def parts(self) -> Sequence[tuple[str, int]]:
+        """Return the names of the files, or of the folders of a split that they lie in, with the rows of each."""
+        # Files of one split may have a folder of its name.
+        placed = ((part.file, part.file.parent, part.rows) for part in self.files)
+        return [
+            (file.name if folder in (self.path, self.path / "data") else folder.name, n) for file, folder, n in placed
+        ]
+
     def features(self, name: str) -> np.ndarray | RowStream:
         """Return a column of lists, or the columns of numbers side by side, as a stream."""
         if self.numbers and name == self._together:
+            # Identifiers that are features here were asked for.
+            self.columns = () if any(map(is_identifier, self.numbers)) else self.numbers
+            identifiers = [one for one in self.names if one in self._left_out and is_identifier(one)]
+            self.notes = [note_of_identifiers(identifiers)] if identifiers else []
             return self._stream(self.numbers, (len(self.numbers),), f"{self.path}, columns of numbers")
         where = f"{self.path}, column {name!r}"
         if not arrow.is_list(self.schema.field(name).type):
@@ -141,7 +163,7 @@ class ParquetFields(Fields):
                 return [str(name) for name in known[label]["names"]]
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise DataError(
-                f"{self.parts[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
+                f"{self.files[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
             ) from error
         return None
 
@@ -154,8 +176,8 @@ class ParquetFields(Fields):
         return arrow.is_number(self.schema.field(name).type)
 
     def _same_schemas(self) -> None:
-        first = self.parts[0]
-        for part in self.parts:
+        first = self.files[0]
+        for part in self.files:
             names = part.schema.names
             twice = [name for name in names if names.count(name) > 1] if len(set(names)) < len(names) else []
             if twice:
@@ -172,7 +194,7 @@ class ParquetFields(Fields):
 
     def _row_of(self, name: str) -> tuple[int, ...]:
         """Return the shape of a row, as the first one of all files has it."""
-        for part in self.parts:
+        for part in self.files:
             if (found := part.row_shape(name)) is not None:
                 return found
         return (0,)
@@ -189,7 +211,7 @@ class ParquetFields(Fields):
         shown = f"column {names[0]!r}" if len(names) == 1 else "columns of numbers"
         pieces = [
             Piece(part.rows, partial(part.blocks, names, rows, row, dtype), f"{part.file}, {shown}")
-            for part in self.parts
+            for part in self.files
         ]
         return stream_of(pieces, row, dtype, where)
 

@@ -1,4 +1,4 @@
-"""One Parquet file, opened anew for every pass over it, in the reading process."""
+"""One Parquet or Arrow file, opened anew for every pass over it, in the reading process."""
 
 from __future__ import annotations
 
@@ -62,4 +62,5 @@ def read_table(file: Path) -> pa.Table:
 
 
 def _unreadable(file: Path, reason: str) -> DataError:
-    return DataError(f"{file}: cannot be read as a Parquet file ({reason}); copy or write it again")
+    kind = "a Parquet" if file.suffix == ".parquet" else "an Arrow"
+    return DataError(f"{file}: cannot be read as {kind} file ({reason}); copy or write it again")

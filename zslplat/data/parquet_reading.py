@@ -1,12 +1,14 @@
-"""What a Parquet file holds, as the library reads it: what happens in the reading process.
+"""What a Parquet or Arrow file holds, as the library reads it: what happens in the reading process.
 
-Arrow decodes the pages, names and statistics of damaged files without looking at them first, and ends the process for
-some of them.
+Arrow files are those of its own format, as a file (Feather, too) or as a stream, as the library ``datasets`` saves
+them; which one a file is its first bytes say. Arrow decodes the pages, names and statistics of damaged files without
+looking at them first, and ends the process for some of them.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
 import math
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,20 +25,99 @@ from zslplat.errors import DataError
 _TOGETHER = 64
 
 
+class _Parquet:
+    """A Parquet file that is open."""
+
+    def __init__(self, file: Path) -> None:
+        self._opened = pq.ParquetFile(file)
+        self.schema, self.rows = self._opened.schema_arrow, int(self._opened.metadata.num_rows)
+        self.schema.to_string()  # decodes all names
+        self.close = self._opened.close
+
+    def declared(self, name: str) -> int:
+        """Return how many bytes a column takes by what the file says of its pages and rows."""
+        metadata, unpacked = self._opened.metadata, 0
+        for group in range(metadata.num_row_groups):
+            columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
+            own = (c for c in columns if c.path_in_schema.split(".")[0] == name)
+            unpacked += sum(max(0, column.total_uncompressed_size) for column in own)
+        # Equal values are stored once, and unpacked for every row.
+        return int(max(unpacked, 8 * max(0, metadata.num_rows)))
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        return self._opened.read(columns=list(names), use_threads=False)
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield one row group after the other, so many rows at most."""
+        for group in range(self._opened.metadata.num_row_groups):
+            yield from self._opened.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=False)
+
+
+class _Arrow:
+    """A file of Arrow's own format that is open."""
+
+    def __init__(self, file: Path, *, stream: bool) -> None:
+        self._source = pa.memory_map(str(file))
+        self._stream, self._bytes = stream, file.stat().st_size
+        self.schema = self._reader().schema
+        self.rows = sum(batch.num_rows for batch in self._every())
+        self.close = self._source.close
+
+    def declared(self, name: str) -> int:
+        """Return how many bytes a column takes at most, as it lies in the file."""
+        return self._bytes
+
+    def read(self, names: Sequence[str]) -> pa.Table:
+        """Return some columns."""
+        return pa.Table.from_batches(
+            self.batches(names, max(self.rows, 1)), pa.schema([self.schema.field(n) for n in names])
+        )
+
+    def batches(self, names: Sequence[str], rows: int) -> Iterator[pa.RecordBatch]:
+        """Yield some columns of one batch after the other, so many rows at most."""
+        for batch in self._every():
+            chosen = batch.select(list(names))
+            chosen.validate(full=True)
+            for start in range(0, chosen.num_rows, rows):
+                yield chosen.slice(start, rows)
+
+    def _reader(self) -> Any:
+        self._source.seek(0)
+        return pa.ipc.open_stream(self._source) if self._stream else pa.ipc.open_file(self._source)
+
+    def _every(self) -> Iterator[pa.RecordBatch]:
+        reader = self._reader()
+        if self._stream:
+            yield from reader
+        else:
+            yield from map(reader.get_batch, range(reader.num_record_batches))
+
+
+def _opened(file: Path) -> contextlib.closing[_Parquet | _Arrow]:
+    """Open a file as what its first bytes say that it is."""
+    with file.open("rb") as start:
+        begins = start.read(6)
+    if begins.startswith(b"FEA1"):
+        raise DataError(
+            f"{file}: is of the first version of Feather; write it again with pyarrow.feather.write_feather"
+        )
+    if begins.startswith(b"PAR1") or file.suffix == ".parquet":
+        return contextlib.closing(_Parquet(file))
+    return contextlib.closing(_Arrow(file, stream=begins != b"ARROW1"))
+
+
 def contents(file: Path) -> list[Any]:
     """Return the number of rows, and the schema as Arrow serialises it, in Base64."""
-    with pq.ParquetFile(file) as opened:
-        schema = opened.schema_arrow
-        schema.to_string()  # decodes all names
-        return [int(opened.metadata.num_rows), base64.b64encode(schema.serialize().to_pybytes()).decode()]
+    with _opened(file) as opened:
+        return [opened.rows, base64.b64encode(opened.schema.serialize().to_pybytes()).decode()]
 
 
 def column(file: Path, name: str, where: str, empty: str | None) -> np.ndarray:
     """Return one column; ``empty`` stands for what is null, None for an error."""
-    with pq.ParquetFile(file) as opened:
-        require_memory(_declared(opened.metadata, name), where)
-        table = opened.read(columns=[name], use_threads=False)
-    return arrow.values(table.column(name), where, empty=empty)
+    with _opened(file) as opened:
+        require_memory(opened.declared(name), where)
+        return arrow.values(opened.read([name]).column(name), where, empty=empty)
 
 
 def row_shape(file: Path, name: str, where: str) -> list[int] | None:
@@ -72,32 +153,22 @@ def side_by_side(file: Path, names: Sequence[str], rows: int, dtype: str, shown:
 
 def whole_table(file: Path) -> np.ndarray:
     """Return all of a file as a stream of Arrow, in bytes, once its values have been looked at."""
-    with pq.ParquetFile(file) as opened:
-        require_memory(2 * sum(_declared(opened.metadata, name) for name in opened.schema_arrow.names), str(file))
-        table = opened.read(use_threads=False)
-    table.validate(full=True)
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
+    with _opened(file) as opened:
+        names = opened.schema.names
+        require_memory(2 * sum(map(opened.declared, names)), str(file))
+        table = opened.read(names)
+        table.validate(full=True)
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
     return np.frombuffer(sink.getvalue(), dtype=np.uint8)
 
 
 def _batches(file: Path, names: Sequence[str], rows: int) -> Iterator[tuple[int, pa.RecordBatch]]:
-    """Yield (number of the first row, rows) of one row group after the other."""
+    """Yield (number of the first row, rows), so many at most, from the first to the last."""
     start = 0
-    with pq.ParquetFile(file) as opened:
-        for group in range(opened.metadata.num_row_groups):
-            for batch in opened.iter_batches(rows, row_groups=[group], columns=list(names), use_threads=False):
-                if batch.num_rows:
-                    yield start, batch
-                start += batch.num_rows
-
-
-def _declared(metadata: pq.FileMetaData, name: str) -> int:
-    """Return how many bytes a column takes by what the file says of its pages and rows."""
-    unpacked = 0
-    for group in range(metadata.num_row_groups):
-        columns = (metadata.row_group(group).column(place) for place in range(metadata.num_columns))
-        unpacked += sum(max(0, c.total_uncompressed_size) for c in columns if c.path_in_schema.split(".")[0] == name)
-    # Equal values are stored once, and unpacked for every row.
-    return int(max(unpacked, 8 * max(0, metadata.num_rows)))
+    with _opened(file) as opened:
+        for batch in opened.batches(names, rows):
+            if batch.num_rows:
+                yield start, batch
+            start += batch.num_rows

@@ -15,6 +15,8 @@ FORMATS: Mapping[str, str] = {
     "xlsa17": "mat",
     "hdf5": "hdf5",
     "parquet": "parquet",
+    "arrow": "arrow",
+    "torch": "torch",
 }
 
 

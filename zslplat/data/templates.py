@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -178,8 +179,30 @@ def _hdf5(path: Path, data: Mapping[str, Any]) -> None:
 
 
 def _parquet(folder: Path, data: Mapping[str, Any]) -> None:
-    import pyarrow as pa
     import pyarrow.parquet as pq
+
+    _tables(folder, data, pq.write_table, "parquet")
+
+
+def _arrow(folder: Path, data: Mapping[str, Any]) -> None:
+    import pyarrow.feather as feather
+
+    _tables(folder, data, feather.write_feather, "feather")
+
+
+def _torch(path: Path, data: Mapping[str, Any]) -> None:
+    if find_spec("torch") is None:
+        raise DataError("the example of torch is written by PyTorch, which is not installed: pip install torch")
+    import torch
+
+    arrays = {f"X_{name}": values for name, values in data["views"].items()}
+    arrays |= {name: values for name, values in data.items() if name != "views"}
+    tensors = {name: torch.from_numpy(np.ascontiguousarray(values)) for name, values in arrays.items()}
+    torch.save({**tensors, "class_names": list(CLASSES), "attribute_names": list(ATTRIBUTES)}, path)
+
+
+def _tables(folder: Path, data: Mapping[str, Any], write: Callable[[Any, Path], None], ending: str) -> None:
+    import pyarrow as pa
 
     side = {label: fold for fold, label in zip(*np.where(data["folds"] == 1), strict=True)}
     columns: dict[str, Any] = {f"features_{name}": _lists(values) for name, values in data["views"].items()}
@@ -192,9 +215,9 @@ def _parquet(folder: Path, data: Mapping[str, Any]) -> None:
     }
     table = pa.table(columns)
     for number, rows in enumerate(np.array_split(np.arange(table.num_rows), 2), start=1):
-        pq.write_table(table.slice(rows[0], len(rows)), folder / f"part-{number}.parquet")
+        write(table.slice(rows[0], len(rows)), folder / f"part-{number}.{ending}")
     signatures = {name: data["S"][:, column] for column, name in enumerate(ATTRIBUTES)}
-    pq.write_table(pa.table({"class": list(CLASSES), **signatures}), folder / "signatures.parquet")
+    write(pa.table({"class": list(CLASSES), **signatures}), folder / f"signatures.{ending}")
 
 
 def _lists(values: np.ndarray) -> Any:
@@ -229,4 +252,6 @@ TEMPLATES: Mapping[str, tuple[str, str, str, Writer]] = {
     "mat": ("xlsa17", "folder", "", _mat),
     "hdf5": ("hdf5", "path", ".h5", _hdf5),
     "parquet": ("parquet", "path", "", _parquet),
+    "arrow": ("arrow", "path", "", _arrow),
+    "torch": ("torch", "path", ".pt", _torch),
 }

@@ -13,7 +13,7 @@ from zslplat.data.about import About
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
 from zslplat.data.fields import ALIASES, VIEWS, Fields
-from zslplat.data.given_arrays import array_of, numbers_of, plain_labels, table_of
+from zslplat.data.given_arrays import array_of, named_columns, numbers_of, plain_labels, table_of
 from zslplat.data.in_memory import dataset_of, kept_in
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
@@ -73,6 +73,8 @@ def make_dataset(
     ``class_names`` (c,) are needed where labels are names and S has no index. Which rows train and which are tested is
     said by ``unseen``, the classes (names or numbers) whose rows are test rows while all others train; or by ``split``,
     a text per row (``train``, ``test_seen``, ``test_unseen``, ``test``). ``groups`` (n,) are rows that stay together;
+    Columns of a DataFrame X that are called ``id``, ``index`` and the like are no features; ``source["notes"]`` of the
+    data set says what was left out, and what was taken for what.
     ``folds`` and ``more`` (``train``, ``test_unseen``, ``row_signatures``, ``S_word2vec``, ...) are named as the keys
     of an ``.npz`` file are, in the page on formats.
 
@@ -115,7 +117,8 @@ def make_dataset(
             raise UsageError("unseen says which classes are tested, and so does split or train; give one of them")
         arrays["train"] = ~_rows_of(arrays["y"], unseen, class_names)
     arrays["y"] = _labels(arrays["y"], class_names)
-    return dataset_of(name, arrays, {}, About(description, licence, citation))
+    columns = () if isinstance(X, Mapping) else named_columns(X) or ()
+    return dataset_of(name, arrays, {}, About(description, licence, citation), columns)
 
 
 def dataset_spec(dataset: DatasetLike, settings: Settings) -> Spec:

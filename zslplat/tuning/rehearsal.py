@@ -31,6 +31,7 @@ from zslplat.tuning.identity import number_of_trials, searching, study_name, uns
 from zslplat.tuning.options import StudyOptions
 from zslplat.tuning.proposals import check_space
 from zslplat.tuning.samplers import require_fitting, require_sampler
+from zslplat.tuning.verdicts import warn_of_data
 from zslplat.tuning.warm_start import first_values, warm_start_of
 
 # A trial that takes longer is stopped: the figures are then the least that it takes.
@@ -99,6 +100,7 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     fixed = unsearched(setting, bench.template)
     wanted = number_of_trials(setting, options, fixed)
     searched, recorded = _recorded(setting, options, session, settings, reporter)
+    warn_of_data(session)
     start = time.perf_counter()
     problems = session.prepared(VALIDATION, setting.space)
     prepare_seconds = time.perf_counter() - start

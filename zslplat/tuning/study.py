@@ -33,7 +33,7 @@ from zslplat.tuning.results import StudyResult
 from zslplat.tuning.samplers import require_fitting, require_sampler
 from zslplat.tuning.test_evaluations import evaluate_winner, write_best
 from zslplat.tuning.trial_log import TrialLog
-from zslplat.tuning.verdicts import remember_validation, study_findings
+from zslplat.tuning.verdicts import remember_validation, study_findings, warn_of_data
 from zslplat.tuning.warm_start import first_values, warm_start_of
 
 
@@ -175,6 +175,7 @@ class Study:
         again = self.log.retried(self.options.retry_failed, self.limits)
         if self._over() and not again:
             return True
+        warn_of_data(self.session, self.options.part_of)
         self.session.deadline.awaited = self.log.best_number() < 0
         try:
             problems = problems or self._prepared()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
@@ -12,12 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Control, DataFacts, Searched, TrialFacts
-from zslplat.checks.data_facts import data_facts, facts_from_json
-from zslplat.data.dataset import Dataset
+from zslplat.checks.base import Control, Searched, TrialFacts
 from zslplat.errors import StoreError
 from zslplat.evaluation.outcomes import read_outcomes
-from zslplat.keys import key_of
 from zslplat.records.database import Records
 from zslplat.space import Choice, Integer, Optional, Parameter, Real, Scaled, Space
 from zslplat.spec import Spec, format_value
@@ -27,8 +23,6 @@ from zslplat.tracking.words import chosen
 CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
-# Another way to read the facts of data is another number, under which they are read anew.
-_DATA_FACTS = 3
 
 
 def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
@@ -158,17 +152,6 @@ def _in_short(method: Any) -> str:
     """Return a method with three digits of its numbers: findings are read, and the study beside has them in full."""
     spec = Spec.parse(str(method))
     return f"{spec.name}({chosen(spec.parameters)})" if spec.parameters else spec.name
-
-
-def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
-    """Return the facts of a data set, from the cache where they were read before, under whatever name that was."""
-    path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
-    with suppress(OSError, ValueError, KeyError, TypeError):
-        return dataclasses.replace(facts_from_json(json.loads(path.read_text())), subject=dataset.name)
-    facts = data_facts(dataset)
-    with suppress(OSError):  # nothing is lost: whoever asks next reads them again
-        path.write_text(json.dumps(dataclasses.asdict(facts)))
-    return facts
 
 
 def _bare(method: Any) -> str:

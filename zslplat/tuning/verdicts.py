@@ -7,7 +7,8 @@ from pathlib import Path
 from statistics import fmean
 from typing import Any
 
-from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks
+from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks, unsilenced
+from zslplat.checks.data_findings import data_findings
 from zslplat.evaluation.session import Session
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.warned import entries_of
@@ -19,7 +20,6 @@ from zslplat.tuning.control_lead import lead_ends
 from zslplat.tuning.study_facts import (
     combinations_of,
     controls_of,
-    known_data_facts,
     outcome_facts,
     searched_facts,
     trial_facts,
@@ -98,11 +98,16 @@ def study_findings(
         warned=tuple(_warned(study, records, winner, test)),
         **outcome_facts(session.records.evaluation_folder(test[0]["run"]), primary.name),
     )
-    data = known_data_facts(bench.dataset, session.settings.cache)
+    found = (*run_checks("study", facts), *data_findings(bench.dataset, session.settings.cache))
     # A check that does not load belongs to no scope, and is found in each.
-    return list(
-        {(one.code, one.text): one for one in (*run_checks("study", facts), *run_checks("data", data))}.values()
-    )
+    return list({(one.code, one.text): one for one in found}.values())
+
+
+def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> None:
+    """Say what the checks find in the data before anything is computed; ``part_of`` a suite it is only a note."""
+    found, _ = unsilenced(data_findings(session.bench.dataset, session.settings.cache), session.settings.silenced)
+    for finding in found:
+        (session.reporter.note if part_of else session.reporter.warn)(finding.line)
 
 
 def evaluation_findings(

@@ -1,0 +1,94 @@
+"""How data are read, and what the checks find in them, is said before anything is computed."""
+
+import json
+
+import numpy as np
+import pytest
+
+ROWS, CLASSES = 60, 6
+
+
+def saved(folder, **changes):
+    """Write toy data whose second column is the class, nearly."""
+    rng = np.random.default_rng(0)
+    y = rng.permutation(np.repeat(np.arange(CLASSES), ROWS // CLASSES))
+    S = rng.random((CLASSES, 4))
+    X = S[y] @ rng.normal(size=(4, 5)) + rng.normal(size=(ROWS, 5))
+    X[:, 1] = 100 * y + rng.random(ROWS)
+    arrays = {"X": X, "y": np.eye(CLASSES)[y], "S": S, "train": (y < 4).astype(int), "test_unseen": y >= 4, **changes}
+    np.savez(folder / "mine.npz", **{name: array for name, array in arrays.items() if array is not None})
+    return folder / "mine.npz"
+
+
+def content_of(folder):
+    return {str(path): path.read_bytes() if path.is_file() else None for path in folder.rglob("*")}
+
+
+def test_a_rehearsed_import_prints_the_whole_reading_and_writes_nothing(tmp_path, call):
+    file = saved(tmp_path, more=np.ones(3), groups=np.arange(ROWS) // 2)
+    call("data", "list")  # makes the store of the test
+    before = content_of(tmp_path)
+    done = call("data", "import", file, "--dry-run", "--data-root", tmp_path / "root")
+    assert done.returncode == 0
+    assert content_of(tmp_path) == before
+    for line in (
+        "features      60 x 5 float64 (from X)",
+        "labels        6 classes: 0, 1, 2, 3, ... (from y)",
+        "signatures    S: 6 x 4, rows of classes (from S)",
+        "split         train: 40 rows of 4 classes (from train)",
+        "split         test_unseen: 20 rows of 2 classes (from test_unseen)",
+        "groups        30 (from groups)",
+        "not read      more",
+        "note          labels of shape (60, 6): one 1 in every row, so they are taken for one class per row",
+        "note          train: 60 entries of 0 and 1 are taken for a mask of the rows",
+        "warning: ZSP501 mine: column 1 alone tells the class",
+        f"nothing was written; the same command without --dry-run imports it to {tmp_path / 'root' / 'mine.npz'}",
+    ):
+        assert line in done.stdout
+    assert call("data", "import", file, "--dry-run").returncode == 0  # without a data root, too
+
+
+def test_a_rehearsed_import_refuses_what_the_import_refuses(tmp_path, call):
+    file = saved(tmp_path)
+    root = tmp_path / "root"
+    assert call("data", "import", file, "--data-root", root).returncode == 0
+    again = call("data", "import", file, "--dry-run", "--data-root", root)
+    assert again.returncode == call("data", "import", file, "--data-root", root).returncode != 0
+    assert "exists already" in again.stderr
+    counting = saved(tmp_path, X=np.c_[np.random.default_rng(1).random((ROWS, 3)), np.arange(ROWS)])
+    assert "column 3 counts the rows" in call("data", "import", counting, "--dry-run").stderr
+    counted_from_1 = saved(tmp_path, y=np.arange(ROWS) % CLASSES + 1, train=None, test_unseen=None)
+    refused = call("data", "import", counted_from_1, "--dry-run")
+    command = f"zslplat data import {counted_from_1} --set base=1"
+    assert command in refused.stderr
+    assert call(*command.split()[1:], "--dry-run").returncode == 0
+
+
+def test_checks_and_notes_speak_at_the_import_and_wherever_the_data_are_described(tmp_path, call):
+    file, root = saved(tmp_path), tmp_path / "root"
+    done = call("data", "import", file, "--data-root", root)
+    shown = call("data", "info", "mine", "--data-root", root)
+    for out in (done.stdout, shown.stdout):
+        assert "warning: ZSP501 mine: column 1 alone tells the class" in out
+        assert "note: labels of shape (60, 6)" in out
+    described = json.loads(call("data", "info", "mine", "--data-root", root, "--json").stdout)
+    assert [finding["code"] for finding in described["findings"]] == ["ZSP501"]
+    assert [note.partition(":")[0] for note in described["notes"]] == ["labels of shape (60, 6)", "train"]
+    silent = call("data", "info", "mine", "--data-root", root, "--silence", "ZSP501").stdout
+    assert "ZSP501 mine" not in silent
+    assert "1 silenced" in silent
+
+
+@pytest.mark.parametrize("rehearsed", [False, True])
+def test_checks_and_notes_speak_before_the_first_trial(tmp_path, call, rehearsed):
+    file = saved(tmp_path)
+    asked = ["tune", "-m", "eszsl", "--dataset", f'npz(file="{file}")', "--trials", 2, "--store", tmp_path / "store"]
+    done = call(*asked, *(["--dry-run"] if rehearsed else []))
+    assert done.returncode == 0, done.stderr
+    lines = done.stderr.splitlines()
+    found = next(place for place, line in enumerate(lines) if "ZSP501" in line)
+    noted = next(place for place, line in enumerate(lines) if "one 1 in every row" in line)
+    first = next(
+        place for place, line in enumerate(lines) if ("timing a trial" if rehearsed else "tuning eszsl") in line
+    )
+    assert noted < found < first

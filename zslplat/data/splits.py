@@ -1,0 +1,173 @@
+"""Which rows belong to which split, in the forms that files have: names, masks, indices, validation by class.
+
+Every sentence that is added to ``notes`` says what was taken for what.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from zslplat.data.dataset import ClassFold
+from zslplat.data.indices import mask_of, row_indices
+from zslplat.errors import DataError, near_names
+
+SPLITS = ("train", "test_seen", "test_unseen", "test")
+# Validation rows: of data for classification; of zero-shot data, rows of classes that nothing else trains on.
+VALIDATION = "val"
+OF_ROWS = (*SPLITS, VALIDATION)
+_OWN_FOLD = re.compile(r"fold-([1-9]\d*)")
+_SPELLINGS = {
+    **{name: "train" for name in ("training", "trainval")},
+    **{name: VALIDATION for name in ("validation", "valid", "dev")},
+    "testing": "test",
+}
+
+
+def split_of(name: str) -> str:
+    """Return the split that a name means in any spelling (``Train``, ``validation``); other names as they are."""
+    plain = name.strip().lower().replace("-", "_").replace(" ", "_")
+    plain = _SPELLINGS.get(plain, plain)
+    return plain if plain in OF_ROWS else name.strip()
+
+
+def splits_from_names(names: Sequence[str], where: str, notes: list[str]) -> dict[str, np.ndarray]:
+    """Return the rows of each split from one name per row, empty for rows of none; raises DataError for other names."""
+    cells = np.array(names, dtype=np.str_)
+    meanings = {cell: split_of(cell) for cell in sorted(set(cells.tolist()) - {""})}
+    for cell, split in meanings.items():
+        if split != cell:
+            notes.append(f"split {cell!r} is taken for {split}")
+        if split in SPLITS or split == VALIDATION or _OWN_FOLD.fullmatch(split):
+            continue
+        near = near_names(split, SPLITS, most=1, cutoff=0.6)
+        hint = f"did you mean {near[0]}?" if near else f"expected {', '.join(SPLITS)}, {VALIDATION}, fold-1 or nothing"
+        raise DataError(f"{where}: unknown split {cell!r}; {hint}")
+    splits = sorted(set(meanings.values()), key=place_of_split)
+    own = [split for split in splits if _OWN_FOLD.fullmatch(split)]
+    if own and own != [f"fold-{number}" for number in range(1, len(own) + 1)]:
+        raise DataError(f"{where}: the folds are {', '.join(own)}; number them from 1 on without a gap")
+    return {
+        split: np.flatnonzero(np.isin(cells, [cell for cell, meaning in meanings.items() if meaning == split]))
+        for split in splits
+    }
+
+
+def splits_of_parts(parts: Sequence[tuple[str, int]], where: str, notes: list[str]) -> dict[str, np.ndarray]:
+    """Return the splits that the names of files say, none where fewer than two splits have a file of their name.
+
+    ``parts`` are (name, number of rows) of the files, whose rows follow each other. Raises :class:`DataError` where
+    only some are called after splits.
+    """
+    meanings = [split_of(re.split(r"[-.\d]", name)[0].rstrip("_")) for name, _ in parts]
+    named = [name for (name, _), split in zip(parts, meanings, strict=True) if split in OF_ROWS]
+    if len(set(meanings) & set(OF_ROWS)) < 2:
+        return {}
+    if len(named) < len(parts):
+        other = next(name for name, _ in parts if name not in named)
+        raise DataError(
+            f"{where}: {named[0]} is named after a split, and {other} after none; name every file after its split, or "
+            "give split=none where they are parts of one table"
+        )
+    pairs = list(dict.fromkeys(f"{name} for {split}" for (name, _), split in zip(parts, meanings, strict=True)))
+    told = ", ".join(pairs[:4]) + (", ..." if len(pairs) > 4 else "")
+    notes.append(f"files are taken for the splits that their names begin with: {told}")
+    return splits_from_names(np.repeat(meanings, [rows for _, rows in parts]).tolist(), where, [])
+
+
+def rows_of_splits(
+    splits: Mapping[str, np.ndarray], rows: int, where: str, base: int, notes: list[str]
+) -> dict[str, np.ndarray]:
+    """Return the row indices of splits that are indices counting from ``base``, or masks of 1 and 0, true and false."""
+    found = {}
+    for name in sorted(splits, key=place_of_split):
+        values = np.asarray(splits[name])
+        if values.dtype != bool and mask_of(values, rows) is not None:
+            two = " and ".join(sorted({str(value) for value in values.reshape(-1).tolist()}))
+            notes.append(f"{name}: {rows} entries of {two} are taken for a mask of the rows")
+        found[name] = row_indices(values, rows, f"{where}, {name}", base=base)
+    return found
+
+
+def place_of_split(name: str) -> tuple[int, int]:
+    """Return the place of a split among others: the usual ones first, folds by number."""
+    fold = _OWN_FOLD.fullmatch(name)
+    if fold:
+        return len(SPLITS) + 1, int(fold[1])
+    return (SPLITS.index(name) if name in SPLITS else len(SPLITS)), 0
+
+
+def folds_by_row(splits: Mapping[str, np.ndarray]) -> list[str]:
+    """Return the names of the splits that are folds of cross-validation."""
+    return [name for name in splits if _OWN_FOLD.fullmatch(name)]
+
+
+def complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, notes: list[str], *, zero_shot: bool) -> None:
+    """Say of test rows whether their classes are seen, and where only training rows are named, take the others.
+
+    ``zero_shot``: there are signatures, and one label per row. Rows called ``test`` are of unseen classes where none of
+    their classes trains, and are divided by class where some do; where all do they stay what they are, test rows of a
+    classification.
+    """
+    if set(splits) == {"train"}:
+        rest = np.setdiff1d(np.arange(len(y)), splits["train"])
+        seen = np.isin(y[rest], y[splits["train"]]) if zero_shot else np.zeros(len(rest), dtype=bool)
+        parts = {"test_seen": rest[seen], "test_unseen": rest[~seen]} if zero_shot else {"test": rest}
+        reason = "only training rows are named"
+    elif zero_shot and {"train", "test"} <= set(splits) and not {"test_seen", "test_unseen"} & set(splits):
+        rows = splits["test"]
+        seen = np.isin(y[rows], y[splits["train"]])
+        if seen.all():
+            notes.append(
+                "test: all of its classes train, so it stays a test split of classification; zero-shot tasks need "
+                "test_unseen, rows of classes that do not train"
+            )
+            return
+        del splits["test"]
+        parts = {"test_seen": rows[seen], "test_unseen": rows[~seen]}
+        trained = "some of its classes train" if seen.any() else "none of its classes trains"
+        reason = f"test: {trained}"
+    else:
+        return
+    parts = {name: rows for name, rows in parts.items() if len(rows)}
+    splits.update(parts)
+    if parts:
+        told = " and ".join(f"{len(rows)} rows are taken for {name}" for name, rows in parts.items())
+        notes.append(f"{reason}: {told}")
+
+
+def validation_fold(
+    splits: dict[str, np.ndarray], y: np.ndarray, class_names: Sequence[str], where: str, notes: list[str]
+) -> ClassFold:
+    """Return the fold that holds out the classes of the rows called ``val``, which then train for the test.
+
+    ``splits`` is changed: ``train`` holds these rows, too. Raises :class:`DataError` where a class of ``val`` has other
+    training rows, or is tested.
+    """
+    held_out = splits.pop(VALIDATION)
+    if "train" not in splits:
+        raise DataError(f"{where}: val without train; name the training rows, or leave val out with val=none")
+    train = np.setdiff1d(splits["train"], held_out) if np.isin(held_out, splits["train"]).all() else splits["train"]
+    classes, trained = np.unique(y[held_out]), np.unique(y[train])
+    for other, labels in (("train", trained), *((name, np.unique(y[rows])) for name, rows in splits.items())):
+        both = np.intersect1d(classes, labels)
+        if len(both) and (other != "train" or labels is trained):
+            raise DataError(
+                f"{where}: {len(both)} of {len(classes)} classes are both in val and in {other}, first "
+                f"{class_names[both[0]]}; zero-shot validation holds out whole classes; call these rows train, or "
+                "leave them out with val=none"
+            )
+    for side, labels in (("train", trained), (VALIDATION, classes)):
+        if len(labels) < 2:
+            raise DataError(
+                f"{where}: {side} has {len(labels)} class; a validation fold needs at least 2 on each side; leave the "
+                "rows of val out with val=none, or call them train: folds are then drawn"
+            )
+    splits["train"] = np.union1d(train, held_out)
+    notes.append(
+        f"val: its {len(classes)} classes have no other training rows, so they are taken for the validation classes of "
+        f"a fold; for the test, its {len(held_out)} rows train"
+    )
+    return ClassFold("fold-1", tuple(trained.tolist()), tuple(classes.tolist()))
