@@ -7,6 +7,7 @@ numbers in their place, and a Gram matrix is refused until they are.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -313,7 +314,7 @@ def rounding_of_eigenvalues(n: int, largest: float, dtype: np.dtype[Any] | type)
     matrix of such errors has no eigenvalue beyond n e (Gershgorin), no eigenvalue of a sum is further than that from
     one of the exact Gram matrix (Weyl), and max k(x, x) <= ``largest``.
     """
-    return n * float(np.finfo(dtype).eps) ** 0.5 * largest
+    return n * math.sqrt(float(np.finfo(dtype).eps)) * largest
 
 
 def _common_dtype(X: np.ndarray, Y: np.ndarray) -> type:

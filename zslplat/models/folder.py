@@ -166,7 +166,7 @@ def using_content(method: Callable[Concatenate[Any, P], R]) -> Callable[Concaten
     """
 
     @wraps(method)
-    def used(self: Any, *values: P.args, **options: P.kwargs) -> R:
+    def used(self: Any, /, *values: P.args, **options: P.kwargs) -> R:
         try:
             return method(self, *values, **options)
         except ZslplatError:
