@@ -193,3 +193,26 @@ def test_a_password_of_any_signs_is_masked_where_its_address_is_known(password):
     for shown in (shown_address(settings.storage_url), settings.shown_tracking_uri, settings.masked(f"at {url}: no")):
         assert "5ecret" not in shown
         assert "host/" in shown
+
+
+@pytest.mark.parametrize("name", ["a%20b", "per%", "x%41%2Fz", "p#q", "ü ñ", "it's", "a@b:c", "+plus&and=;", "[x]*{y}"])
+def test_a_store_by_any_name_is_all_that_its_databases_leave(name, tmp_path):
+    import sqlalchemy as sa
+    from mlflow.store.db.utils import create_sqlalchemy_engine_with_retry
+
+    place = tmp_path / "stores"
+    settings = resolve_settings({"store": str(place / name)})
+    settings.make_store()
+    for engine in (create_sqlalchemy_engine_with_retry(settings.tracking_uri), sa.create_engine(settings.storage_url)):
+        with engine.begin() as connection:
+            connection.execute(sa.text("create table t (a int)"))
+        engine.dispose()
+    assert [path.name for path in place.iterdir()] == [name]
+    assert {path.name for path in (place / name).glob("*.db")} == {"mlflow.db", "optuna.db"}
+    assert settings.tracking_is_local
+    assert settings.storage_is_local
+
+
+def test_a_store_whose_name_no_address_can_hold_is_refused_with_the_way_out(tmp_path):
+    with pytest.raises(UsageError, match=r"may not contain '\?'.*choose another --store"):
+        resolve_settings({"store": str(tmp_path / "a?mode=ro")})

@@ -59,8 +59,9 @@ def sqlite_url(path: Path) -> str:
         return f"sqlite:///{path}"
     import sqlalchemy as sa
 
-    # Its versions from 2.1 on decode what stands there, earlier ones do not.
-    return sa.engine.URL.create("sqlite", database=str(path)).render_as_string()
+    # Its versions from 2.1 on decode what stands there, earlier ones do not. MLflow makes the folder of an address that
+    # begins with sqlite:/// without decoding it; with the driver named it makes none.
+    return sa.engine.URL.create("sqlite+pysqlite", database=str(path)).render_as_string()
 
 
 def _without_password(match: re.Match[str]) -> str:
@@ -177,7 +178,9 @@ def resolve_settings(options: Mapping[str, Any] | None = None) -> Settings:
 
     store = Path(pick("store") or "mlruns").expanduser().absolute()
     if "?" in str(store):
-        raise UsageError(f"the store {store} may not contain '?', which addresses of databases cannot hold")
+        raise UsageError(
+            f"the store {store} may not contain '?', which addresses of databases cannot hold; choose another --store"
+        )
     root = pick("data_root")
     tracking_uri = str(pick("tracking_uri") or sqlite_url(store / "mlflow.db"))
     storage_url = str(pick("storage_url") or sqlite_url(store / "optuna.db"))

@@ -25,7 +25,8 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
         return
     console = stdout_console()
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-    states += f" ({result.known} known from records)" if result.known else ""
+    states += f", {result.known} of them known from records" if result.known else ""
+    known_tests = f", {result.known_tests} of them known from records" if result.known_tests else ""
     title = f"{setting.method.name} on {setting.dataset}, task {setting.task}: study {result.name}"
     chance = {"validation": result.chance, "test": result.test_chance}
     _line(console, title)
@@ -39,7 +40,7 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
     lines = [
         f"best: trial {result.winner}" + (f" ({best})" if best else ""),
         f"knows of the scored batch: {knows}",
-        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}; "
+        f"trials: {states}; {result.seconds:.1f} s; test repeats: {len(result.test)}{known_tests}; "
         f"evaluations on this test split so far: {result.test_evaluations}",
         f"runs: {settings.shown_tracking_uri}{_ui_hint(settings)}",
         f"again: zslplat run --test --config {shlex.quote(_shown(result.config))}{places}",

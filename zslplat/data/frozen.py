@@ -85,7 +85,12 @@ class FrozenFeatures:
 
     @classmethod
     def thawed(cls, facts: Sequence[Mapping[str, Any]], arrays: Mapping[str, np.ndarray]) -> FrozenFeatures:
-        """Return what :meth:`facts` and :meth:`arrays` told; raises UnknownNameError for a step that is not known."""
+        """Return what :meth:`facts` and :meth:`arrays` told.
+
+        Raises UnknownNameError for a step that is not known, ValueError for a row that has no shape.
+        """
+        if any(type(length) is not int or length < 0 for fact in facts for length in fact["row"]):
+            raise ValueError("the shape of a row is one or several numbers")
         views = tuple(View(str(fact["view"]), tuple(fact["row"])) for fact in facts)
         steps = []
         for number, fact in enumerate(facts):

@@ -160,33 +160,39 @@ class Session:
         """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
 
         An answer's result is the record to be stored: it holds setting, question, code and what the method knows.
-        Raises like :meth:`zslplat.evaluation.executor.Workers.run`.
+        Requests for the same evaluation share one. Raises like :meth:`zslplat.evaluation.executor.Workers.run`.
         """
-        waiting: list[int] = []
+        alike: dict[str | int, list[int]] = {}
         for position, request in enumerate(requests):
             known = self._known(request) if self.recall else None
             if known is None:
-                waiting.append(position)
+                alike.setdefault(self._content(request) if self.recall else position, []).append(position)
             else:
                 self.known += 1
                 on_answer(position, Answer(known))
+        waiting = list(alike.values())
 
         def answered(place: int, answer: Answer) -> None:
             self.computed += 1
-            request = requests[waiting[place]]
-            if answer.result is not None:
-                answer = Answer({**answer.result, **self._stamp(request)})
-                self._remember(request, answer.result or {})
-            on_answer(waiting[place], answer)
+            first, result = requests[waiting[place][0]], answer.result
+            if result is not None:
+                answer = Answer({**result, **self._stamp(first)})
+                self._remember(first, answer.result or {})
+            on_answer(waiting[place][0], answer)
+            for position in waiting[place][1:]:
+                if result is not None:
+                    self.known += 1
+                    answer = Answer({**result, **self._stamp(requests[position]), "known_from": first.run})
+                on_answer(position, answer)
 
         if self._by_value and waiting:
             # A value that cannot be prepared for fails its trials, and no others.
-            failed = self._prepare_values([requests[p] for p in waiting], problems, limits)
+            failed = self._prepare_values([requests[p[0]] for p in waiting], problems, limits)
             places = [place for place in range(len(waiting)) if place not in failed]
             for place, answer in failed.items():
                 answered(place, answer)
             waiting = [waiting[place] for place in places]
-        jobs = [self._job(requests[position], problems, limits) for position in waiting]
+        jobs = [self._job(requests[positions[0]], problems, limits) for positions in waiting]
         if jobs or while_waiting is not None:
             working = Working(self.reporter)
             # How far a fold of a method without steps is, nobody knows.
@@ -329,6 +335,11 @@ class Session:
         if self._keeps_model(request) and not has_model(folder, record):
             return None
         return {**{name: record[name] for name in _EVALUATED if name in record}, **stamp, "known_from": other}
+
+    def _content(self, request: Request) -> str:
+        """Return what two requests for one evaluation agree in: all but the run and its folders."""
+        evaluation = request.setting.question, self.bench.code(request.parameters), sorted(request.thresholds.items())
+        return key_of(*evaluation, request.describe, request.maps, request.model)
 
     def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
         """Tell whether the outcomes per row that an evaluation wrote, if any, can still be read."""

@@ -7,6 +7,7 @@ numbers in their place, and a Gram matrix is refused until they are.
 
 from __future__ import annotations
 
+import math
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -303,6 +304,17 @@ def require_psd(kernel: Kernel, owner: str) -> None:
     """Raise :class:`UsageError` when ``owner`` needs a positive semidefinite kernel and this one is declared not."""
     if not kernel.psd:
         raise UsageError(f"{owner} needs a positive semidefinite kernel; {kernel} is indefinite, choose another one")
+
+
+def rounding_of_eigenvalues(n: int, largest: float, dtype: np.dtype[Any] | type) -> float:
+    """Return how far rounding can move an eigenvalue of a Gram matrix (n, n) whose largest one is ``largest``.
+
+    An entry is formed from numbers that may be larger than itself: |x|^2 where |a - b|^2 counts, weighted samples where
+    atoms do. It is taken to keep half of the digits of ``dtype``, an error of at most e = sqrt(eps) max k(x, x). A
+    matrix of such errors has no eigenvalue beyond n e (Gershgorin), no eigenvalue of a sum is further than that from
+    one of the exact Gram matrix (Weyl), and max k(x, x) <= ``largest``.
+    """
+    return n * math.sqrt(float(np.finfo(dtype).eps)) * largest
 
 
 def _common_dtype(X: np.ndarray, Y: np.ndarray) -> type:

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.linalg import solve_triangular
 
 from zslplat.data.rows import Rows, rowwise, taken
-from zslplat.errors import DataError, UsageError
-from zslplat.kernels.base import Kernel, require_psd
+from zslplat.errors import DataError, MethodError, UsageError
+from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 
 # A pivot below this share of the largest diagonal entry is rounding, not signal: its square root would divide noise.
 RELATIVE_PIVOT = 1e-12
@@ -70,7 +70,8 @@ def incomplete_cholesky(
     n r^2 operations. ``block`` > 1 takes that many candidates at a time (largest residuals at the start of the block,
     then by residual among them), with matrix products instead of vector ones: faster, slightly different pivots. The
     rows are gone through once for every block of pivots.
-    Raises :class:`UsageError` for an indefinite kernel or options out of range, :class:`DataError` for no rows.
+    Raises :class:`UsageError` for an indefinite kernel or options out of range, :class:`DataError` for no rows and for
+    values that are not finite, :class:`MethodError` for a kernel that is found not to be positive semidefinite.
     """
     require_psd(kernel, "incomplete Cholesky")
     limit = _limit(len(X), rank)
@@ -78,7 +79,10 @@ def incomplete_cholesky(
         raise UsageError(f"tolerance={tolerance:g} is out of range; expected 0 <= tolerance < 1")
     source = X if isinstance(X, Rows) else np.asarray(X, dtype=np.float64)
     residual = np.array(rowwise(source, lambda rows: kernel.diag(_double(rows))), dtype=np.float64)
+    if not np.isfinite(residual).all():
+        raise DataError(f"kernel {kernel} gave NaN or infinity; scale the features, or choose another kernel")
     total, floor = float(residual.sum()), RELATIVE_PIVOT * float(residual.max())
+    rounding = rounding_of_eigenvalues(len(X), float(residual.max()), np.float64)
     # Columns are written and read one after the other: Fortran order keeps each together.
     B = np.empty((len(X), limit if rank is not None else min(limit, 64)), order="F")
     pivots: list[int] = []
@@ -103,6 +107,13 @@ def incomplete_cholesky(
             column = columns[best] - B[:, start:r] @ B[pivot, start:r]
             column /= np.sqrt(residual[pivot])
             column[pivots] = 0.0  # exactly lower triangular on the pivots
+            # No column takes more of a row than is left of it, where the kernel is positive semidefinite; a small pivot
+            # divides rounding.
+            if residual[pivot] > rounding and float((column * column - residual).max()) > rounding:
+                raise MethodError(
+                    f"incomplete Cholesky: kernel {kernel} is not positive semidefinite on these rows; choose another "
+                    "one; the values of one that is may be lost to rounding: centre the features, or widen the kernel"
+                )
             column[pivot] = np.sqrt(residual[pivot])
             B[:, r] = column
             residual = np.maximum(residual - column * column, 0.0)
@@ -127,8 +138,8 @@ def nystrom(kernel: Kernel, X: np.ndarray | Rows, *, rank: int, seed: int = 0) -
     small = LowRank(kernel, inner.landmarks, inner.factor, pivots, np.empty((0, inner.rank)), 0.0)
     features = small.transform(X)
     diagonal = np.asarray(rowwise(X, lambda rows: kernel.diag(_double(rows))))
-    left = float(np.maximum(diagonal - np.einsum("ij,ij->i", features, features), 0.0).sum())
-    return LowRank(kernel, inner.landmarks, inner.factor, pivots, features, left / float(diagonal.sum()))
+    left, total = np.maximum(diagonal - np.einsum("ij,ij->i", features, features), 0.0).sum(), float(diagonal.sum())
+    return LowRank(kernel, inner.landmarks, inner.factor, pivots, features, float(left) / total if total > 0 else 0.0)
 
 
 def _some(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray:

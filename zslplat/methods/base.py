@@ -239,11 +239,23 @@ class Method(Parameterised, BaseEstimator):
         )
 
     def restore(self, state: Mapping[str, Any]) -> Self:
-        """Set what :meth:`state` returned, whatever was learned before; numbers may be arrays of no dimension."""
+        """Set what :meth:`state` returned, whatever was learned before; numbers may be arrays of no dimension.
+
+        Raises :class:`MethodError` for a name that no learned attribute has.
+        """
         parts = self.restored_parts()
         for name, value in state.items():
-            if name.partition(".")[0] not in parts:
-                setattr(self, name, _plain(value))
+            attribute = name.partition(".")[0]
+            if attribute in parts:
+                continue
+            if (
+                attribute != name
+                or not name.endswith("_")
+                or name.startswith("_")
+                or callable(getattr(self, name, None))
+            ):
+                raise MethodError(f"{known_as(type(self))} learns nothing that is called {name!r}")
+            setattr(self, name, _plain(value))
         for name, restored in parts.items():
             own = {n.partition(".")[2]: _plain(v) for n, v in state.items() if n.partition(".")[0] == name}
             setattr(self, name, restored(own))

@@ -13,17 +13,19 @@ import hashlib
 import json
 import os
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import wraps
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
 
 from zslplat.data.drafts import draft
-from zslplat.errors import StoreError
+from zslplat.data.npy_header import require_whole
+from zslplat.errors import DataError, StoreError, ZslplatError
 
 FORMAT = 1
 MODEL = "model"  # the folder of a model inside that of its evaluation
@@ -32,6 +34,9 @@ SHARED = "models"  # the folder of a store for the large arrays of all its model
 SHARED_BYTES = 1 << 20
 _INDEX, _ARRAYS = "model.json", "arrays"
 _ARRAY, _KINDS = "array", "biufcUS"
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 @dataclass(frozen=True)
@@ -86,7 +91,10 @@ def read_content(folder: Path) -> dict[str, Any]:
 
 def arrays_of(folder: Path) -> set[str]:
     """Return the digests of all arrays that a model names; raises :class:`StoreError` where it cannot be read."""
-    return set(_named(_read_index(folder)["content"]))
+    digests = set(_named(_read_index(folder)["content"]))
+    for digest in digests:
+        place_of(folder, digest)
+    return digests
 
 
 def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndarray:
@@ -97,12 +105,16 @@ def read_array(folder: Path, digest: str, shared: Path | None = None) -> np.ndar
             if hashlib.file_digest(file, "sha256").hexdigest() != digest:
                 raise ValueError("it is not what was written")
             file.seek(0)
+            require_whole(file, path.stat().st_size, path.name)
+            file.seek(0)
             found: np.ndarray = np.lib.format.read_array(file, allow_pickle=False)
+        if found.dtype.kind not in _KINDS:
+            raise ValueError(f"an array of {found.dtype}")
     except FileNotFoundError as error:
         raise StoreError(
             f"the model {folder} is not whole: {path.name} is missing; restore it from a copy, or evaluate again"
         ) from error
-    except (OSError, ValueError, EOFError) as error:
+    except (OSError, ValueError, EOFError, DataError) as error:
         raise _damaged(path, error) from error
     return found
 
@@ -145,6 +157,33 @@ def copy_model(folder: Path, target: Path, shared: Path | None = None) -> None:
 def exists(folder: Path) -> bool:
     """Tell whether a folder holds a model, whole or damaged."""
     return (folder / _INDEX).is_file()
+
+
+def using_content(method: Callable[Concatenate[Any, P], R]) -> Callable[Concatenate[Any, P], R]:
+    """Make a method of what has a ``folder`` raise :class:`StoreError` where the content of that is not as written.
+
+    What a method makes of numbers of another shape or meaning than it learned may fail in any way.
+    """
+
+    @wraps(method)
+    def used(self: Any, /, *values: P.args, **options: P.kwargs) -> R:
+        try:
+            return method(self, *values, **options)
+        except ZslplatError:
+            raise
+        except Exception as error:
+            raise unfit(self.folder, error) from error
+
+    return used
+
+
+def unfit(folder: Path, error: Exception) -> StoreError:
+    """Return what to raise where the content of a model is not what one of its kind has."""
+    text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+    return StoreError(
+        f"the model in {folder} is not as it was written ({text}); restore it from a copy, or evaluate the setting "
+        "again"
+    )
 
 
 def _read_index(folder: Path) -> dict[str, Any]:

@@ -179,6 +179,8 @@ def _restored(content: Mapping[str, Any], folder: Path) -> Any:
             f"the model in {folder} is of method {name!r}, which is not installed here; install the package that has it"
         ) from error
     try:
+        if method_class.kind != content["kind"]:
+            raise UsageError(f"it is a {method_class.kind} method, and the model of a {content['kind']} one")
         method = method_class.from_state(content["parameters"], content["state"])
         if content["views"]:
             method.take_views([View(view, tuple(shape)) for view, shape in content["views"]])
@@ -203,11 +205,17 @@ def _all_arrays(value: Any) -> list[np.ndarray]:
 
 
 def finite(name: str, scores: Any, shape: tuple[int, int]) -> np.ndarray:
-    """Return scores as an array; raises :class:`DataError` where a method gave another shape, NaN or infinity."""
+    """Return scores as an array.
+
+    Raises :class:`StoreError` for another shape, for which no rows are the reason, :class:`DataError` for NaN and
+    infinity.
+    """
     found = np.asarray(scores)
-    if found.shape != shape or not np.isfinite(found).all():
-        raise DataError(
-            f"{name} gave scores of shape {found.shape}, expected finite ones of {shape}; the rows may be far from "
-            "what it was trained on"
+    if found.shape != shape:
+        raise StoreError(
+            f"{name} gave scores of shape {found.shape}, and the model names {shape[1]} classes for {shape[0]} rows; "
+            "restore the model from a copy, or evaluate the setting again"
         )
+    if not np.isfinite(found).all():
+        raise DataError(f"{name} gave scores that are NaN or infinite; the rows may be far from what it was trained on")
     return found

@@ -11,7 +11,7 @@ import numpy as np
 from zslplat.errors import StoreError, UsageError, quoted
 from zslplat.methods.protocols import PROTOCOLS
 from zslplat.models.classes import NewClasses
-from zslplat.models.folder import Model, read_model
+from zslplat.models.folder import Model, read_model, unfit, using_content
 from zslplat.models.model import SavedModel, finite, ranked_columns, thawed
 
 INDEX = "index"
@@ -60,6 +60,13 @@ class ZeroShotModel(SavedModel):
         super().__init__(stored)
         self.signatures = thawed(self.content, "signatures")
         self.bias = float(self.facts.get("bias", 0.0))
+        for names, suffix in ((self.facts["seen_classes"], ""), (self.facts["classes"], "_pool")):
+            described = self.arrays.get(f"signature_class{suffix}")
+            _check_names(names, len(self.arrays[f"S{suffix}"]) if described is None else int(described.max()) + 1)
+        _check_names(self.facts["attributes"], len(self.facts["attributes"]))
+        if not self.classes:
+            raise ValueError("no class is unseen")
+        self.asked_for(None, True)
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -73,14 +80,18 @@ class ZeroShotModel(SavedModel):
 
     def asked_for(self, signatures: Any = None, generalised: bool = False) -> Candidates:
         """Return the candidates; raises :class:`UsageError` for signatures that do not fit."""
+        return self._candidates(None if signatures is None else NewClasses.of(signatures), generalised)
+
+    @using_content
+    def _candidates(self, given: NewClasses | None, generalised: bool) -> Candidates:
         pool = self._kept("_pool", tuple(self.facts["classes"]), np.asarray(self.arrays["seen"], dtype=bool))
         seen = self._kept("", self.seen_classes, np.ones(len(self.seen_classes), dtype=bool))
-        if signatures is None:
+        if given is None:
             if not pool.seen.any():
                 return _joined(seen, pool) if generalised else pool
             columns = None if generalised else np.flatnonzero(~pool.seen)
             return Candidates(pool.names, pool.S, pool.seen, pool.described, columns)
-        new = self._new(NewClasses.of(signatures))
+        new = self._new(given)
         if not generalised:
             return new
         twice = [name for name in new.names if name in self.seen_classes]
@@ -115,6 +126,7 @@ class ZeroShotModel(SavedModel):
         more |= {"attributes": list(self.facts["attributes"])} if self.facts["attributes"] else {}
         return super().describe() | more | ({"bias": self.bias} if "bias" in self.facts else {})
 
+    @using_content
     def _scores(self, X: np.ndarray, asked: Candidates) -> np.ndarray:
         if self.joint:
             asked = asked.restricted()
@@ -145,6 +157,11 @@ class ZeroShotModel(SavedModel):
         return Candidates(fitting.names, S, np.isin(fitting.names, self.seen_classes), described)
 
 
+def _check_names(names: Any, count: int) -> None:
+    if not isinstance(names, list) or len(names) != count or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"expected {count} names of classes or attributes")
+
+
 def _joined(first: Candidates, second: Candidates) -> Candidates:
     described = None
     if first.described is not None or second.described is not None:
@@ -162,6 +179,10 @@ class CodingModel(SavedModel):
     """Tells rows apart among the classes, or ranks the labels, that it was trained on."""
 
     kind = "coding"
+
+    def __init__(self, stored: Model) -> None:
+        super().__init__(stored)
+        _check_names(self.facts["classes"], len(self.facts["classes"]))
 
     @property
     def classes(self) -> tuple[str, ...]:
@@ -182,6 +203,7 @@ class CodingModel(SavedModel):
         """Return ``row``, ``class``, ``score`` and those of the next best."""
         return ranked_columns(self._scores(X), self.classes, first, top, every=scores)
 
+    @using_content
     def _scores(self, X: np.ndarray) -> np.ndarray:
         found = PROTOCOLS[self.kind].score(self._fresh(), {"X_pool": self.features.apply(X)}, None)["scores"]
         return finite(self.method_name, found, (len(X), len(self.classes)))
@@ -198,9 +220,16 @@ class SelectionModel(SavedModel):
         return ()
 
     @property
+    @using_content
     def ranking(self) -> np.ndarray:
         """The features (d,), the best first."""
-        return np.asarray(self.method.ranking_)
+        ranking = np.asarray(self.method.ranking_)
+        if ranking.dtype.kind not in "iu" or not np.array_equal(np.sort(ranking), np.arange(self.width)):
+            raise StoreError(
+                f"the ranking of the model in {self.folder} is none of {self.width} features; restore it from a copy, "
+                "or evaluate the setting again"
+            )
+        return ranking
 
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Refuse: rows have no scores here."""
@@ -234,12 +263,16 @@ class ExemplarModel(SavedModel):
         self._index: Any = None
 
     @property
+    @using_content
     def index(self) -> Any:
         """The index of the gallery; raises :class:`StoreError` where it is gone."""
         if self._index is None:
             from zslplat.methods.exemplars.index import ExemplarIndex
 
-            self._index = ExemplarIndex.load(index_of(self.folder))
+            found = ExemplarIndex.load(index_of(self.folder))
+            if found.steps.width != self.width:
+                raise ValueError(f"its index takes rows of {found.steps.width} numbers")
+            self._index = found
         return self._index
 
     @property
@@ -256,8 +289,7 @@ class ExemplarModel(SavedModel):
     def decision_function(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return similarities (n, g) of rows X (n, d) and the gallery, in its order (``index.rows``)."""
         self.asked_for(signatures, generalised)
-        encoded = self.method.encode(self.index.steps.apply(self.checked(X)))
-        return np.asarray(self.method.similarity(encoded, self.index.gallery))
+        return self._similarity(self.checked(X))
 
     def predict(self, X: Any, signatures: Any = None, *, generalised: bool = False) -> np.ndarray:
         """Return the class of the most similar row of the gallery for every row of X; its number without classes."""
@@ -282,6 +314,11 @@ class ExemplarModel(SavedModel):
         """How many rows are looked up at a time."""
         return 1024
 
+    @using_content
+    def _similarity(self, X: np.ndarray) -> np.ndarray:
+        encoded = self.method.encode(self.index.steps.apply(X))
+        return np.asarray(self.method.similarity(encoded, self.index.gallery))
+
 
 KINDS: dict[str, type[SavedModel]] = {
     one.kind: one for one in (ZeroShotModel, CodingModel, SelectionModel, ExemplarModel)
@@ -298,12 +335,13 @@ def load_saved(folder: Path, shared: Path | None = None) -> SavedModel:
     if kind not in KINDS:
         raise StoreError(f"the model {folder} is of a method of kind {kind!r}; known: {', '.join(sorted(KINDS))}")
     try:
-        return KINDS[kind](stored)
-    except (KeyError, TypeError, ValueError, AttributeError) as error:
-        raise StoreError(
-            f"the model {folder} lacks what a model of kind {kind} has ({type(error).__name__}: {error}); evaluate the "
-            "setting again"
-        ) from error
+        model = KINDS[kind](stored)
+        model.describe(), model.usual_top(), model.block_rows  # what is not as written fails here
+    except StoreError:
+        raise
+    except Exception as error:
+        raise unfit(folder, error) from error
+    return model
 
 
 def index_of(folder: Path) -> Path:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.errors import DataError, UsageError
-from zslplat.kernels.base import Kernel, require_psd
+from zslplat.kernels.base import Kernel, require_psd, rounding_of_eigenvalues
 from zslplat.kernels.composition import Composite
 from zslplat.space import Scaled
 from zslplat.testing.kernel_samples import (
@@ -115,9 +115,8 @@ def gram_is_positive_semidefinite_as_declared(kernel: Kernel) -> None:
         for dimensions in (1, 2, 6):
             X = general(other, 40, seed=3, dimensions=dimensions)
             values = np.linalg.eigvalsh(other(3 * X if other.input == "vectors" else X))
-            # Rounding of the entries moves eigenvalues by about n times their relative error.
-            floor = -1e-9 * len(X) * max(float(np.abs(values).max()), 0.0)
-            assert values[0] >= floor, (
+            rounding = rounding_of_eigenvalues(len(X), float(np.abs(values).max()), np.float64)
+            assert values[0] >= -rounding, (
                 f"{name}: eigenvalue {values[0]:.2e} of k(X), the largest is {values[-1]:.2e}; declare psd = False, or "
                 "narrow the legal values"
             )

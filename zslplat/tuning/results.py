@@ -13,8 +13,8 @@ class StudyResult:
 
     ``findings`` are what checks found, ``warnings`` the lines of those that are not silenced, ``silenced`` the number
     of those that are. ``chance`` is what guessing reaches on validation, the mean over the folds, ``test_chance`` on
-    the test split. ``known`` counts the evaluations of this call that were taken from records; ``code`` says where
-    trials of several codes are mixed.
+    the test split. ``known`` counts the trials of this call that were taken from records, ``known_tests`` the test
+    evaluations; ``code`` says where trials of several codes are mixed.
     """
 
     name: str
@@ -37,4 +37,5 @@ class StudyResult:
     config: Path | None = None
     final_run_ids: list[str] = field(default_factory=list)
     known: int = 0
+    known_tests: int = 0
     code: str = ""

@@ -120,6 +120,7 @@ class Study:
             )
             with self._stoppable():
                 complete = self._search(problems)
+                self.known_trials = session.known
                 self._open_view()
                 if not complete:
                     self.reporter.note(f"stopped after --timeout {options.timeout:g} s; the same command continues")
@@ -320,6 +321,7 @@ class Study:
             complete=finished["complete"],
             config=self.folder / "best.toml",
             final_run_ids=[self.study.run(f"trial-{winner}/repeat-{r}") for r in range(len(test))],
-            known=session.known,
+            known=self.known_trials,
+            known_tests=session.known - self.known_trials,
             code=finished["code"],
         )

@@ -173,7 +173,7 @@ def test_bad_input_is_named(problem):
     with pytest.raises(UsageError, match="neighbours"):
         local_codes(K, k, kappa, 0)
     for width in (10, 80):
-        with pytest.raises(MethodError, match="positive definite"):
+        with pytest.raises(MethodError, match="not positive semi-definite"):
             local_codes(K - 2 * np.eye(len(K)), k, kappa, width)
     with pytest.raises(UsageError, match="gamma"):
         full_codes(K, k, kappa, 0.0, 1.0)

@@ -22,9 +22,9 @@ factorisation.
 from __future__ import annotations
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
 from scipy.sparse import csc_array, csr_array
 
+from zslplat.methods.coding.indefinite import ridge_solution
 from zslplat.methods.coding.label_sets import alike
 from zslplat.methods.coding.schemes import Extra
 
@@ -41,7 +41,7 @@ def fit_linear(Y: np.ndarray, L: np.ndarray, eta: float, rho: float, known: np.n
         return W
     G = eta * (Y.T @ Y)
     G[np.diag_indices_from(G)] += len(Y) * rho
-    return np.asarray(cho_solve(cho_factor(G, lower=True), eta * (Y.T @ L)).T)
+    return ridge_solution(G, eta * (Y.T @ L), "linear classifier").T
 
 
 def linear_extra(W: np.ndarray, L: np.ndarray, eta: float) -> Extra:
@@ -87,11 +87,10 @@ def fit_bilinear(
     G = K_X * code_products(Y, Y)
     G[np.diag_indices_from(G)] += len(Y) * rho / (eta * L.shape[1])
     if known is None:
-        return np.asarray(cho_solve(cho_factor(G, lower=True), L))
+        return ridge_solution(G, L, "bilinear classifier")
     C = np.zeros(L.shape)
     for rows, labels in alike(known):
-        factor = cho_factor(G[np.ix_(rows, rows)], lower=True)
-        C[np.ix_(rows, labels)] = cho_solve(factor, L[np.ix_(rows, labels)])
+        C[np.ix_(rows, labels)] = ridge_solution(G[np.ix_(rows, rows)], L[np.ix_(rows, labels)], "bilinear classifier")
     return C
 
 

@@ -217,8 +217,10 @@ class PairValues:
         return self._train_rows
 
     def gram(self, kernel: Kernel) -> np.ndarray:
-        """Return k(x, x_i) (n, M) in float64; a fresh array."""
+        """Return k(x, x_i) (n, M) in float64; a fresh array. Raises :class:`DataError` for NaN and infinity."""
         K = self._gram(kernel)
+        if not np.isfinite(K).all():
+            raise DataError(f"kernel {kernel} gave NaN or infinity; scale the features, or choose another kernel")
         if self.unit != 1:
             K /= self.unit
         return K

@@ -30,6 +30,7 @@ from scipy.linalg.lapack import dposv
 from threadpoolctl import threadpool_limits
 
 from zslplat.errors import MethodError, UsageError
+from zslplat.methods.coding.indefinite import positive_shift
 from zslplat.methods.compiled import compiled
 
 # Local problems up to this width are solved in one compiled loop, wider ones by LAPACK (they break even near 80).
@@ -97,28 +98,28 @@ def local_ridges(K: np.ndarray, k: np.ndarray, kappa: np.ndarray, nearest: np.nd
 def codes_on(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray) -> np.ndarray:
     """Return the float64 codes (n, N) on given atoms ``nearest`` (n, N_B), zero elsewhere, at ``ridges`` (n,).
 
-    Raises :class:`MethodError` when a local Gram matrix is not positive definite at its ridge.
+    A ridge that is lost beside its local Gram matrix is raised. Raises :class:`MethodError` when a local Gram matrix is
+    not positive semi-definite beyond rounding.
     """
     K = np.require(K, np.float64, ["C", "W"])
     k = np.require(k, np.float64, ["C", "W"])
     # In ascending order the entries of a local Gram matrix lie along the rows of K.
     nearest = np.sort(np.require(nearest, np.int64, ["C"]), axis=1)
-    ridges = np.require(ridges, np.float64, ["C", "W"])
+    ridges = np.array(ridges, dtype=np.float64)
     codes = np.zeros(k.shape)
-    if nearest.shape[1] <= COMPILED_WIDTH:
-        solved = _solve_small(K, k, nearest, ridges, codes)
-    else:
-        solved = _solve_large(K, k, nearest, ridges, codes)
-    if not solved:
-        raise MethodError(
-            "locality-constrained coding: a local Gram matrix is not positive definite; raise epsilon, or use a "
-            "positive semi-definite kernel"
-        )
+    solve = _solve_small if nearest.shape[1] <= COMPILED_WIDTH else _solve_large
+    first = 0
+    while (lost := solve(K, k[first:], nearest[first:], ridges[first:], codes[first:])) >= 0:
+        first += lost
+        shift = positive_shift(K[np.ix_(nearest[first], nearest[first])], "locality-constrained coding")
+        if ridges[first] >= shift:
+            raise MethodError("locality-constrained coding: a local Gram matrix cannot be factored; raise epsilon")
+        ridges[first] = shift
     return codes
 
 
-def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
-    """One LAPACK call per query: blocked, the faster way for wide local problems."""
+def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> int:
+    """One LAPACK call per query: blocked, the faster way for wide local problems; returns as :func:`_solve_small`."""
     width = nearest.shape[1]
     K_B, right = np.zeros((width, width)), np.ones((width, 2), order="F")
     # Matrices this small only lose by several BLAS threads; setting the limit costs more than a single query.
@@ -128,9 +129,9 @@ def _solve_large(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.n
             right[:, 0], right[:, 1] = k[i, B], 1.0
             _, z, info = dposv(K_B.T, right, lower=1, overwrite_a=1)
             if info != 0:
-                return False
+                return i
             codes[i, B] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
-    return True
+    return -1
 
 
 @compiled(nogil=True)
@@ -144,8 +145,11 @@ def _gather(K: np.ndarray, B: np.ndarray, ridge: float, out: np.ndarray) -> None
 
 
 @compiled(fastmath={"reassoc", "contract", "nsz"}, nogil=True, error_model="numpy")
-def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> bool:
-    """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along."""
+def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.ndarray, codes: np.ndarray) -> int:
+    """All queries in one compiled loop: R'R = K_B by rows, with both right sides swept along.
+
+    Returns the first query whose K_B is not positive definite, -1 where all are.
+    """
     width = nearest.shape[1]
     R = np.empty((width, width))
     z1, z2 = np.empty(width), np.empty(width)
@@ -159,7 +163,7 @@ def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.n
             R[p, p] += ridges[i]
         for p in range(width):
             if R[p, p] <= 0.0:
-                return False
+                return i
             root = np.sqrt(R[p, p])
             for s in range(p, width):
                 R[p, s] /= root
@@ -182,7 +186,7 @@ def _solve_small(K: np.ndarray, k: np.ndarray, nearest: np.ndarray, ridges: np.n
             second += z2[p]
         for p in range(width):
             codes[i, B[p]] = z1[p] + (1.0 - first) / second * z2[p]
-    return True
+    return -1
 
 
 def full_codes(
@@ -215,15 +219,18 @@ def full_codes(
     ridge = epsilon * float(np.diagonal(K).mean())
     ones = np.ones(len(K))
     for i in range(len(k)):
-        M = np.array(K, dtype=np.float64, order="F")
-        M[np.diag_indices_from(M)] += gamma * weights[i] + ridge
+        price = gamma * weights[i] + ridge
         try:
-            factor = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+            factor = _factor(K, price)
         except np.linalg.LinAlgError:
-            raise MethodError(
-                "full locality-constrained coding: the Gram matrix of the atoms is not positive semi-definite; use a "
-                "positive semi-definite kernel, or raise gamma"
-            ) from None
+            factor = _factor(K, price + positive_shift(K, "full locality-constrained coding"))
         z = cho_solve(factor, np.column_stack([k[i], ones]), check_finite=False)
         codes[i] = z[:, 0] + (1 - z[:, 0].sum()) / z[:, 1].sum() * z[:, 1]
     return codes
+
+
+def _factor(K: np.ndarray, price: np.ndarray) -> tuple[np.ndarray, bool]:
+    M = np.array(K, dtype=np.float64, order="F")
+    M[np.diag_indices_from(M)] += price
+    lower: tuple[np.ndarray, bool] = cho_factor(M, lower=True, overwrite_a=True, check_finite=False)
+    return lower

@@ -149,7 +149,8 @@ class SparseScheme(Scheme):
         atoms = np.flatnonzero(y)
         if not len(atoms):
             y = np.zeros_like(y)
-        while True:
+        # The objective falls from set to set, so that none returns, but for rounding.
+        for _ in range(100 + len(K)):
             if len(atoms):
                 T, t = term.block(i, atoms)
                 K_B = K[np.ix_(atoms, atoms)] + (T + T.T) / 2
@@ -163,9 +164,10 @@ class SparseScheme(Scheme):
                 excess[skip] = 0.0
             outside = np.flatnonzero(excess > allowed)
             if not len(outside):
-                return y
+                break
             room = max(16, len(atoms) // 2)
             atoms = np.sort(np.concatenate([used, outside[np.argsort(-excess[outside], kind="stable")[:room]]]))
+        return y
 
     def prior(self, K: np.ndarray, k: np.ndarray, kappa: np.ndarray, codes: np.ndarray) -> np.ndarray:
         """Return gamma |y|_1."""

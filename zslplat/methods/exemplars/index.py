@@ -24,9 +24,11 @@ import numpy as np
 from zslplat import registry
 from zslplat.data.drafts import draft
 from zslplat.data.frozen import FrozenFeatures
+from zslplat.data.given_arrays import numbers_of
+from zslplat.data.npy_header import load_npy
 from zslplat.data.preprocessing import FrozenSteps, fit_steps
 from zslplat.data.rows import View
-from zslplat.errors import DataError, StoreError, UsageError
+from zslplat.errors import DataError, StoreError, UsageError, ZslplatError
 from zslplat.methods.base import Arrays
 from zslplat.methods.exemplars.base import BLOCK_ROWS, Encoding, ExemplarMethod
 
@@ -74,11 +76,21 @@ class ExemplarIndex:
     def query(self, X: np.ndarray, top: int = 10) -> Hits:
         """Return the ``top`` best rows of the gallery for each row of X (q, d), unprocessed as data sets hold them.
 
-        Equal scores go to the row that comes first in the gallery. Raises UsageError for rows of another width.
+        Equal scores go to the row that comes first in the gallery. Raises UsageError for rows of another width,
+        StoreError where the files of the index do not fit each other.
         """
         if top < 1:
             raise UsageError(f"top={top} is out of range; expected 1 or more")
-        encoded = self.method.encode(self.steps.apply(np.asarray(X)))
+        try:
+            return self._hits(numbers_of(X, "X"), top)
+        except ZslplatError:
+            raise
+        except Exception as error:
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise StoreError(f"the index cannot be searched ({text}); write it again") from error
+
+    def _hits(self, X: np.ndarray, top: int) -> Hits:
+        encoded = self.method.encode(self.steps.apply(X))
         best_scores = np.empty((len(encoded), 0))
         best = np.empty((len(encoded), 0), dtype=np.int64)
         for start in range(0, len(self.gallery), BLOCK_ROWS):
@@ -119,17 +131,26 @@ class ExemplarIndex:
                 raise StoreError(
                     f"{folder} has index format {meta['format']}; this version reads formats {_STAND_INS} to {FORMAT}"
                 )
-            method = registry.component("methods", meta["method"]).build(meta["parameters"])
-            method.restore({name: np.load(folder / "state" / f"{name}.npy") for name in meta["state"]})
-            gallery = {n: np.load(folder / "gallery" / f"{n}.npy", mmap_mode="r") for n in meta["gallery"]}
+            method_class = registry.component("methods", meta["method"])
+            if method_class.kind != ExemplarMethod.kind:
+                raise ValueError(f"{meta['method']} is a {method_class.kind} method")
+            method = method_class.build(meta["parameters"])
+            method.restore({name: load_npy(_file(folder / "state", name)) for name in meta["state"]})
+            gallery = {n: np.lib.format.open_memmap(_file(folder / "gallery", n), mode="r") for n in meta["gallery"]}
+            encoding = Encoding(**gallery)
             steps = _stand_in_steps(folder, meta["steps"]) if meta["format"] == _STAND_INS else _steps(folder, meta)
-            rows = np.load(folder / "rows.npy")
-            labels = np.load(folder / "labels.npy") if meta["labels"] else None
+            rows = load_npy(folder / "rows.npy")
+            labels = load_npy(folder / "labels.npy") if meta["labels"] else None
+            if any(array.shape != (len(encoding),) for array in (rows, labels) if array is not None):
+                raise ValueError(f"its {len(encoding)} rows do not have one name and one class each")
+        except StoreError:
+            raise
         except FileNotFoundError as error:
             raise StoreError(f"{folder} holds no whole index: {error.filename} is missing; write it again") from error
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            raise StoreError(f"the index {folder} cannot be read: {error}; write it again") from error
-        return cls(method, Encoding(**gallery), rows, labels, steps)
+        except Exception as error:
+            text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
+            raise StoreError(f"the index {folder} cannot be read: {text}; write it again") from error
+        return cls(method, encoding, rows, labels, steps)
 
 
 def write_index(
@@ -173,13 +194,20 @@ def write_index(
         ) from error
 
 
+def _file(folder: Path, name: str) -> Path:
+    """Return the file of an array; raises ValueError for a name that leads elsewhere."""
+    if not all(part.isidentifier() for part in name.split(".")):
+        raise ValueError(f"{name!r} is no name of an array")
+    return folder / f"{name}.npy"
+
+
 def _steps(folder: Path, meta: Mapping[str, Any]) -> FrozenFeatures:
-    learned = {name: np.load(folder / "steps" / f"{i:02d}.npy") for i, name in enumerate(meta["learned"])}
+    learned = {name: load_npy(folder / "steps" / f"{i:02d}.npy") for i, name in enumerate(meta["learned"])}
     return FrozenFeatures.thawed(meta["steps"], learned)
 
 
 def _stand_in_steps(folder: Path, names: Sequence[str]) -> FrozenFeatures:
-    stand_ins = [np.load(folder / "steps" / f"{i:02d}.npy") for i in range(len(names))]
+    stand_ins = [load_npy(folder / "steps" / f"{i:02d}.npy") for i in range(len(names))]
     if not stand_ins:
         return FrozenFeatures()
     done = [fit_steps((name,), rows).steps[0] for name, rows in zip(names, stand_ins, strict=True) if name != "none"]
