@@ -13,6 +13,7 @@ from zslplat.data.about import About
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.indices import class_ids, row_indices, whole_numbers
+from zslplat.data.precision import DOUBLE, in_type, narrowed, row_type
 from zslplat.data.rows import Rows, RowStream
 from zslplat.errors import DataError, UnknownNameError, near_names
 
@@ -167,16 +168,20 @@ def _features(raw: RawArrays) -> np.ndarray | Rows:
 
 
 def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
-    """Return features as they are computed with, integers as float32; raises DataError for other types and shapes."""
+    """Return features as float32 or float64 (:mod:`zslplat.data.precision`).
+
+    Raises :class:`DataError` for other types and shapes.
+    """
     X = source if isinstance(source, RowStream) else np.asarray(source)
-    if X.dtype.kind not in "biuf":
+    if isinstance(X, np.ndarray) and X.dtype.kind not in "biuf":
         raise DataError(f"{where}: features are of type {X.dtype}; expected numbers")
     matrices = len(X.shape) == 3 and X.shape[1] == X.shape[2]
     if not (len(X.shape) == 2 or matrices) or 0 in X.shape:
         raise DataError(f"{where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p)")
-    if isinstance(X, RowStream) or X.dtype in (np.float32, np.float64):
+    if isinstance(X, RowStream):
         return X
-    return X.astype(np.float32)
+    dtype = row_type(X.dtype)
+    return narrowed(X, where) if dtype is None else X.astype(dtype, copy=False)
 
 
 def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
@@ -294,7 +299,8 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
                 raise DataError(f"{where}: describes class {classes.max() + raw.base} of {len(class_names)}")
         if np.array_equal(classes, np.arange(len(class_names))):
             classes = None
-    return SignatureSet(np.ascontiguousarray(values, dtype=np.float64), classes, given.per_row, tuple(given.names))
+    values = np.ascontiguousarray(in_type(values, DOUBLE, where))
+    return SignatureSet(values, classes, given.per_row, tuple(given.names))
 
 
 def _complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, *, zero_shot: bool) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.precision import beyond_whole, require_exact
 from zslplat.errors import DataError, UsageError, quoted
 
 
@@ -27,7 +28,10 @@ def array_of(given: Any, what: str) -> np.ndarray:
 
 
 def numbers_of(given: Any, what: str) -> np.ndarray:
-    """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others."""
+    """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others.
+
+    Of whole numbers beside others, in a table or list, there are none that float64 does not hold.
+    """
     found = array_of(given, what)
     if found.dtype == object and not any(isinstance(value, str) for value in found.reshape(-1)):
         with suppress(TypeError, ValueError):
@@ -35,6 +39,8 @@ def numbers_of(given: Any, what: str) -> np.ndarray:
     if found.dtype.kind not in "biuf":
         first = quoted(found.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
         raise DataError(f"{what} is of type {found.dtype} and holds {first}; expected numbers")
+    if found is not given and found.dtype.kind == "f" and beyond_whole(found):
+        require_exact(np.asarray(given, dtype=object).reshape(-1).tolist(), what)
     return found
 
 

@@ -15,6 +15,7 @@ import numpy as np
 
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.arrays import NpzFile
+from zslplat.data.assembly import checked_features
 from zslplat.data.npy_folder import npy_stream
 from zslplat.data.npy_header import load_npy
 from zslplat.data.rows import RowStream
@@ -63,9 +64,7 @@ def named_images(path: Path, *, lists: Sequence[str] = ()) -> NamedImages:
             raise DataError(
                 f"{path}: expected {' or '.join(FEATURES)}, and {', '.join(NAMES[:-1])} or {NAMES[-1]}; {file.held}"
             )
-        X = np.asarray(file.read(key))
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float32)
+        X = checked_features(file.read(key), f"{path}: {key}")
         names, paths = [str(name) for name in file.read(names_key).reshape(-1).tolist()], [path]
     if len(X.shape) != 2 or 0 in X.shape:
         raise DataError(f"{path}: features have shape {X.shape}; expected (images, dimensions)")

@@ -15,6 +15,7 @@ from zslplat.data import arrow_values as arrow
 from zslplat.data.assembly import SPLITS, RawSignatures
 from zslplat.data.fields import ALIASES, TEXTS, Fields
 from zslplat.data.parquet_file import ParquetPart
+from zslplat.data.precision import DOUBLE, in_type
 from zslplat.data.rows import RowStream
 from zslplat.data.streams import Piece, rows_of_a_block, stream_of
 from zslplat.errors import DataError
@@ -182,16 +183,16 @@ class ParquetFields(Fields):
         for name, kind in stored.items():
             if kind is None:
                 raise DataError(f"{where}: features are of type {self.schema.field(name).type}; expected numbers")
-        # As an array of these columns has it: float64 where one of them is, else float32.
-        double = any(kind is not None and kind == np.float64 for kind in stored.values())
-        dtype = np.dtype(np.float64 if double else np.float32)
+        # Whole numbers and float32 side by side are float64, of which the values decide.
+        dtype = np.result_type(*(kind for kind in stored.values() if kind is not None))
+        narrow = np.dtype(np.float64) not in stored.values()
         rows = rows_of_a_block(row, dtype.itemsize)
         shown = f"column {names[0]!r}" if len(names) == 1 else "columns of numbers"
         pieces = [
             Piece(part.rows, partial(part.blocks, names, rows, row, dtype), f"{part.file}, {shown}")
             for part in self.parts
         ]
-        return stream_of(pieces, row, dtype, where)
+        return stream_of(pieces, row, dtype, where, narrow=narrow)
 
 
 def _set_name(file: Path) -> str:
@@ -220,8 +221,8 @@ def _read_signatures(file: Path) -> RawSignatures:
         )
     described = np.char.strip(part.column(classes).astype(np.str_))
     if lists:
-        return RawSignatures(part.column(lists[0]).astype(np.float64), described, named=True)
-    found = np.stack([part.column(name).astype(np.float64) for name in numbers], axis=1)
+        return RawSignatures(part.column(lists[0]), described, named=True)
+    found = np.stack([in_type(part.column(name), DOUBLE, f"{file}, column {name!r}") for name in numbers], axis=1)
     return RawSignatures(found, described, names=numbers, named=True)
 
 

@@ -234,8 +234,8 @@ def apply_steps(
 ) -> list[np.ndarray]:
     """Fit the steps on the training rows and apply them to these and to the other matrices.
 
-    ``every``: see :func:`fit_steps`. Returns the transformed training rows first. float32 stays float32; everything
-    else becomes float64; integer features become float32.
+    ``every``: see :func:`fit_steps`. Returns the transformed training rows first. float32 stays float32;
+    other types become what holds all their numbers.
     """
     frozen = fit_steps(steps, fit_rows, every=every)
     return [frozen.apply(m) for m in (fit_rows, *others)]

@@ -11,6 +11,7 @@ import numpy as np
 
 from zslplat.data.csv_tables import read_signatures
 from zslplat.data.given_arrays import array_of, named_columns, numbers_of, table_of
+from zslplat.data.precision import float_type, in_type
 from zslplat.errors import DataError, UsageError, quoted
 
 _INDEX = "__index_level_0__"  # what pandas calls the index of a frame that has no name
@@ -81,6 +82,7 @@ class NewClasses:
             raise UsageError(f"{source}: {len(names)} names and signatures of shape {values.shape}; expected {FORM}")
         if values.dtype.kind not in "fiub":
             raise UsageError(f"{source}: signatures of type {values.dtype}; expected numbers")
+        values = in_type(values, float_type(values.dtype), source)
         finite = np.isfinite(values).all(axis=1)
         if not finite.all():
             raise DataError(f"{source}: the signature of {quoted(names[int(np.argmin(finite))])} holds NaN or infinity")
@@ -136,4 +138,6 @@ def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
     bad = next((name for name, value in zip(others, values, strict=True) if value.dtype.kind not in "fiub"), None)
     if bad is not None:
         raise DataError(f"{path}: column {bad!r} holds no numbers; expected 'class' and the attributes beside it")
+    dtype = np.result_type(*values)
+    values = [in_type(value, dtype, f"{path}, column {name!r}") for name, value in zip(others, values, strict=True)]
     return names, np.column_stack(values), tuple(others)
