@@ -12,6 +12,7 @@ import numpy as np
 from zslplat.data.about import About
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.given_arrays import names_of, require_names
 from zslplat.data.indices import class_ids, row_indices, whole_numbers
 from zslplat.data.precision import DOUBLE, in_type, narrowed, row_type
 from zslplat.data.rows import Rows, RowStream
@@ -188,10 +189,9 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return class ids and class names; the number of classes comes from names, else signatures, else labels."""
     y = np.asarray(raw.y)
     where = f"{raw.where}, labels"
-    names = None if raw.class_names is None else [str(name) for name in raw.class_names]
-    if names is not None and len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{raw.where}: class {twice!r} is listed twice")
+    names = None if raw.class_names is None else names_of(raw.class_names, f"{raw.where}, class names")
+    if names is not None:
+        require_names(names, f"{raw.where}, class names")
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
     if y.ndim == 2:

@@ -48,6 +48,7 @@ from zslplat.data.about import About, about_path, read_about
 from zslplat.data.array_store import file_stamp
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble, looks_transposed, splits_from_names
 from zslplat.data.dataset import Dataset
+from zslplat.data.given_arrays import names_of
 from zslplat.data.kept import kept_dataset
 from zslplat.data.rows import RowStream
 from zslplat.data.source import DataPlaces, DataSource
@@ -317,7 +318,8 @@ def _signatures(fields: Fields, found: Mapping[str, str], taken: set[str]) -> di
         if described:
             given = replace(given, classes=fields.read(described).reshape(-1))
         if name == "S" and found["attribute_names"]:
-            given = replace(given, names=texts(fields.read(found["attribute_names"])))
+            where = f"{fields.path}, {found['attribute_names']}"
+            given = replace(given, names=names_of(fields.read(found["attribute_names"]), where))
         width = np.shape(given.values)[1:]
         if len(given.names) and width != (len(given.names),):
             turned = len(width) == 1 and len(given.values) == len(given.names)
@@ -342,10 +344,10 @@ def _class_names(fields: Fields, key: str, signatures: Mapping[str, RawSignature
     The names' own field comes first, then what stands beside the fields, then the signatures.
     """
     if key:
-        return texts(fields.read(key)), False
+        return names_of(fields.read(key), f"{fields.path}, {key}"), False
     beside = fields.class_names()
     if beside is not None:
-        return [str(name) for name in beside], False
+        return list(beside), False
     for given in signatures.values():
         if given.named:
             return list(dict.fromkeys(np.asarray(given.classes).tolist())), True

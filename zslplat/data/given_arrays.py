@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -56,7 +56,7 @@ def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
         if lost is not None:
             raise DataError(f"{what}: entry {lost} is missing ({flat[lost]}); leave it out, or give its label")
         if not flat or not all(isinstance(label, int | float | np.number) for label in flat):
-            return labels.astype(np.str_)
+            return np.array(names_of(flat, what)).reshape(labels.shape)
         labels = np.array(flat).reshape(labels.shape)
     if labels.dtype.kind == "f":
         finite = np.isfinite(labels)
@@ -65,6 +65,35 @@ def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
         if (labels == np.round(labels)).all():
             return labels.astype(np.int64)
     return labels
+
+
+def names_of(given: Any, what: str) -> list[str]:
+    """Return names as stripped texts: texts, bytes in UTF-8, and whole numbers in digits.
+
+    Raises :class:`DataError`, with the place, for anything else: what Python writes for it is no name.
+    """
+    names = []
+    for place, one in enumerate(given.reshape(-1).tolist() if isinstance(given, np.ndarray) else given):
+        text = one
+        if isinstance(one, bytes):
+            with suppress(UnicodeDecodeError):
+                text = one.decode()
+        if isinstance(text, bool) or not isinstance(text, str | int | np.integer):
+            raise DataError(
+                f"{what}: entry {place} is {quoted(one)}, of type {type(one).__name__}; expected a name, a text or a "
+                "whole number"
+            )
+        names.append(str(text).strip())
+    return names
+
+
+def require_names(names: Sequence[str], what: str) -> None:
+    """Raise :class:`DataError` for a name without a letter, and for two that are the same."""
+    if "" in names:
+        raise DataError(f"{what}: entry {names.index('')} is empty; give every class a name")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{what}: class {twice!r} is listed twice")
 
 
 def named_columns(table: Any) -> tuple[str, ...] | None:

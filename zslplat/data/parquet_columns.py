@@ -14,6 +14,7 @@ import pyarrow as pa
 from zslplat.data import arrow_values as arrow
 from zslplat.data.assembly import SPLITS, RawSignatures
 from zslplat.data.fields import ALIASES, TEXTS, Fields
+from zslplat.data.given_arrays import names_of
 from zslplat.data.parquet_file import ParquetPart
 from zslplat.data.precision import DOUBLE, in_type
 from zslplat.data.rows import RowStream
@@ -135,11 +136,11 @@ class ParquetFields(Fields):
         try:
             if b"class_names" in metadata:
                 names = json.loads(metadata[b"class_names"])
-                return [str(name) for name in names]
+                return _listed_names(names, f"{self.parts[0].file}, class_names in the metadata")
             known = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
             label = next((name for name in self.aliases["y"] if name in known), "")
             if label and known[label].get("_type") == "ClassLabel":
-                return [str(name) for name in known[label]["names"]]
+                return _listed_names(known[label]["names"], f"{self.parts[0].file}, names of {label!r} in the metadata")
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise DataError(
                 f"{self.parts[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
@@ -219,11 +220,17 @@ def _read_signatures(file: Path) -> RawSignatures:
         raise DataError(
             f"{file}: column {texts[0]!r} holds texts; every column beside {classes!r} is an attribute, of numbers"
         )
-    described = np.char.strip(part.column(classes).astype(np.str_))
+    described = np.array(names_of(part.column(classes), f"{file}, column {classes!r}"))
     if lists:
         return RawSignatures(part.column(lists[0]), described, named=True)
     found = np.stack([in_type(part.column(name), DOUBLE, f"{file}, column {name!r}") for name in numbers], axis=1)
     return RawSignatures(found, described, names=numbers, named=True)
+
+
+def _listed_names(names: Any, where: str) -> list[str]:
+    if not isinstance(names, list):
+        raise ValueError(f"{type(names).__name__} in place of a list")
+    return names_of(names, where)
 
 
 def _alike(here: pa.DataType, there: pa.DataType) -> bool:

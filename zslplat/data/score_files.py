@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.csv_faults import is_number, not_utf8, other_separator
+from zslplat.data.given_arrays import names_of
 from zslplat.data.npy_header import load_npy
 from zslplat.data.precision import in_type
 from zslplat.errors import DataError
@@ -275,7 +276,7 @@ def _texts(column: Any, path: Path, name: str) -> list[str]:
     if any(value is None or value == "" for value in values):
         place, _ = _first(values, lambda value: value is None or value == "")
         raise DataError(f"{path}: row {place} of column {name!r} is empty; fill it in")
-    return [str(value) for value in values]
+    return [str(value) for value in values] if name == ROW else names_of(values, f"{path}, column {name!r}")
 
 
 def _first(values: Sequence[Any], fits: Callable[[Any], bool]) -> tuple[int, Any]:

@@ -28,6 +28,7 @@ from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows, read_list
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.given_arrays import require_names
 from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset, kept_features
 from zslplat.data.matlab import MatlabFile
@@ -367,9 +368,7 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
         return tuple(str(number + 1) for number in range(count)), False
     if len(names) != count:
         raise DataError(f"{where}: {len(names)} names for {count} classes")
-    if len(set(names)) != count:
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{where}: class {twice!r} is listed twice")
+    require_names(names, where)
     return tuple(names), True
 
 
