@@ -40,7 +40,9 @@ def numbers_of(given: Any, what: str) -> np.ndarray:
         first = quoted(found.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
         raise DataError(f"{what} is of type {found.dtype} and holds {first}; expected numbers")
     if found is not given and found.dtype.kind == "f" and beyond_whole(found):
-        require_exact(np.asarray(given, dtype=object).reshape(-1).tolist(), what)
+        # A table as an array of objects has what float64 made of its whole numbers.
+        columns = [column for _, column in given.items()] if hasattr(given, "dtypes") else [given]
+        require_exact((one for column in columns for one in np.asarray(column, dtype=object).reshape(-1)), what)
     return found
 
 

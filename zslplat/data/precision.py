@@ -122,11 +122,11 @@ class Narrowing:
         return found
 
     def _keep(self, rows: np.ndarray) -> None:
-        """Add every so manyth row to the sample, of which every second one stays where it would grow too large."""
+        """Add every so manyth row to the sample, of which every third one stays where it would grow too large."""
         most = max(FEWEST_ROWS, min(MOST_ROWS, SAMPLED_NUMBERS // rows.shape[1]))
         while sum(map(len, self._sample)) + len(rows) // self._step > most:
-            self._sample = [np.concatenate(self._sample)[::2]] if self._sample else []
-            self._step *= 2
+            self._sample = [np.concatenate(self._sample)[::3]] if self._sample else []
+            self._step *= 3  # rows of classes in turn are often even in number
         self._sample.append(rows[-self._start % self._step :: self._step].astype(DOUBLE))
         self._start += len(rows)
 
@@ -140,7 +140,7 @@ class Narrowing:
             low, high = sample.min(axis=0), sample.max(axis=0)
             coarse = np.spacing(np.maximum(-low, high).astype(SINGLE)) > VISIBLE * (high - low)
             # Of the other columns, most by far, a few rows tell whether many numbers become equal.
-            few = sample[:: -(-len(sample) // FEW)]
+            few = sample[:: -(-len(sample) // FEW) | 1]
             return _merged(sample, np.flatnonzero(coarse)) or _merged(few, np.flatnonzero(~coarse))
 
 
@@ -148,7 +148,7 @@ def _loss(rows: np.ndarray, single: np.ndarray) -> str:
     """Return what is lost of single numbers: those that become 0 or infinite, and whole ones that become others."""
     # Much quicker than a look at every number; float32 holds all whole numbers up to there.
     largest = max(-float(single.min()), float(single.max()))
-    if largest > _WHOLE_SINGLE:
+    if largest >= _WHOLE_SINGLE:
         lost = _changed(rows, single) if rows.dtype.kind in "iu" else _whole(rows) & (rows != single)
         if lost.any():
             return _told(rows, single, lost)
@@ -192,13 +192,11 @@ def _merged(sample: np.ndarray, columns: np.ndarray) -> str:
     """Return what becomes equal in some columns of the sample (m, d)."""
     ordered = np.sort(sample[:, columns].T)
     single = ordered.astype(SINGLE)
-    gaps = np.diff(ordered)
-    different = gaps > LAST_PLACES * np.abs(ordered[:, 1:])
-    equal = different & (single[:, 1:] == single[:, :-1])
-    visible = equal & (gaps > VISIBLE * (ordered[:, -1:] - ordered[:, :1]))
-    count, distinct = equal.sum(axis=1), different.sum(axis=1) + 1
-    lost = np.flatnonzero(visible.any(axis=1) | (SHARE * count > distinct))
+    gaps, span, place = np.diff(ordered), ordered[:, -1:] - ordered[:, :1], LAST_PLACES * np.abs(ordered[:, 1:])
+    different, same = gaps > place, single[:, 1:] == single[:, :-1]
+    equal, visible = different & same, same & (gaps > VISIBLE * span) & (span > place)
+    lost = np.flatnonzero(visible.any(axis=1) | (SHARE * equal.sum(axis=1) > different.sum(axis=1) + 1))
     if not len(lost):
         return ""
-    first = int(lost[0])
-    return f"column {columns[first]}: {distinct[first]} different numbers would be {distinct[first] - count[first]}"
+    one = lost[0]
+    return f"column {columns[one]}: {(gaps[one] > 0).sum() + 1} different numbers would be {(~same[one]).sum() + 1}"
