@@ -16,10 +16,11 @@ from zslplat.data.catalogue import open_source, parse_dataset
 from zslplat.data.dataset import SignatureSet
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrowed
-from zslplat.data.preprocessing import FrozenSteps
+from zslplat.data.preprocessing import FrozenSteps, apply_steps
 from zslplat.data.rows import RowStream, View
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
+from zslplat.methods.unit_rows import unit_rows
 from zslplat.models.row_files import RowFile
 from zslplat.models.served import _signatures
 from zslplat.pipelines.labels import read_signatures
@@ -291,3 +292,42 @@ def test_the_check_says_it_once_and_names_a_column():
     assert data_facts(zslplat.make_dataset(WHOLE + 10**9, Y, S)).narrowed.startswith("column 0: ")
     assert data_facts(zslplat.make_dataset(REAL, Y, S)).narrowed == ""
     assert data_facts(zslplat.make_dataset(WHOLE, Y, S)).narrowed == ""
+
+
+# -- what comes after -------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("size", [1e-310, 1e-200, 1e200, 1e300])
+@pytest.mark.parametrize("steps", [("l2",), ("l1",), ("standardise",), ("center", "l2"), ("unit",), ("hellinger",)])
+def test_steps_make_of_tiny_and_huge_rows_what_they_make_of_others(steps, size):
+    (expected,), (found,) = apply_steps(steps, REAL), apply_steps(steps, REAL * size)
+    if steps == ("standardise",):  # by the range, where squares leave float64
+        varied = REAL / np.ptp(REAL, axis=0)
+        expected, found = varied - varied.mean(axis=0), found
+    assert np.allclose(found, expected, rtol=1e-3, atol=1e-3)
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_rows_of_length_one_are_so_at_any_scale(dtype):
+    for size in (1e-30, 1e-20, 1.0, 1e20, 1e30):
+        rows = (REAL * size).astype(dtype)
+        assert np.allclose(unit_rows(rows), unit_rows(REAL), rtol=1e-5)
+    assert not unit_rows(np.zeros((2, 3), dtype=dtype)).any()
+
+
+@pytest.mark.parametrize("method", ["eszsl", "sae", "eszsl-smoothed", "exem-1nn"])
+def test_methods_find_in_float64_what_an_offset_would_hide_in_float32(method):
+    """A large number that all values of a column share changes nothing once the rows are centred."""
+    rng = np.random.default_rng(0)
+    signatures = rng.random((CLASSES, 4))
+    near = signatures[np.repeat(np.arange(CLASSES), 20)] @ rng.normal(size=(4, 8)) + 0.05 * rng.normal(size=(120, 8))
+    y, seen = np.repeat(np.arange(CLASSES), 20), np.arange(CLASSES) < 4
+    scores = []
+    for offset in (0, 1e9):
+        data = zslplat.make_dataset(near + offset, y, signatures, unseen=[4, 5])
+        model = zslplat.make(method, features="standardise")
+        train = data.rows("train")
+        model.fit(np.asarray(data.X)[train], y[train], signatures)
+        scores.append(model.decision_function(np.asarray(data.X)[data.rows("test_unseen")]))
+    assert seen.sum() == 4
+    assert np.allclose(scores[0], scores[1], rtol=1e-3, atol=1e-3)
