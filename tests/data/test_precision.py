@@ -18,6 +18,7 @@ from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, narrowed
 from zslplat.data.preprocessing import FrozenSteps, apply_steps
 from zslplat.data.rows import RowStream, View
+from zslplat.data.score_files import read_scores
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError
 from zslplat.methods.unit_rows import unit_rows
@@ -286,6 +287,12 @@ def test_rows_in_files_of_a_model_are_refused_beyond_float64(tmp_path):
     (tmp_path / "rows.csv").write_text("0.5,9007199254740993\n")
     with pytest.raises(DataError, match=LOST):
         list(RowFile(tmp_path / "rows.csv", (View("", (2,)),)).blocks(10))
+
+
+def test_scores_in_tables_are_refused_beyond_float64(tmp_path):
+    pq.write_table(pa.table({"row": [0, 1], "a": [0.5, 1.5], "b": [2**53 + 1, 2**53 + 3]}), tmp_path / "s.parquet")
+    with pytest.raises(DataError, match=r"column 'b': 9007199254740993 is 9007199254740992 as float64"):
+        read_scores(tmp_path / "s.parquet")
 
 
 def test_the_check_says_it_once_and_names_a_column():

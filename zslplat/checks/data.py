@@ -123,8 +123,9 @@ class DoublePrecision(Check):
         """Yield a line with a column and what would become of it."""
         if facts.narrowed:
             yield (
-                f"{facts.subject}: rows are float64, twice the size of float32, as which {facts.narrowed}; subtract "
-                "what all numbers of the column have in common, or leave it out if it is an identifier"
+                f"{facts.subject}: rows are float64, twice the size of float32, which would change them "
+                f"({facts.narrowed}); subtract what all numbers of the column have in common, or leave it out if it is "
+                "an identifier"
             )
 
 

@@ -25,7 +25,7 @@ from zslplat.errors import DataError
 
 SINGLE, DOUBLE = np.dtype(np.float32), np.dtype(np.float64)
 # Numbers and rows of the sample: at most a tenth of a second's worth of sorting.
-SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS, FEW = 1 << 20, 512, 1 << 16, 128
+SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS, FEW = 1 << 19, 256, 1 << 16, 128
 VISIBLE, SHARE, LAST_PLACES = 2.0**-20, 16, 2.0**-48
 _WHOLE_SINGLE, _WHOLE_DOUBLE = 2.0**24, 2.0**53
 _CHUNK = 1 << 18  # numbers that are looked at together, which stay in the processor's cache
