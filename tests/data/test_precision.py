@@ -289,6 +289,14 @@ def test_rows_in_files_of_a_model_are_refused_beyond_float64(tmp_path):
         list(RowFile(tmp_path / "rows.csv", (View("", (2,)),)).blocks(10))
 
 
+def test_numbers_of_many_digits_in_text_are_refused_as_infinite(tmp_path):
+    spec = csv(tmp_path, REAL)
+    text = (tmp_path / "d" / "features.csv").read_text()
+    (tmp_path / "d" / "features.csv").write_text(text.replace(text.split(",")[0], "9" * 400, 1))
+    with pytest.raises(DataError, match="NaN or infinity"):
+        zslplat.load_dataset(spec, data_root=tmp_path, store=tmp_path / "store")
+
+
 def test_scores_in_tables_are_refused_beyond_float64(tmp_path):
     pq.write_table(pa.table({"row": [0, 1], "a": [0.5, 1.5], "b": [2**53 + 1, 2**53 + 3]}), tmp_path / "s.parquet")
     with pytest.raises(DataError, match=r"column 'b': 9007199254740993 is 9007199254740992 as float64"):

@@ -76,11 +76,12 @@ def require_exact(numbers: Iterable[Any], where: str) -> None:
     for number in numbers:
         try:
             whole = int(number) if isinstance(number, str | int | np.integer) else 0
-        except ValueError:
+            found = float(whole)
+        except (ValueError, OverflowError):  # no whole number, or infinite, which is refused where rows are checked
             continue
-        if whole != float(whole):
+        if whole != found:
             raise DataError(
-                f"{where}: {whole} is {float(whole):.17g} as float64, the type that is computed in; subtract what all "
+                f"{where}: {whole} is {found:.17g} as float64, the type that is computed in; subtract what all "
                 "numbers there have in common, or leave them out if they are identifiers"
             )
 

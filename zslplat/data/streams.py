@@ -60,7 +60,7 @@ def in_natural_order(paths: Iterable[Path]) -> list[Path]:
 
     def key(path: Path) -> list[tuple[bool, int, str]]:
         pieces = re.split(r"(\d+)", path.name)
-        return [(piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in pieces]
+        return [(piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces]
 
     return sorted(paths, key=key)
 
