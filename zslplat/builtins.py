@@ -101,6 +101,7 @@ _CHECKS = {
         "ZSP504": "SameSignatures",
         "ZSP505": "SignatureSeenBefore",
         "ZSP506": "UnshownAttributes",
+        "ZSP514": "DoublePrecision",
     },
     "broken": {
         "ZSP901": "FailedCheck",

@@ -188,6 +188,7 @@ CASES = {
     "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=8, constant=4, beyond=0.0)),
     "ZSP504": (data(alike={"att": (("wolf", "dog"),)}), data(across={"att": (("wolf", "dog"),)})),
     "ZSP505": (data(across={"att": (("wolf", "dog"),)}), data(alike={"att": (("wolf", "dog"),)})),
+    "ZSP514": (data(narrowed="column 0: 16777217.0 would be 16777216"), data()),
     "ZSP506": (data(unshown={"att": Unshown(2, 35, 0.02)}), data(unshown={"att": Unshown(2, 35, 0.01)})),
 }
 

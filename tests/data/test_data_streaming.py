@@ -183,6 +183,6 @@ def test_long_rows_are_read_in_shorter_blocks():
 
 
 def test_files_follow_each_other_by_the_value_of_their_numbers(tmp_path):
-    names = ["part-10.h5", "part-2.h5", "part-1.h5", "a.h5"]
+    names = ["part-10.h5", "part-2.h5", "part-1.h5", "a.h5", "a².h5"]
     ordered = streams.in_natural_order([tmp_path / name for name in names])
-    assert [path.name for path in ordered] == ["a.h5", "part-1.h5", "part-2.h5", "part-10.h5"]
+    assert [path.name for path in ordered] == ["a.h5", "a².h5", "part-1.h5", "part-2.h5", "part-10.h5"]

@@ -44,7 +44,7 @@ def test_several_features_files_are_views_in_the_order_asked_for(places, cached)
 
 def test_a_features_file_is_kept_once_for_all_that_share_it(places):
     def files(dataset):
-        return [source.path for source in dataset.features().values() if isinstance(source, Stored)]
+        return [source.file for source in dataset.features().values() if isinstance(source, Stored)]
 
     alone, both = load(places, features="cq"), load(places, features="cq+phog")
     again = load(places, features="cq+phog")

@@ -114,6 +114,21 @@ class UnshownAttributes(Check):
                 )
 
 
+class DoublePrecision(Check):
+    """Speaks where rows are float64 since float32 would lose values of a column (:mod:`zslplat.data.precision`)."""
+
+    code, title, scope = "ZSP514", "rows that need float64", "data"
+
+    def found(self, facts: DataFacts) -> Iterable[str]:
+        """Yield a line with a column and what would become of it."""
+        if facts.narrowed:
+            yield (
+                f"{facts.subject}: rows are float64, twice the size of float32, which would change them "
+                f"({facts.narrowed}); subtract what all numbers of the column have in common, or leave it out if it is "
+                "an identifier"
+            )
+
+
 def _of_signatures(facts: DataFacts, name: str) -> str:
     return f"{facts.subject}, signatures {name!r}" if name else facts.subject
 

@@ -9,7 +9,8 @@ import numpy as np
 
 from zslplat.checks.base import Column, DataFacts, Unshown
 from zslplat.data.dataset import Dataset
-from zslplat.data.rows import blocks_of
+from zslplat.data.precision import Narrowing
+from zslplat.data.rows import Rows, blocks_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
@@ -35,7 +36,19 @@ def data_facts(dataset: Dataset) -> DataFacts:
                 found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
         if (unshown := _unshown(signature.values, signature.classes, unseen)) is not None:
             found["unshown"][name] = unshown
-    return DataFacts(dataset.name, **facts, **found)
+    return DataFacts(dataset.name, **facts, **found, narrowed=_narrowed(dataset.X))
+
+
+def _narrowed(X: np.ndarray | Rows) -> str:
+    """Return what float32 would lose of rows that are float64."""
+    if X.dtype != np.float64:
+        return ""
+    narrowing = Narrowing()
+    for _, block in blocks_of(X):
+        narrowing.add(block)
+        if narrowing.seen:
+            break
+    return narrowing.loss
 
 
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:

@@ -105,7 +105,8 @@ class EntryWriter:
 
     def _file(self, name: str) -> Path:
         part, number = name.partition("/")[0], len(self.files)
-        self.files[name] = f"{part}/{number}.npy" if part in self.apart else f"{number}.npy"
+        # An array that is written again takes the place of the first.
+        self.files.setdefault(name, f"{part}/{number}.npy" if part in self.apart else f"{number}.npy")
         path = self.folder / self.files[name]
         path.parent.mkdir(exist_ok=True)
         return path

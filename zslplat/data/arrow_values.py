@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from zslplat.data.given_arrays import names_of
 from zslplat.errors import DataError
 
 
@@ -80,7 +81,9 @@ def values(array: pa.Array | pa.ChunkedArray, where: str, *, first: int = 0, emp
     if is_text(array.type):
         return np.array(["" if text is None else text for text in array.to_pylist()], dtype=np.str_)
     if array.null_count:
-        return np.array([empty if value is None else str(value) for value in array.to_pylist()], dtype=np.str_)
+        if not pa.types.is_integer(array.type):
+            array = array.cast(pa.int64()) if pa.types.is_floating(array.type) else array
+        return np.array(names_of([empty if value is None else value for value in array.to_pylist()], where))
     if not (is_number(array.type) or pa.types.is_boolean(array.type)):
         raise DataError(f"{where}: is of type {array.type}; expected numbers, texts, or lists of numbers")
     return np.asarray(array.to_numpy(zero_copy_only=False))

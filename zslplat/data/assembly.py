@@ -12,7 +12,9 @@ from zslplat.data.about import About
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_matrix, matrix_from_rows, splits_from_folds
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.feature_forms import squeezed, without_identifiers, without_row_numbers
+from zslplat.data.given_arrays import names_of, require_names
 from zslplat.data.indices import class_ids, whole_numbers
+from zslplat.data.precision import DOUBLE, in_type, narrowed, row_type
 from zslplat.data.rows import Rows, RowStream
 from zslplat.data.splits import (
     VALIDATION,
@@ -159,9 +161,12 @@ def _feature_set(
 
 
 def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray | RowStream:
-    """Return features as they are computed with, integers as float32; raises DataError for other types and shapes."""
+    """Return features as float32 or float64 (:mod:`zslplat.data.precision`).
+
+    Raises :class:`DataError` for other types and shapes.
+    """
     X = source if isinstance(source, RowStream) else np.asarray(source)
-    if X.dtype.kind not in "biuf":
+    if isinstance(X, np.ndarray) and X.dtype.kind not in "biuf":
         raise DataError(f"{where}: features are of type {X.dtype}; expected numbers")
     matrices = len(X.shape) == 3 and X.shape[1] == X.shape[2]
     if not (len(X.shape) == 2 or matrices) or 0 in X.shape:
@@ -172,9 +177,10 @@ def checked_features(source: np.ndarray | RowStream, where: str) -> np.ndarray |
         elif len(X.shape) == 1:
             mend = "; a single feature is a column, X[:, None]"
         raise DataError(f"{where}: features have shape {X.shape}; expected (rows, dimensions) or (rows, p, p){mend}")
-    if isinstance(X, RowStream) or X.dtype in (np.float32, np.float64):
+    if isinstance(X, RowStream):
         return X
-    return X.astype(np.float32)
+    dtype = row_type(X.dtype)
+    return narrowed(X, where) if dtype is None else X.astype(dtype, copy=False)
 
 
 def is_one_hot(y: np.ndarray) -> bool:
@@ -191,10 +197,9 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
     """Return class ids and class names; the number of classes comes from names, else signatures, else labels."""
     y = np.asarray(raw.y)
     where = f"{raw.where}, labels"
-    names = None if raw.class_names is None else [str(name) for name in raw.class_names]
-    if names is not None and len(set(names)) != len(names):
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{raw.where}: class {twice!r} is listed twice")
+    names = None if raw.class_names is None else names_of(raw.class_names, f"{raw.where}, class names")
+    if names is not None:
+        require_names(names, f"{raw.where}, class names")
     if y.ndim == 2 and 1 in y.shape:
         y = y.reshape(-1)
     if is_one_hot(y):
@@ -318,7 +323,8 @@ def _signatures(raw: RawArrays, name: str, given: RawSignatures, class_names: Se
                 raise DataError(f"{where}: describes class {classes.max() + raw.base} of {len(class_names)}")
         if np.array_equal(classes, np.arange(len(class_names))):
             classes = None
-    return SignatureSet(np.ascontiguousarray(values, dtype=np.float64), classes, given.per_row, tuple(names))
+    values = np.ascontiguousarray(in_type(values, DOUBLE, where))
+    return SignatureSet(values, classes, given.per_row, tuple(names))
 
 
 def _folds(

@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 
 from zslplat.data.dataset import ClassFold
+from zslplat.data.indices import whole_numbers
 from zslplat.errors import DataError
 
 _NO_ROWS = np.array([], dtype=np.int64)
@@ -117,8 +118,10 @@ def _names_of_folds(folds: np.ndarray, rows: int, where: str) -> np.ndarray:
     """Return what the fold of each row is called, an empty text for none."""
     if len(folds) != rows:
         raise DataError(f"{where}: {len(folds)} entries for {rows} rows")
+    if folds.dtype.kind == "f":
+        folds = whole_numbers(np.where(np.isnan(folds), -1, folds), where)
     said = np.char.strip(folds.astype(np.str_))
-    said[np.isin(said, ("-1", "-1.0", "nan"))] = ""
+    said[said == "-1"] = ""
     return said
 
 

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures
 from zslplat.data.csv_faults import counts, fault_of_numbers, is_number, not_utf8, other_separator, shown
+from zslplat.data.precision import DOUBLE, SINGLE, Narrowing, beyond_whole, require_exact
 from zslplat.data.splits import splits_from_names
 from zslplat.errors import DataError, near_names
 
 FEATURES, LABELS, SIGNATURES = "features.csv", "labels.csv", "signatures.csv"
 _HEADERS = ("label", "class", "split", "group")
+_NUMBERS = 1 << 17  # that are read at once, the text of which stays in the processor's cache
 _SIDES = {"": -1, "train": 0, "validation": 1}
 
 
@@ -24,7 +27,7 @@ def read_folder(folder: Path) -> RawArrays:
         if not (folder / needed).is_file():
             present = ", ".join(sorted(p.name for p in folder.glob("*.csv"))) or "no CSV file"
             raise DataError(f"{folder}: no {needed}; the folder has {present}; both {FEATURES} and {LABELS} are needed")
-    X, columns = read_table(folder / FEATURES)
+    X, columns = read_table(folder / FEATURES, narrow=True)
     rows, notes = len(X), list[str]()
     y = read_column(folder / LABELS, rows)
     if "" in y:
@@ -92,14 +95,15 @@ def _refuse_transposed(path: Path, given: RawSignatures, labels: set[str]) -> No
 
 
 def read_matrix(path: Path) -> np.ndarray:
-    """Return the numbers of a file (rows, columns) as float32; a first line that holds a word is a header."""
+    """Return the numbers of a file (rows, columns) as float64; a first line that holds a word is a header."""
     return read_table(path)[0]
 
 
-def read_table(path: Path) -> tuple[np.ndarray, list[str]]:
+def read_table(path: Path, *, narrow: bool = False) -> tuple[np.ndarray, list[str]]:
     """Return the numbers of a file, as :func:`read_matrix` does, and the names of the columns, where a header has them.
 
-    Columns without a name that pandas writes for the index are called ``Unnamed: 0``, as pandas reads them.
+    ``narrow``: as float32 where that holds them apart (:mod:`zslplat.data.precision`). Columns without a name that
+    pandas writes for the index are called ``Unnamed: 0``, as pandas reads them.
     """
     try:
         with path.open(encoding="utf-8-sig") as file:
@@ -110,7 +114,7 @@ def read_table(path: Path) -> tuple[np.ndarray, list[str]]:
                 f"{path}: line 1 counts the columns, 0,1,2,...: a header that would be read as a row; leave it out "
                 "(pandas: header=False)"
             )
-        matrix = np.loadtxt(path, np.float32, delimiter=",", skiprows=int(header), ndmin=2, encoding="utf-8-sig")
+        matrix = _numbers(path, header, narrow=narrow)
     except UnicodeDecodeError as error:
         raise DataError(f"{path}: {not_utf8(path, error)}") from error
     except OSError as error:
@@ -121,6 +125,26 @@ def read_table(path: Path) -> tuple[np.ndarray, list[str]]:
         raise DataError(f"{path}: holds no numbers; expected one line per row, numbers separated by commas")
     names = [name or f"Unnamed: {place}" for place, name in enumerate(first)] if header else []
     return matrix, names if len(names) == matrix.shape[1] else []
+
+
+def _numbers(path: Path, header: bool, *, narrow: bool) -> np.ndarray:
+    """Return the numbers of a file, read some lines at a time, so that float64 is never held whole for float32."""
+    narrowing, rows = Narrowing(), 0
+    found = np.empty((0, 0), dtype=SINGLE if narrow else DOUBLE)
+    with path.open(encoding="utf-8-sig") as file:
+        lines = (line for line in islice(file, int(header), None) if line.lstrip()[:1] not in ("", "#"))
+        while chunk := list(islice(lines, max(1, _NUMBERS // max(found.shape[1], 1024)))):
+            block = np.loadtxt(chunk, np.float64, delimiter=",", ndmin=2)
+            if beyond_whole(block):
+                require_exact(",".join(chunk).split(","), str(path))
+            if rows and block.shape[1] != found.shape[1]:
+                raise ValueError(f"{block.shape[1]} numbers in a line, {found.shape[1]} in the first")
+            if rows + len(block) > len(found):
+                found.resize((rows + max(rows // 4, len(block)), block.shape[1]), refcheck=False)
+            found[rows : rows + len(block)] = narrowing.add(block) if narrow else block
+            rows += len(block)
+    found.resize((rows, found.shape[1]), refcheck=False)
+    return _numbers(path, header, narrow=False) if narrowing.loss else found
 
 
 def _fault(path: Path, header: bool) -> str:
@@ -207,6 +231,7 @@ def read_signatures(path: Path) -> RawSignatures:
             what = f"{shown(line[bad])} is no number" if line[bad] else "nothing is there"
             hint = other_separator(line) or "every attribute must be a number"
             raise DataError(f"{where}, {column}: {what}; {hint}")
+        require_exact(line[1:], where)
         values.append([float(cell) for cell in line[1:]])
     if names and len(names) != width - 1:
         raise DataError(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from functools import partial
 
 import numpy as np
 
@@ -39,7 +40,7 @@ def squeezed(source: Features, what: str, notes: list[str]) -> Features:
     )
     if isinstance(source, np.ndarray):
         return source.reshape(len(source), *plain)
-    return _changed(source, plain, lambda block: block.reshape(len(block), *plain))
+    return source.through(plain, partial(map, lambda block: block.reshape(len(block), *plain)))
 
 
 def without_columns(
@@ -71,7 +72,7 @@ def without_identifiers(source: Features, columns: Sequence[str], notes: list[st
     names = [columns[place] for place in kept]
     if isinstance(source, np.ndarray):
         return source[:, kept], names
-    return _changed(source, (len(kept),), lambda block: block[:, kept]), names
+    return source.through((len(kept),), partial(map, lambda block: block[:, kept])), names
 
 
 def note_of_identifiers(names: Sequence[str]) -> str:
@@ -92,7 +93,7 @@ def without_row_numbers(source: Features, where: str, columns: Sequence[str] = (
         for _ in _watched([source], where, columns):
             pass
         return source
-    return RowStream(source.shape, source.dtype, lambda: _watched(source.blocks(), where, columns), source.where)
+    return source.through(source.shape[1:], lambda blocks: _watched(blocks, where, columns))
 
 
 def _watched(blocks: Iterable[np.ndarray], where: str, columns: Sequence[str]) -> Iterator[np.ndarray]:
@@ -121,8 +122,3 @@ def _watched(blocks: Iterable[np.ndarray], where: str, columns: Sequence[str]) -
         f"{where}: column {place}{name} counts the rows, from {first[place]:g} on{more}: a row number says nothing of "
         f"what is in a row; leave it out: {mend}"
     )
-
-
-def _changed(source: RowStream, row: tuple[int, ...], change: Callable[[np.ndarray], np.ndarray]) -> RowStream:
-    """Return a stream whose blocks are changed on the way, to rows of shape ``row``."""
-    return RowStream((source.shape[0], *row), source.dtype, lambda: map(change, source.blocks()), source.where)

@@ -49,6 +49,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.assembly import RawArrays, RawSignatures, looks_transposed
+from zslplat.data.given_arrays import names_of
 from zslplat.data.rows import RowStream
 from zslplat.data.splits import OF_ROWS, SPLITS, VALIDATION, splits_from_names, splits_of_parts
 from zslplat.errors import DataError, UsageError, near_names
@@ -275,7 +276,8 @@ def _signatures(fields: Fields, found: Mapping[str, str], taken: set[str]) -> di
         if described:
             given = replace(given, classes=fields.read(described).reshape(-1))
         if name == "S" and found["attribute_names"]:
-            given = replace(given, names=texts(fields.read(found["attribute_names"])))
+            where = f"{fields.path}, {found['attribute_names']}"
+            given = replace(given, names=names_of(fields.read(found["attribute_names"]), where))
         width = np.shape(given.values)[1:]
         if len(given.names) and width != (len(given.names),):
             turned = len(width) == 1 and len(given.values) == len(given.names)
@@ -300,10 +302,10 @@ def _class_names(fields: Fields, key: str, signatures: Mapping[str, RawSignature
     The names' own field comes first, then what stands beside the fields, then the signatures.
     """
     if key:
-        return texts(fields.read(key)), False
+        return names_of(fields.read(key), f"{fields.path}, {key}"), False
     beside = fields.class_names()
     if beside is not None:
-        return [str(name) for name in beside], False
+        return list(beside), False
     for given in signatures.values():
         if given.named:
             return list(dict.fromkeys(np.asarray(given.classes).tolist())), True

@@ -12,6 +12,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.precision import in_type
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, fit_steps, preprocessed
 from zslplat.data.rows import Rows, View
 from zslplat.errors import UsageError
@@ -65,7 +66,7 @@ class FrozenFeatures:
         for view, steps, kind in zip(self.views, self.steps, types, strict=True):
             block = flat[:, start : start + view.width].reshape(len(X), *view.shape)
             if kind and np.dtype(kind).kind == "f":
-                block = block.astype(kind, copy=False)
+                block = in_type(block, np.dtype(kind), "X")
             block = steps.apply(block)
             found.append(block if len(self.views) == 1 else block.reshape(len(X), -1))
             start += view.width

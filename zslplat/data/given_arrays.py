@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
+from zslplat.data.precision import beyond_whole, require_exact
 from zslplat.errors import DataError, UsageError, quoted
 
 
@@ -27,7 +28,10 @@ def array_of(given: Any, what: str) -> np.ndarray:
 
 
 def numbers_of(given: Any, what: str) -> np.ndarray:
-    """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others."""
+    """Return numbers as an array, those in an array of objects, too; raises :class:`DataError` for others.
+
+    Of whole numbers beside others, in a table or list, there are none that float64 does not hold.
+    """
     found = array_of(given, what)
     if found.dtype == object and not any(isinstance(value, str) for value in found.reshape(-1)):
         with suppress(TypeError, ValueError):
@@ -35,6 +39,10 @@ def numbers_of(given: Any, what: str) -> np.ndarray:
     if found.dtype.kind not in "biuf":
         first = quoted(found.reshape(-1)[:1].tolist(), 60)[1:-1] or "nothing"
         raise DataError(f"{what} is of type {found.dtype} and holds {first}; expected numbers")
+    if found is not given and found.dtype.kind == "f" and beyond_whole(found):
+        # A table as an array of objects has what float64 made of its whole numbers.
+        columns = [column for _, column in given.items()] if hasattr(given, "dtypes") else [given]
+        require_exact((one for column in columns for one in np.asarray(column, dtype=object).reshape(-1)), what)
     return found
 
 
@@ -50,7 +58,7 @@ def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
         if lost is not None:
             raise DataError(f"{what}: entry {lost} is missing ({flat[lost]}); leave it out, or give its label")
         if not flat or not all(isinstance(label, int | float | np.number) for label in flat):
-            return labels.astype(np.str_)
+            return np.array(names_of(flat, what)).reshape(labels.shape)
         labels = np.array(flat).reshape(labels.shape)
     if labels.dtype.kind == "f":
         finite = np.isfinite(labels)
@@ -59,6 +67,35 @@ def plain_labels(labels: np.ndarray, what: str) -> np.ndarray:
         if (labels == np.round(labels)).all():
             return labels.astype(np.int64)
     return labels
+
+
+def names_of(given: Any, what: str) -> list[str]:
+    """Return names as stripped texts: texts, bytes in UTF-8, and whole numbers in digits.
+
+    Raises :class:`DataError`, with the place, for anything else: what Python writes for it is no name.
+    """
+    names = []
+    for place, one in enumerate(given.reshape(-1).tolist() if isinstance(given, np.ndarray) else given):
+        text = one
+        if isinstance(one, bytes):
+            with suppress(UnicodeDecodeError):
+                text = one.decode()
+        if isinstance(text, bool) or not isinstance(text, str | int | np.integer):
+            raise DataError(
+                f"{what}: entry {place} is {quoted(one)}, of type {type(one).__name__}; expected a name, a text or a "
+                "whole number"
+            )
+        names.append(str(text).strip())
+    return names
+
+
+def require_names(names: Sequence[str], what: str) -> None:
+    """Raise :class:`DataError` for a name without a letter, and for two that are the same."""
+    if "" in names:
+        raise DataError(f"{what}: entry {names.index('')} is empty; give every class a name")
+    if len(set(names)) < len(names):
+        twice = next(name for name in names if names.count(name) > 1)
+        raise DataError(f"{what}: class {twice!r} is listed twice")
 
 
 def named_columns(table: Any) -> tuple[str, ...] | None:

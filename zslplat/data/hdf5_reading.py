@@ -16,6 +16,7 @@ import numpy as np
 
 from zslplat.data.bounds import array_bytes, require_memory, require_plausible
 from zslplat.data.fields import texts
+from zslplat.data.given_arrays import names_of
 from zslplat.data.hdf5_links import data_sets_of, own_item
 from zslplat.data.streams import BLOCK_BYTES, rows_of_a_block
 from zslplat.errors import DataError
@@ -50,10 +51,10 @@ def attribute(file: Path, name: str, keys: Sequence[str]) -> list[str] | None:
     """Return the first of some attributes that a data set has, or with ``/`` the file, as texts."""
     with h5py.File(file, "r") as opened:
         item = opened if name == "/" else _data_set(file, opened, name)
-        value = next((item.attrs[key] for key in keys if key in item.attrs), None)
-        if value is None:
+        key = next((key for key in keys if key in item.attrs), None)
+        if key is None:
             return None
-        return [v.decode() if isinstance(v, bytes) else str(v) for v in np.asarray(value).reshape(-1)]
+        return names_of(np.asarray(item.attrs[key]), f"{file}, attribute {key!r} of {name!r}")
 
 
 def blocks(file: Path, name: str) -> Iterator[np.ndarray]:

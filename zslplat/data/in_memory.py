@@ -16,6 +16,7 @@ from zslplat.data.about import About
 from zslplat.data.assembly import assemble
 from zslplat.data.dataset import Dataset
 from zslplat.data.fields import Fields, raw_arrays
+from zslplat.data.given_arrays import names_of
 from zslplat.data.kept import kept_dataset
 from zslplat.data.source import DataPlaces, DataSource
 from zslplat.errors import MissingDataError, UsageError
@@ -36,9 +37,12 @@ class GivenFields(Fields):
         self.names = tuple(self.arrays)
 
     def read(self, name: str) -> np.ndarray:
-        """Return one array; texts in an array of objects are texts."""
+        """Return one array; numbers and texts in an array of objects are such."""
         found = np.asarray(self.arrays[name])
-        return found.astype(np.str_) if found.dtype == object else found
+        if found.dtype != object:
+            return found
+        plain = np.array(found.tolist())
+        return plain if plain.dtype.kind in "biuf" else np.array(names_of(found, name)).reshape(found.shape)
 
 
 def dataset_of(

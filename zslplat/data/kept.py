@@ -25,7 +25,7 @@ from zslplat.data.queries import Queries
 from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View, float_type
 from zslplat.keys import key_of
 
-_VERSION = 2  # of how data sets are kept; a new number leaves older entries unused
+_VERSION = 3  # of how data sets are kept; a new number leaves older entries unused
 _TEXTS = ("name", "default_signatures", "description", "licence", "citation")
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 
@@ -116,7 +116,7 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
             path = Path(str(source.file))
             told |= {"file": [path.parent.name, path.name], "type": source.dtype, "offset": source.offset}
         else:
-            _write_rows(writer, f"X:{name}", name, source, places, digest)
+            digest = _write_rows(writer, f"X:{name}", name, source, places, digest)
         views.append(told)
     told_before = shared or bool(dataset.known_fingerprint)
     features = dataset.features_digest if told_before else digest.hexdigest()
@@ -151,27 +151,32 @@ def _write(writer: EntryWriter, dataset: Dataset) -> dict[str, Any]:
     }
 
 
-def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, places: np.ndarray, digest: Any) -> None:
-    """Write one view from beginning to end, each row to its place; check and digest the rows on the way."""
+def _write_rows(writer: EntryWriter, array: str, view: str, source: Source, places: np.ndarray, digest: Any) -> Any:
+    """Write one view from beginning to end, each row to its place; check the rows on the way.
+
+    Return the digest with the rows added. Rows that float32 does not hold are written a second time, as float64.
+    """
     where = getattr(source, "where", "") or (f"view {view!r}" if view else "features")
-    dtype = np.dtype(source.dtype)
-    begin_digest(digest, view, tuple(source.shape), dtype)
+    passes = source.passes() if isinstance(source, RowStream) else [(np.dtype(source.dtype), _blocks_of(source))]
+    for dtype, read in passes:
+        own = digest.copy()
+        begin_digest(own, view, tuple(source.shape), dtype)
 
-    def blocks() -> Iterator[tuple[np.ndarray, np.ndarray]]:
-        start = 0
-        for block in _from_beginning(source):
-            check_finite(where, block, first=start)
-            digest.update(np.ascontiguousarray(block, dtype=dtype).data)
-            yield places[start : start + len(block)], block
-            start += len(block)
+        def blocks(
+            dtype: np.dtype[Any] = dtype, read: Iterator[np.ndarray] = read, own: Any = own
+        ) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+            start = 0
+            for block in read:
+                check_finite(where, block, first=start)
+                own.update(np.ascontiguousarray(block, dtype=dtype).data)
+                yield places[start : start + len(block)], block
+                start += len(block)
 
-    writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
+        writer.add_rows(array, tuple(source.shape), float_type(dtype), blocks())
+    return own
 
 
-def _from_beginning(source: Source) -> Iterator[np.ndarray]:
-    if isinstance(source, RowStream):
-        yield from source.blocks()
-        return
+def _blocks_of(source: Source) -> Iterator[np.ndarray]:
     assert isinstance(source, np.ndarray)
     for start in range(0, len(source), 4096):
         yield np.asarray(source[start : start + 4096])

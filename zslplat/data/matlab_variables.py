@@ -61,13 +61,46 @@ def slices(path: Path, is_hdf5: bool, name: str, axis: int, length: int) -> Iter
 
 
 def strings(path: Path, is_hdf5: bool, name: str) -> list[str] | None:
-    """Return a cell array of strings, or the rows of a character matrix; None where it holds something else."""
+    """Return a cell array of strings, or the rows of a character matrix; None where it holds something else.
+
+    A cell in a cell is taken out of it. Raises :class:`DataError`, with the place, for a cell that holds anything but
+    one text.
+    """
     if is_hdf5:
         return _hdf5_strings(path, name)
-    value = np.asarray(_old_variable(path, name))
+    value = _inside(_old_variable(path, name))
     if value.dtype.kind == "U":
         return [str(text) for text in value.ravel()]
-    return [_cell_text(cell) for cell in value.ravel()] if value.dtype == object else None
+    if value.dtype != object:
+        return None
+    cells = [_inside(cell) for cell in value.ravel()]
+    for number, cell in enumerate(cells, start=1):
+        if cell.dtype.kind != "U" or cell.size > 1:
+            raise _no_text(path, name, number, _kind_of(cell))
+    return [str(cell.item()) if cell.size else "" for cell in cells]
+
+
+def _inside(cell: Any) -> np.ndarray:
+    """Return what lies in cells of one element each."""
+    value = np.asarray(cell)
+    while value.dtype == object and value.size == 1:
+        value = np.asarray(value.item())
+    return value
+
+
+def _kind_of(cell: np.ndarray) -> str:
+    if cell.dtype.names:
+        return "a struct"
+    if not cell.size:
+        return "empty"
+    kind = {"U": "texts", "O": "cells"}.get(cell.dtype.kind, "numbers")
+    return f"{cell.size} {kind}" if cell.size > 1 else f"the number {cell.item()}"
+
+
+def _no_text(path: Path, name: str, number: int, kind: str) -> DataError:
+    return DataError(
+        f"{path}: cell {number} of {name!r} is {kind}; expected one text, as in {{'ox'; 'mole'}}; write names there"
+    )
 
 
 def _old_variable(path: Path, name: str) -> Any:
@@ -123,7 +156,7 @@ def _empty_shape(lengths: np.ndarray) -> tuple[int, ...]:
 def _hdf5_strings(path: Path, name: str) -> list[str] | None:
     import h5py
 
-    from zslplat.data.hdf5_links import own_item, require_own
+    from zslplat.data.hdf5_links import own_item
 
     with h5py.File(path, "r") as file:
         node = own_item(path, file, name)
@@ -131,28 +164,45 @@ def _hdf5_strings(path: Path, name: str) -> list[str] | None:
             return None
         require_memory(array_bytes(node.shape or (), node.dtype), f"{path}, variable {name!r}")
         value = np.asarray(node[()])
+        if value.dtype == object and value.size == 1:
+            node = _hdf5_inside(path, name, 1, file, value.item())
+            value = np.asarray(node[()])
         if value.dtype == object:
             # MATLAB runs through a cell array by columns, which are the rows of the stored transpose.
-            cells = [file[reference] for reference in value.ravel()]
-            for cell in cells:
-                require_own(path, cell)
-            return [_hdf5_text(cell[()], cell) for cell in cells]
+            return [_hdf5_text(path, name, n, file, cell) for n, cell in enumerate(value.ravel(), start=1)]
         if _matlab_class(node) == "char":
             return ["".join(map(chr, column)) for column in np.atleast_2d(value).T.astype(int)]
         return None
 
 
-def _cell_text(cell: Any) -> str:
-    array = np.asarray(cell)
-    return str(array.ravel()[0]) if array.size else ""
+def _hdf5_text(path: Path, name: str, number: int, file: Any, reference: Any) -> str:
+    """Return the text of a cell."""
+    cell = _hdf5_inside(path, name, number, file, reference)
+    kind, value = _matlab_class(cell), np.asarray(cell[()])
+    if isinstance(cell[()], bytes):
+        return str(cell[()].decode())
+    if cell.attrs.get("MATLAB_empty", 0):
+        value = np.zeros(0)
+    if kind != "char" or (value.ndim == 2 and value.shape[1] > 1):
+        raise _no_text(path, name, number, f"{value.shape[1]} texts" if kind == "char" else _kind_of(value))
+    return "".join(map(chr, value.ravel().astype(int)))
 
 
-def _hdf5_text(value: Any, node: Any) -> str:
-    if isinstance(value, bytes):
-        return value.decode()
-    if node.attrs.get("MATLAB_empty", 0):
-        return ""
-    return "".join(map(chr, np.asarray(value).ravel().astype(int)))
+def _hdf5_inside(path: Path, name: str, number: int, file: Any, reference: Any) -> Any:
+    """Return what lies in cells of one element each; a cell may be its own element in a damaged file."""
+    import h5py
+
+    from zslplat.data.hdf5_links import MOST_DEPTH, require_own
+
+    for _ in range(MOST_DEPTH):
+        cell = file[reference]
+        if not isinstance(cell, h5py.Dataset):
+            raise _no_text(path, name, number, "a struct")
+        require_own(path, cell)
+        if _matlab_class(cell) != "cell" or cell.attrs.get("MATLAB_empty", 0) or cell.size != 1:
+            return cell
+        reference = np.asarray(cell[()]).item()
+    raise _no_text(path, name, number, f"cells in {MOST_DEPTH} others")
 
 
 def _matlab_class(node: Any) -> str:

@@ -15,6 +15,8 @@ import numpy as np
 
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.arrays import NpzFile
+from zslplat.data.assembly import checked_features
+from zslplat.data.given_arrays import names_of
 from zslplat.data.npy_folder import npy_stream
 from zslplat.data.npy_header import load_npy
 from zslplat.data.rows import RowStream
@@ -63,10 +65,8 @@ def named_images(path: Path, *, lists: Sequence[str] = ()) -> NamedImages:
             raise DataError(
                 f"{path}: expected {' or '.join(FEATURES)}, and {', '.join(NAMES[:-1])} or {NAMES[-1]}; {file.held}"
             )
-        X = np.asarray(file.read(key))
-        if X.dtype not in (np.float32, np.float64):
-            X = X.astype(np.float32)
-        names, paths = [str(name) for name in file.read(names_key).reshape(-1).tolist()], [path]
+        X = checked_features(file.read(key), f"{path}: {key}")
+        names, paths = names_of(file.read(names_key), f"{path}, {names_key}"), [path]
     if len(X.shape) != 2 or 0 in X.shape:
         raise DataError(f"{path}: features have shape {X.shape}; expected (images, dimensions)")
     if len(names) != X.shape[0]:
@@ -96,6 +96,7 @@ def _listed(path: Path) -> list[str]:
     if path.suffix != ".npy":
         return read_names(path)
     try:
-        return [str(name) for name in load_npy(path).reshape(-1).tolist()]
+        listed = load_npy(path)
     except Exception as error:
         raise DataError(f"{path}: cannot be read as names ({error}); save it again with numpy.save") from error
+    return names_of(listed, str(path))

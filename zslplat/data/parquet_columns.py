@@ -15,8 +15,10 @@ from zslplat.data import arrow_values as arrow
 from zslplat.data.assembly import RawSignatures
 from zslplat.data.feature_forms import is_identifier, note_of_identifiers
 from zslplat.data.fields import ALIASES, TEXTS, Fields
+from zslplat.data.given_arrays import names_of
 from zslplat.data.indices import mask_of
 from zslplat.data.parquet_file import ParquetPart
+from zslplat.data.precision import DOUBLE, in_type
 from zslplat.data.rows import RowStream
 from zslplat.data.splits import SPLITS
 from zslplat.data.streams import Piece, rows_of_a_block, stream_of
@@ -156,11 +158,11 @@ class ParquetFields(Fields):
         try:
             if b"class_names" in metadata:
                 names = json.loads(metadata[b"class_names"])
-                return [str(name) for name in names]
+                return _listed_names(names, f"{self.files[0].file}, class_names in the metadata")
             known = json.loads(metadata.get(b"huggingface", b"{}")).get("info", {}).get("features", {})
             label = next((name for name in self.aliases["y"] if name in known), "")
             if label and known[label].get("_type") == "ClassLabel":
-                return [str(name) for name in known[label]["names"]]
+                return _listed_names(known[label]["names"], f"{self.files[0].file}, names of {label!r} in the metadata")
         except (ValueError, TypeError, AttributeError, KeyError, RecursionError) as error:
             raise DataError(
                 f"{self.files[0].file}: class_names in the metadata cannot be read as a JSON list ({error})"
@@ -204,16 +206,16 @@ class ParquetFields(Fields):
         for name, kind in stored.items():
             if kind is None:
                 raise DataError(f"{where}: features are of type {self.schema.field(name).type}; expected numbers")
-        # As an array of these columns has it: float64 where one of them is, else float32.
-        double = any(kind is not None and kind == np.float64 for kind in stored.values())
-        dtype = np.dtype(np.float64 if double else np.float32)
+        # Whole numbers and float32 side by side are float64, of which the values decide.
+        dtype = np.result_type(*(kind for kind in stored.values() if kind is not None))
+        narrow = np.dtype(np.float64) not in stored.values()
         rows = rows_of_a_block(row, dtype.itemsize)
         shown = f"column {names[0]!r}" if len(names) == 1 else "columns of numbers"
         pieces = [
             Piece(part.rows, partial(part.blocks, names, rows, row, dtype), f"{part.file}, {shown}")
             for part in self.files
         ]
-        return stream_of(pieces, row, dtype, where)
+        return stream_of(pieces, row, dtype, where, narrow=narrow)
 
 
 def _set_name(file: Path) -> str:
@@ -240,11 +242,17 @@ def _read_signatures(file: Path) -> RawSignatures:
         raise DataError(
             f"{file}: column {texts[0]!r} holds texts; every column beside {classes!r} is an attribute, of numbers"
         )
-    described = np.char.strip(part.column(classes).astype(np.str_))
+    described = np.array(names_of(part.column(classes), f"{file}, column {classes!r}"))
     if lists:
-        return RawSignatures(part.column(lists[0]).astype(np.float64), described, named=True)
-    found = np.stack([part.column(name).astype(np.float64) for name in numbers], axis=1)
+        return RawSignatures(part.column(lists[0]), described, named=True)
+    found = np.stack([in_type(part.column(name), DOUBLE, f"{file}, column {name!r}") for name in numbers], axis=1)
     return RawSignatures(found, described, names=numbers, named=True)
+
+
+def _listed_names(names: Any, where: str) -> list[str]:
+    if not isinstance(names, list):
+        raise ValueError(f"{type(names).__name__} in place of a list")
+    return names_of(names, where)
 
 
 def _alike(here: pa.DataType, there: pa.DataType) -> bool:

@@ -20,6 +20,7 @@ import pyarrow.parquet as pq
 
 from zslplat.data import arrow_values as arrow
 from zslplat.data.bounds import require_memory
+from zslplat.data.precision import in_type
 from zslplat.errors import DataError
 
 _TOGETHER = 64
@@ -146,9 +147,14 @@ def side_by_side(file: Path, names: Sequence[str], rows: int, dtype: str, shown:
         # Some columns at a time: one by one, they would be written with a stride of a whole row.
         for begin in range(0, len(names), _TOGETHER):
             some = names[begin : begin + _TOGETHER]
-            columns = [arrow.values(batch.column(name), f"{shown}, column {name!r}", first=start) for name in some]
-            found[:, begin : begin + len(some)] = np.array(columns, dtype=dtype).T
+            columns = [_column_of(batch, name, start, found.dtype, f"{shown}, column {name!r}") for name in some]
+            found[:, begin : begin + len(some)] = np.array(columns).T
         yield found
+
+
+def _column_of(batch: pa.RecordBatch, name: str, first: int, dtype: np.dtype[Any], where: str) -> np.ndarray:
+    values = arrow.values(batch.column(name), where, first=first)
+    return in_type(values, dtype, where)
 
 
 def whole_table(file: Path) -> np.ndarray:

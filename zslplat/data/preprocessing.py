@@ -37,6 +37,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.row_lengths import normalised
 from zslplat.data.rows import Part, Rows, blocks_of, float_type
 from zslplat.errors import DataError, UnknownNameError, UsageError
 
@@ -234,8 +235,8 @@ def apply_steps(
 ) -> list[np.ndarray]:
     """Fit the steps on the training rows and apply them to these and to the other matrices.
 
-    ``every``: see :func:`fit_steps`. Returns the transformed training rows first. float32 stays float32; everything
-    else becomes float64; integer features become float32.
+    ``every``: see :func:`fit_steps`. Returns the transformed training rows first. float32 stays float32;
+    other types become what holds all their numbers.
     """
     frozen = fit_steps(steps, fit_rows, every=every)
     return [frozen.apply(m) for m in (fit_rows, *others)]
@@ -289,8 +290,9 @@ def _fit_standardise(step: str, blocks: Blocks, known: np.ndarray | None) -> Fro
         mean = mean + change * (len(chunk) / all_rows)
         squares = squares + about + change**2 * (rows * len(chunk) / all_rows)
         rows, low, high = all_rows, np.minimum(low, chunk.min(axis=0)), np.maximum(high, chunk.max(axis=0))
-    # What is constant stays so.
-    scale = np.where((high > low) & (squares > 0), np.sqrt(squares / rows), 1.0)
+    # What is constant stays so; where squares leave float64, the range measures what varies.
+    varies = (squares > 0) & np.isfinite(squares)
+    scale = np.where(varies, np.sqrt(squares / rows), np.where(high > low, high - low, 1.0))
     return FrozenStep(step, {"mean": _between(mean, low, high), "scale": scale})
 
 
@@ -353,13 +355,13 @@ def _apply_center(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
 
 
 def _apply_norm(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
-    return _normalised(rows, step.name)
+    return normalised(rows, step.name)
 
 
 def _apply_hellinger(rows: np.ndarray, step: FrozenStep) -> np.ndarray:
     if rows.size and float(rows.min()) < 0:
         raise DataError("hellinger needs non-negative values; put shift or split before it")
-    found = _normalised(rows, "l1")
+    found = normalised(rows, "l1")
     return np.asarray(np.sqrt(found, out=found))
 
 
@@ -391,10 +393,3 @@ _APPLIED: dict[str, Callable[[np.ndarray, FrozenStep], np.ndarray]] = {
     "unit": _apply_unit,
     "split": _apply_split,
 }
-
-
-def _normalised(rows: np.ndarray, norm: str) -> np.ndarray:
-    found = rows.astype(np.float64)
-    length = np.abs(found).sum(axis=1) if norm == "l1" else np.sqrt(np.einsum("ij,ij->i", found, found))
-    found /= np.where(length > 0, length, 1.0)[:, None]
-    return found.astype(rows.dtype, copy=False)

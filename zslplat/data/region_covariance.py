@@ -24,6 +24,7 @@ from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.arrays import NpzFile, NpzSource
 from zslplat.data.assembly import RawArrays, assemble
 from zslplat.data.dataset import Dataset
+from zslplat.data.given_arrays import names_of
 from zslplat.data.kept import kept_dataset
 from zslplat.data.roots import find_file
 from zslplat.data.source import DataPlaces, DataSource
@@ -146,7 +147,7 @@ class RegionCovariance(DataSource):
                 where=str(path),
                 X=region_covariances(arrays["X"], epsilon=epsilon),
                 y=arrays["y"],
-                class_names=None if names is None else [str(one) for one in names.reshape(-1)],
+                class_names=None if names is None else names_of(names, f"{path}, class_names"),
                 splits={split: arrays[split] for split in ("train", "test") if split in arrays},
                 folds=arrays.get("folds"),
                 groups=arrays.get("groups"),

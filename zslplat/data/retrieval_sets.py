@@ -179,11 +179,11 @@ def _require_no_image_twice(raw: RawRetrieval, negatives: Dataset) -> None:
     scored = np.zeros(len(raw.classes), dtype=bool)
     scored[raw.queries.all_rows] = True
     known: set[bytes] = set()
-    start = 0
+    dtype, start = np.result_type(raw.X.dtype, negatives.X.dtype), 0
     for block in _in_order(raw.X):
-        known.update(_contents(block[scored[start : start + len(block)]]))
+        known.update(_contents(block[scored[start : start + len(block)]], dtype))
         start += len(block)
-    twice = sum(content in known for _, block in blocks_of(negatives.X) for content in _contents(block))
+    twice = sum(content in known for _, block in blocks_of(negatives.X) for content in _contents(block, dtype))
     if twice:
         raise DataError(
             f"{raw.name}: {twice} negatives of {negatives.name} have exactly the features of a query or of an image "
@@ -191,8 +191,8 @@ def _require_no_image_twice(raw: RawRetrieval, negatives: Dataset) -> None:
         )
 
 
-def _contents(block: np.ndarray) -> list[bytes]:
-    return [row.tobytes() for row in np.ascontiguousarray(block, dtype=np.float32)]
+def _contents(block: np.ndarray, dtype: np.dtype[Any]) -> list[bytes]:
+    return [row.tobytes() for row in np.ascontiguousarray(block, dtype=dtype)]
 
 
 def _one_after_the_other(first: np.ndarray | RowStream, negatives: Dataset) -> RowStream:

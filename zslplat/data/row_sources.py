@@ -6,6 +6,7 @@ import contextlib
 import math
 import mmap
 import os
+from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -13,6 +14,7 @@ from typing import Any, BinaryIO, Protocol
 
 import numpy as np
 
+from zslplat.data.precision import DOUBLE, SINGLE, Narrowing, float_type, in_type, row_type
 from zslplat.errors import DataError, StoreError
 
 _FAR = 1 << 14  # bytes from row to row, on average, beyond which each is read by itself
@@ -44,33 +46,83 @@ class Steps(Protocol):
 class RowStream:
     """Rows of a file that are read from beginning to end, as often as they are asked for: what importers deliver.
 
-    ``shape`` (n, ...), ``dtype``; ``read`` returns a new iterator over blocks of any length, in the order of the file.
+    ``shape`` (n, ...); ``stored`` is the type of the file; ``read`` returns a new iterator over blocks of any length,
+    in the order of the file. Rows come as float32 or float64, as :func:`~zslplat.data.precision.row_type` says; where
+    their values decide, by a pass over them. ``narrow``: they decide over float64, too.
     """
 
     def __init__(
-        self, shape: tuple[int, ...], dtype: np.dtype[Any], read: Callable[[], Iterator[np.ndarray]], where: str
+        self,
+        shape: tuple[int, ...],
+        stored: np.dtype[Any],
+        read: Callable[[], Iterator[np.ndarray]],
+        where: str,
+        *,
+        narrow: bool = False,
     ) -> None:
-        self.shape, self.dtype, self.where = shape, np.dtype(dtype), where
-        self._read = read
+        self.shape, self.where = shape, where
+        self._read, self._type = read, row_type(np.dtype(stored), narrow=narrow)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """float32 or float64; read off the rows where their values decide and no pass has ended yet."""
+        if self._type is None:
+            deque(self._tried(), maxlen=0)
+        assert self._type is not None
+        return self._type
 
     @cached_property
     def loaded(self) -> np.ndarray:
         """All rows in memory: for who wants single ones of what was not stored."""
-        found = np.empty(self.shape, dtype=self.dtype)
-        start = 0
-        for block in self.blocks():
-            found[start : start + len(block)] = block
-            start += len(block)
+        for dtype, blocks in self.passes():
+            found = np.empty(self.shape, dtype=dtype)
+            start = 0
+            for block in blocks:
+                found[start : start + len(block)] = block
+                start += len(block)
         return found
+
+    def passes(self) -> Iterator[tuple[np.dtype[Any], Iterator[np.ndarray]]]:
+        """Yield (type, blocks): a second time, as float64, where rows that were read as float32 lost values by it.
+
+        All blocks are to be taken each time; the first pass ends early where something is lost.
+        """
+        undecided = self._type is None
+        if undecided:
+            yield SINGLE, self._tried()
+        if not undecided or self._type == DOUBLE:
+            yield self.dtype, self.blocks()
 
     def blocks(self) -> Iterator[np.ndarray]:
         """Yield the rows; raises :class:`DataError` where there are more or fewer than ``shape`` says."""
+        dtype = self.dtype
+        for block in self._checked():
+            yield in_type(block, dtype, self.where)
+
+    def through(
+        self, row: tuple[int, ...], change: Callable[[Iterator[np.ndarray]], Iterator[np.ndarray]]
+    ) -> RowStream:
+        """Return the same rows, their blocks changed on the way as they are in the file, to rows of shape ``row``."""
+        changed = RowStream((self.shape[0], *row), SINGLE, lambda: change(self._checked()), self.where)
+        changed._type = self._type
+        return changed
+
+    def _tried(self) -> Iterator[np.ndarray]:
+        narrowing = Narrowing()
+        for block in self._checked():
+            single = narrowing.add(block)
+            if narrowing.seen:
+                break
+            yield single
+        self._type = DOUBLE if narrowing.loss else SINGLE
+
+    def _checked(self) -> Iterator[np.ndarray]:
         rows, row = 0, self.shape[1:]
         for block in self._read():
             rows, row = rows + len(block), block.shape[1:]
             if rows > self.shape[0] or row != self.shape[1:]:
                 break
-            yield np.asarray(block, dtype=self.dtype)
+            yield block
         if rows != self.shape[0] or row != self.shape[1:]:
             raise DataError(f"{self.where}: {rows} rows of shape {row} were read, expected {self.shape}")
 
@@ -176,13 +228,6 @@ class Part:
         """Return rows as they are stored after the steps."""
         found = np.asarray(rows, dtype=self.dtype)
         return found if self.steps is None else np.asarray(self.steps.apply(found))
-
-
-def float_type(dtype: np.dtype[Any]) -> np.dtype[Any]:
-    """Return float32 and float64 as they are, float64 for other types of more than four bytes, float32 for the rest."""
-    if dtype in (np.float32, np.float64):
-        return dtype
-    return np.dtype(np.float64 if dtype.itemsize > 4 else np.float32)
 
 
 def of_length(part: Part, length: int) -> Iterator[np.ndarray]:

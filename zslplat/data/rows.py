@@ -26,13 +26,13 @@ from typing import Any
 import numpy as np
 from numpy.lib.mixins import NDArrayOperatorsMixin
 
+from zslplat.data.precision import float_type as float_type
 from zslplat.data.row_sources import Part as Part
 from zslplat.data.row_sources import RowStream as RowStream
 from zslplat.data.row_sources import Source as Source
 from zslplat.data.row_sources import Steps as Steps
 from zslplat.data.row_sources import Stored as Stored
 from zslplat.data.row_sources import View as View
-from zslplat.data.row_sources import float_type as float_type
 from zslplat.data.row_sources import of_length
 from zslplat.errors import DataError, UnknownNameError
 
@@ -55,7 +55,6 @@ class Rows(NDArrayOperatorsMixin):
         if not parts:
             raise DataError("rows need at least one view")
         self.parts, self.index = tuple(parts), np.asarray(index)
-        self.dtype = np.result_type(*(part.dtype for part in self.parts))
         single = len(self.parts) == 1 and not self.parts[0].view.name
         row = self.parts[0].shape if single else (sum(math.prod(part.shape) for part in self.parts),)
         self.shape = (len(self.index), *row)
@@ -78,6 +77,11 @@ class Rows(NDArrayOperatorsMixin):
     def views(self) -> tuple[View, ...]:
         """The named views with their shapes after preprocessing, in the order of the columns; none of a single one."""
         return tuple(View(part.view.name, part.shape) for part in self.parts if part.view.name)
+
+    @cached_property
+    def dtype(self) -> np.dtype[Any]:
+        """The type of the rows: float64 where that of one of the views is."""
+        return np.result_type(*(part.dtype for part in self.parts))
 
     @property
     def size(self) -> int:

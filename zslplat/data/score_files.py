@@ -20,7 +20,9 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.csv_faults import is_number, not_utf8, other_separator
+from zslplat.data.given_arrays import names_of
 from zslplat.data.npy_header import load_npy
+from zslplat.data.precision import in_type
 from zslplat.errors import DataError
 
 ROW, FOLD, CLASS = "row", "fold", "class"
@@ -101,6 +103,9 @@ def read_scores(path: Path) -> ScoreFile:
     by_fold = FOLD in names
     empty = np.stack([_empty(table.column(place)) for place in kept], axis=1) if by_fold else None
     columns = [_numbers(table.column(place), path, names[place], filled=by_fold) for place in kept]
+    dtype = np.result_type(*columns)
+    named = zip(classes, columns, strict=True)
+    columns = [in_type(column, dtype, f"{path}, column {name!r}") for name, column in named]
     rows = _whole_numbers(table.column(names.index(ROW)), path) if ROW in names else None
     folds = np.array(_texts(table.column(names.index(FOLD)), path, FOLD)) if by_fold else None
     return ScoreFile(str(path), np.stack(columns, axis=1), rows, classes, folds, digest, empty)
@@ -271,7 +276,7 @@ def _texts(column: Any, path: Path, name: str) -> list[str]:
     if any(value is None or value == "" for value in values):
         place, _ = _first(values, lambda value: value is None or value == "")
         raise DataError(f"{path}: row {place} of column {name!r} is empty; fill it in")
-    return [str(value) for value in values]
+    return [str(value) for value in values] if name == ROW else names_of(values, f"{path}, column {name!r}")
 
 
 def _first(values: Sequence[Any], fits: Callable[[Any], bool]) -> tuple[int, Any]:

@@ -26,34 +26,28 @@ class Piece:
     where: str
 
 
-def stream_of(pieces: Sequence[Piece], row: tuple[int, ...], stored: np.dtype[Any], where: str) -> RowStream:
+def stream_of(
+    pieces: Sequence[Piece], row: tuple[int, ...], stored: np.dtype[Any], where: str, *, narrow: bool = False
+) -> RowStream:
     """Return the rows of all pieces, one after the other, each of shape ``row``.
 
-    float32 and float64 stay what they are, other numbers become float32, as those of an array do. Raises
-    :class:`DataError` for what is no number and, while rows are read, for NaN and infinity, with file and row.
+    They become float32 or float64 as those of an array do (:mod:`zslplat.data.precision`). Raises :class:`DataError`
+    for what is no number and, while rows are read, for NaN and infinity, with file and row.
     """
-    dtype = feature_type(stored, where)
+    if stored.kind not in "biuf":
+        raise DataError(f"{where}: features are of type {stored}; expected numbers")
 
     def read() -> Iterator[np.ndarray]:
         for piece in pieces:
             start = 0
             for block in piece.read():
-                block = np.asarray(block, dtype=dtype)
                 _check_finite(block, piece.where, start)
                 start += len(block)
                 yield block
             if start != piece.rows:
                 raise DataError(f"{piece.where}: {start} rows were read, expected {piece.rows}; save the file again")
 
-    return RowStream((sum(piece.rows for piece in pieces), *row), dtype, read, where)
-
-
-def feature_type(stored: np.dtype[Any], where: str) -> np.dtype[Any]:
-    """Return the type that features of a stored type get; raises :class:`DataError` for what is no number."""
-    if stored.kind not in "biuf":
-        raise DataError(f"{where}: features are of type {stored}; expected numbers")
-    native = stored.newbyteorder("=")
-    return native if native in (np.float32, np.float64) else np.dtype(np.float32)
+    return RowStream((sum(piece.rows for piece in pieces), *row), stored, read, where, narrow=narrow)
 
 
 def rows_of_a_block(row: tuple[int, ...], itemsize: int) -> int:
@@ -66,12 +60,14 @@ def in_natural_order(paths: Iterable[Path]) -> list[Path]:
 
     def key(path: Path) -> list[tuple[bool, int, str]]:
         pieces = re.split(r"(\d+)", path.name)
-        return [(piece.isdigit(), int(piece) if piece.isdigit() else 0, piece) for piece in pieces]
+        return [(piece.isdecimal(), int(piece) if piece.isdecimal() else 0, piece) for piece in pieces]
 
     return sorted(paths, key=key)
 
 
 def _check_finite(block: np.ndarray, where: str, start: int) -> None:
+    if block.dtype.kind != "f":
+        return
     # A sum is quicker than a look at every number, and finite only where all of them are.
     with np.errstate(over="ignore", invalid="ignore"):
         if np.isfinite(block.sum(dtype=np.float64)):

@@ -34,6 +34,8 @@ from zslplat.data.array_store import file_stamp
 from zslplat.data.arrays import NpzFile
 from zslplat.data.assembly import RawArrays, assemble, looks_transposed
 from zslplat.data.dataset import Dataset
+from zslplat.data.given_arrays import names_of
+from zslplat.data.indices import whole_numbers
 from zslplat.data.kept import kept_dataset
 from zslplat.data.matlab import MatlabFile
 from zslplat.data.named_images import read_names
@@ -239,11 +241,12 @@ def _features(file: Path, X: str, ids: str) -> tuple[np.ndarray, list[str]]:
         try:
             named = matlab.strings(name)
         except DataError:
-            named = [str(int(number)) for number in matlab.vector(name)]
+            named = names_of(whole_numbers(matlab.vector(name), f"{file}, {name}"), f"{file}, {name}")
     else:
         npz = NpzFile(file)
         features = npz.read(_named(file, X, ("X", "features"), npz.names))
-        named = [str(one) for one in npz.read(_named(file, ids, ("ids",), npz.names)).reshape(-1)]
+        name = _named(file, ids, ("ids",), npz.names)
+        named = names_of(npz.read(name), f"{file}, {name}")
     if features.ndim != 2 or len(features) != len(named):
         hint = looks_transposed(features.shape, len(named), "image")
         raise DataError(f"{file}: features of shape {features.shape} for {len(named)} identifiers{hint}")

@@ -28,9 +28,11 @@ from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows, read_list
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
+from zslplat.data.given_arrays import require_names
 from zslplat.data.indices import class_ids, row_indices
 from zslplat.data.kept import kept_dataset, kept_features
 from zslplat.data.matlab import MatlabFile
+from zslplat.data.precision import DOUBLE, in_type
 from zslplat.data.roots import find_folder
 from zslplat.data.rows import Rows, RowStream, View
 from zslplat.data.source import DataPlaces, DataSource
@@ -44,7 +46,7 @@ _SCALES = ("scale", "feature_scale")
 
 
 class Xlsa17(DataSource):
-    """A folder in the layout of the standard package; features become float32, rows are samples.
+    """A folder in the layout of the standard package; rows are samples.
 
     Equations
     ---------
@@ -215,13 +217,12 @@ def _features_path(folder: Path, features: str) -> Iterator[Path]:
 def _read_features(path: Path) -> tuple[RowStream, np.ndarray]:
     file = MatlabFile(path)
     shape, read = _feature_blocks(file)
-    return RowStream(shape, np.dtype(np.float32), read, str(path)), class_ids(
-        file.vector("labels"), f"{path}, labels", base=1
-    )
+    y = class_ids(file.vector("labels"), f"{path}, labels", base=1)
+    return RowStream(shape, DOUBLE, read, str(path), narrow=True), y
 
 
 def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Iterator[np.ndarray]]]:
-    """Return the shape (n, d) and what yields the float32 blocks of rows, scaled and checked for NaN."""
+    """Return the shape (n, d) and what yields the blocks of rows, scaled and checked for NaN."""
     rows = file.vector("labels").size
     stored = file.shape("features")
     axis = 0 if stored[1] != rows and stored[0] == rows else 1
@@ -239,14 +240,13 @@ def _feature_blocks(file: MatlabFile) -> tuple[tuple[int, int], Callable[[], Ite
     def blocks() -> Iterator[np.ndarray]:
         start = 0
         for block in file.slices("features", axis, _BLOCK_ROWS):
-            with np.errstate(over="ignore"):  # what leaves float32 becomes infinite, and is reported below
-                block = (block if scale == 1 else block * scale).astype(np.float32, order="C")
+            with np.errstate(over="ignore"):  # what becomes infinite is reported below
+                block = block if scale == 1 else block * scale
             bad = ~np.isfinite(block).all(axis=1)
             if bad.any():
                 row = start + int(np.argmax(bad))
                 raise DataError(
-                    f"{file.path}: features of row {row + 1} hold NaN or infinity (or exceed float32); "
-                    "clean the file and load it again"
+                    f"{file.path}: features of row {row + 1} hold NaN or infinity; clean the file and load it again"
                 )
             start += len(block)
             yield block
@@ -298,7 +298,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
     file, options = MatlabFile(layout.splits), layout.options
     field = str(options.get("field", "att"))
     # Class order is the order of the columns; it must never be sorted or made unique.
-    S = np.ascontiguousarray(file.numbers(field).T, dtype=np.float64)
+    S = np.ascontiguousarray(in_type(file.numbers(field).T, DOUBLE, f"{layout.splits}, {field!r}"))
     if not np.isfinite(S).all():
         column = int(np.argmax(~np.isfinite(S).all(axis=1)))
         raise DataError(f"{layout.splits}: {field!r} of class {column + 1} holds NaN or infinity")
@@ -368,9 +368,7 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
         return tuple(str(number + 1) for number in range(count)), False
     if len(names) != count:
         raise DataError(f"{where}: {len(names)} names for {count} classes")
-    if len(set(names)) != count:
-        twice = next(name for name in names if names.count(name) > 1)
-        raise DataError(f"{where}: class {twice!r} is listed twice")
+    require_names(names, where)
     return tuple(names), True
 
 

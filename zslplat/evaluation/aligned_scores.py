@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from zslplat.data.csv_faults import is_number
+from zslplat.data.precision import in_type
 from zslplat.data.score_files import ScoreFile
 from zslplat.errors import UsageError, near_names
 from zslplat.metrics.ranking import centred
@@ -86,7 +87,8 @@ def aligned(
     columns = _places_of_classes(file, _as_the_batch_writes(given_classes, batch), batch)
     lines = _places_of_rows(file.where, np.asarray(given_rows), batch)
     _check_finite(file, given_rows, given_classes)
-    return np.ascontiguousarray(file.scores.astype(_kept(file.scores), copy=False)[np.ix_(lines, columns)])
+    scores = in_type(file.scores, _kept(file.scores), file.where)
+    return np.ascontiguousarray(scores[np.ix_(lines, columns)])
 
 
 def digest_of(scores: np.ndarray, batch: Batch) -> str:

@@ -13,7 +13,7 @@ from zslplat.data.about import About
 from zslplat.data.catalogue import parse_dataset
 from zslplat.data.dataset import Dataset
 from zslplat.data.fields import ALIASES, VIEWS, Fields
-from zslplat.data.given_arrays import array_of, named_columns, numbers_of, plain_labels, table_of
+from zslplat.data.given_arrays import array_of, named_columns, names_of, numbers_of, plain_labels, table_of
 from zslplat.data.in_memory import dataset_of, kept_in
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 from zslplat.evaluation.components import open_dataset
@@ -100,7 +100,7 @@ def make_dataset(
     if S is not None:
         arrays["S"] = numbers_of(S, "S")
         if index is not None and class_names is None:
-            named = [str(one) for one in index]
+            named = names_of(index, "the index of S")
             class_names = list(dict.fromkeys(named))
             if len(class_names) < len(named):
                 arrays["signature_classes"] = np.array(named)
@@ -108,7 +108,7 @@ def make_dataset(
         if attributes is not None and "attribute_names" not in arrays:
             arrays["attribute_names"] = np.array([str(one) for one in attributes])
     if class_names is not None:
-        arrays["class_names"] = np.array([str(one) for one in class_names])
+        arrays["class_names"] = np.array(names_of(class_names, "class_names"))
     for key, given in (("split", split), ("groups", groups), ("folds", folds)):
         if given is not None:
             arrays[key] = array_of(given, key)

@@ -19,6 +19,7 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.rows import float_type
 from zslplat.errors import MethodError
 from zslplat.methods.unit_rows import unit_rows
 
@@ -138,7 +139,7 @@ def _in_order(found: np.ndarray, values: np.ndarray, rows: np.ndarray, k: int, o
 
 
 def _units(rows: np.ndarray) -> np.ndarray:
-    return np.ascontiguousarray(unit_rows(np.asarray(rows, dtype=np.float32)), dtype=np.float32)
+    return np.ascontiguousarray(unit_rows(np.asarray(rows, dtype=float_type(rows.dtype))), dtype=np.float32)
 
 
 @contextmanager

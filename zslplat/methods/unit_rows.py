@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
+from zslplat.data.row_lengths import lengths_of
+
 
 def lengths(M: np.ndarray) -> np.ndarray:
     """Return the Euclidean length of every row of M (n, d), as (n, 1); 1 for rows of zeros."""
-    length = np.linalg.norm(M, axis=1, keepdims=True)
+    length = lengths_of(M, lambda rows: np.linalg.norm(rows, axis=1))[:, None]
     return np.asarray(np.where(length > 0, length, 1), dtype=length.dtype)
 
 

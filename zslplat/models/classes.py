@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.csv_tables import read_signatures
-from zslplat.data.given_arrays import array_of, named_columns, numbers_of, table_of
+from zslplat.data.given_arrays import array_of, named_columns, names_of, numbers_of, table_of
+from zslplat.data.precision import float_type, in_type
 from zslplat.errors import DataError, UsageError, quoted
 
 _INDEX = "__index_level_0__"  # what pandas calls the index of a frame that has no name
@@ -43,13 +44,15 @@ class NewClasses:
             return cls.read(Path(given))
         if isinstance(given, Mapping):
             rows, named = table_of(given, "signatures")
-            return cls._of_rows([str(name) for name in named], numbers_of(rows, "signatures"), named_columns(rows))
+            return cls._of_rows(
+                names_of(named, "names of classes"), numbers_of(rows, "signatures"), named_columns(rows)
+            )
         if hasattr(given, "index") and hasattr(given, "columns"):
             values = numbers_of(given, "signatures")
-            return cls._of_rows([str(name) for name in given.index], values, named_columns(given))
+            return cls._of_rows(names_of(given.index, "names of classes"), values, named_columns(given))
         if isinstance(given, Sequence) and len(given) == 2:
             names = array_of(given[0], "names of classes").reshape(-1).tolist()
-            return cls._of_rows([str(name) for name in names], numbers_of(given[1], "signatures"))
+            return cls._of_rows(names_of(names, "names of classes"), numbers_of(given[1], "signatures"))
         raise UsageError(
             f"signatures of type {type(given).__name__}; expected {{name: signature}}, a frame with names as its "
             "index, (names, signatures), or the path of a file"
@@ -65,7 +68,7 @@ class NewClasses:
         else:
             found = read_signatures(path)
             lines = np.asarray(found.classes).tolist()
-            names, values, columns = [str(name) for name in lines], np.asarray(found.values), tuple(found.names)
+            names, values, columns = lines, np.asarray(found.values), tuple(found.names)
         return cls._of_rows(names, values, columns, str(path))
 
     @classmethod
@@ -81,6 +84,7 @@ class NewClasses:
             raise UsageError(f"{source}: {len(names)} names and signatures of shape {values.shape}; expected {FORM}")
         if values.dtype.kind not in "fiub":
             raise UsageError(f"{source}: signatures of type {values.dtype}; expected numbers")
+        values = in_type(values, float_type(values.dtype), source)
         finite = np.isfinite(values).all(axis=1)
         if not finite.all():
             raise DataError(f"{source}: the signature of {quoted(names[int(np.argmin(finite))])} holds NaN or infinity")
@@ -129,11 +133,13 @@ def _read_parquet(path: Path) -> tuple[list[str], np.ndarray, tuple[str, ...]]:
     others = [name for name in columns if name != named]
     if named is None or not others:
         raise DataError(f"{path}: columns {', '.join(columns[:5])}; expected 'class' and the attributes beside it")
-    names = [str(name) for name in part.column(named)]
+    names = names_of(part.column(named), f"{path}, column {named!r}")
     values = [part.column(name) for name in others]
     if len(values) == 1 and values[0].ndim == 2:
         return names, values[0], ()
     bad = next((name for name, value in zip(others, values, strict=True) if value.dtype.kind not in "fiub"), None)
     if bad is not None:
         raise DataError(f"{path}: column {bad!r} holds no numbers; expected 'class' and the attributes beside it")
+    dtype = np.result_type(*values)
+    values = [in_type(value, dtype, f"{path}, column {name!r}") for name, value in zip(others, values, strict=True)]
     return names, np.column_stack(values), tuple(others)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.npy_header import require_whole
+from zslplat.data.precision import beyond_whole, in_type, require_exact
 from zslplat.data.rows import View
 from zslplat.errors import DataError, UsageError
 
@@ -108,6 +109,8 @@ class RowFile:
                             f"{self.path}: {block.shape[1]} columns{told}; the model takes rows of {self.width} "
                             "numbers, and nothing beside them"
                         )
+                    if beyond_whole(block):
+                        require_exact(",".join(chunk).replace('"', "").split(","), str(self.path))
                     yield block
                     first, kept = first + len(block), []
         except (OSError, ValueError) as error:
@@ -147,7 +150,8 @@ class RowFile:
             if shape is not None
         ]
         for blocks in zip(*streams, strict=True):
-            yield np.hstack([np.asarray(one).reshape(len(one), -1) for one in blocks])
+            dtype = np.result_type(*blocks)
+            yield np.hstack([in_type(one, dtype, str(self.path)).reshape(len(one), -1) for one in blocks])
 
     def _chosen(self, lists: list[str]) -> list[str]:
         """Return the columns of lists that hold the features, one for each view where there are several."""

@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from zslplat.data.given_arrays import names_of, numbers_of
+from zslplat.data.precision import DOUBLE, in_type
 from zslplat.errors import UsageError
 from zslplat.models.predictors import load_saved
 
@@ -47,7 +49,7 @@ class Served:
 
 
 def _signatures(classes: Any, flat: Any) -> tuple[list[str], np.ndarray] | None:
-    names, values = [str(name) for name in classes], np.asarray(flat, dtype=np.float64)
+    names, values = names_of(classes, "classes"), in_type(numbers_of(flat, "signatures"), DOUBLE, "signatures")
     if not names and not values.size:
         return None
     if not names or values.size % len(names) or not values.size:

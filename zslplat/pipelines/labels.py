@@ -9,6 +9,7 @@ import numpy as np
 
 from zslplat.data.assembly import looks_transposed
 from zslplat.data.given_arrays import array_of, named_columns, numbers_of, plain_labels, table_of
+from zslplat.data.precision import DOUBLE, in_type
 from zslplat.errors import DataError, UnknownNameError, UsageError, quoted
 
 _INTEGERS = "iu"
@@ -93,7 +94,7 @@ def read_signatures(S: Any, classes: Sequence[Any] | None, what: str = "S") -> S
     if values.ndim != 2 or 0 in values.shape:
         raise DataError(f"{what} has shape {values.shape}; expected (classes, attributes)")
     if values.dtype not in (np.float32, np.float64):
-        values = values.astype(np.float64)
+        values = in_type(values, DOUBLE, what)
     if not np.isfinite(values).all():
         row = int(np.argmin(np.isfinite(values).all(axis=1)))
         raise DataError(f"{what}: row {row} holds NaN or infinity")

@@ -10,7 +10,7 @@ from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
-from zslplat.data.rows import Rows
+from zslplat.data.rows import Rows, float_type
 
 
 def cluster_by_features(
@@ -19,8 +19,8 @@ def cluster_by_features(
     """Return the clusters (len(counts), repeats, m) int16 of rows X (m, d) on the first ``count`` ranked features.
 
     Lloyd's k-means from ``clusters`` random rows; the starts are the same for every number of features and every
-    ranking. All repeats are kept: the protocol averages over them, and does not pick the best. In float32: sums over
-    at most some fifty features lose nothing that a cluster would notice.
+    ranking. All repeats are kept: the protocol averages over them, and does not pick the best. In the type of the
+    rows: sums over at most some fifty features in float32 lose nothing that a cluster would notice.
     """
     result = np.empty((len(counts), repeats, len(X)), dtype=np.int16)
     starts = np.random.SeedSequence([seed, 7]).generate_state(repeats)
@@ -30,7 +30,7 @@ def cluster_by_features(
         warnings.simplefilter("ignore", ConvergenceWarning)
         best = X[:, ranking[: max(counts)]]  # one pass over rows in a file
         for row, count in enumerate(counts):
-            selected = np.ascontiguousarray(best[:, :count], dtype=np.float32)
+            selected = np.ascontiguousarray(best[:, :count], dtype=float_type(best.dtype))
             for repeat, start in enumerate(starts):
                 kmeans = KMeans(clusters, init="random", n_init=1, algorithm="lloyd", random_state=int(start))
                 result[row, repeat] = kmeans.fit_predict(selected)

@@ -130,7 +130,7 @@ class SemanticSimilarityEmbedding(ZeroShotMethod):
             add_by_class(sums, block, y[where])
         chosen = _spread(np.lexsort((keys, y)), np.bincount(y), self.rows_per_class)
         # Sums depend on the order of the rows in their last digits, and training would carry that on.
-        means = (sums / np.bincount(y)[:, None]).astype(np.float32)
+        means = (sums / np.bincount(y)[:, None]).astype(float_type(X.dtype))
         return {
             "class_order": order,
             "class_means": means,
