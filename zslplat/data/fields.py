@@ -45,6 +45,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.about import About, about_path, read_about
+from zslplat.data.agreement import check_second_names
 from zslplat.data.array_store import file_stamp
 from zslplat.data.assembly import SPLITS, RawArrays, RawSignatures, assemble, looks_transposed, splits_from_names
 from zslplat.data.dataset import Dataset
@@ -249,6 +250,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     where = str(fields.path)
     features = fields.feature_keys(options)
     found = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
+    check_second_names(fields, {**found, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
     located = [found[split] for split in SPLITS if found[split].endswith("_loc")]
     if located and "index_base" not in options:
         raise DataError(

@@ -25,7 +25,7 @@ from zslplat.data.queries import Queries
 from zslplat.data.rows import Part, Rows, RowStream, Source, Stored, View, float_type
 from zslplat.keys import key_of
 
-_VERSION = 2  # of how data sets are kept; a new number leaves older entries unused
+_VERSION = 3  # of how data sets are kept; a new number leaves older entries unused
 _TEXTS = ("name", "default_signatures", "description", "licence", "citation")
 _MIX = (np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB))
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from zslplat.checks.base import Control, DataFacts, Searched, TrialFacts
-from zslplat.checks.data_facts import data_facts, facts_from_json
+from zslplat.checks.data_facts import data_facts, disagreements_of, facts_from_json
 from zslplat.data.dataset import Dataset
 from zslplat.errors import StoreError
 from zslplat.evaluation.outcomes import read_outcomes
@@ -28,7 +28,7 @@ CONTROLS = {"zero-shot": "ridge-prototypes", "exemplar": "cosine"}
 # Metrics whose standard error over the rows is that of a mean over classes, or close to it.
 ACCURACIES = ("per_class_accuracy", "per_sample_accuracy", "accuracy")
 # Another way to read the facts of data is another number, under which they are read anew.
-_DATA_FACTS = 3
+_DATA_FACTS = 4
 
 
 def searched_facts(space: Space, values: Mapping[str, Any], domains: Mapping[str, Parameter]) -> tuple[Searched, ...]:
@@ -164,7 +164,8 @@ def known_data_facts(dataset: Dataset, cache: Path) -> DataFacts:
     """Return the facts of a data set, from the cache where they were read before, under whatever name that was."""
     path = cache / f"data-facts-{key_of(dataset.fingerprint, _DATA_FACTS)}.json"
     with suppress(OSError, ValueError, KeyError, TypeError):
-        return dataclasses.replace(facts_from_json(json.loads(path.read_text())), subject=dataset.name)
+        facts = facts_from_json(json.loads(path.read_text()))
+        return dataclasses.replace(facts, subject=dataset.name, disagreements=disagreements_of(dataset))
     facts = data_facts(dataset)
     with suppress(OSError):  # nothing is lost: whoever asks next reads them again
         path.write_text(json.dumps(dataclasses.asdict(facts)))
