@@ -29,9 +29,10 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
-``splits/train``. Classes and rows count from 0 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says
-otherwise. Where only ``train`` is given, the other rows are test rows. ``features=cq+phog`` reads these feature sets,
-in this order; a single one is a plain feature set without a name. Pickled objects are never read.
+``splits/train``. Where two fields are one part and differ, an option says which counts. Classes and rows count from 0
+unless ``base=1`` (labels) or ``index_base=1`` (row indices) says otherwise. Where only ``train`` is given, the other
+rows are test rows. ``features=cq+phog`` reads these feature sets, in this order; a single one is a plain feature set
+without a name. Pickled objects are never read.
 """
 
 from __future__ import annotations
@@ -343,9 +344,15 @@ def _class_names(fields: Fields, key: str, signatures: Mapping[str, RawSignature
 
     The names' own field comes first, then what stands beside the fields, then the signatures.
     """
-    if key:
-        return texts(fields.read(key)), False
     beside = fields.class_names()
+    if key:
+        names = texts(fields.read(key))
+        if beside is not None and [str(name).strip() for name in beside] != names:
+            raise DataError(
+                f"{fields.path}: {fields.thing} {key} and the names of classes beside it differ; take one away, or "
+                "leave it out with class_names=none"
+            )
+        return names, False
     if beside is not None:
         return [str(name) for name in beside], False
     for given in signatures.values():

@@ -5,6 +5,7 @@
 ``<stem>_splits.mat``   ``att`` (a, c) and other signature fields, index vectors counted from 1 (``trainval_loc``,
                         ``test_seen_loc``, ``test_unseen_loc``, ``train_loc``, ``val_loc``), ``allclasses_names``
 ``trainclasses1.txt``   with ``valclasses1.txt``, 2, 3: names of the classes of the validation folds
+``testclasses.txt``     with ``trainvalclasses.txt``: names of the classes of the splits, which are compared with them
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
 ``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
