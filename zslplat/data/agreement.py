@@ -4,19 +4,39 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import Any, Protocol
 
 import numpy as np
 
 from zslplat.data.class_folds import read_class_list, read_lines
 from zslplat.errors import DataError
 
-if TYPE_CHECKING:
-    from zslplat.data.fields import Fields
-
 # The list that names the classes of a split in full.
 LISTS = {"test_unseen": "testclasses.txt", "train": "trainvalclasses.txt"}
 ALL_CLASSES = "allclasses.txt"
+
+
+class Fields(Protocol):
+    """What is read of named fields (:class:`zslplat.data.fields.Fields`)."""
+
+    path: Path
+    names: tuple[str, ...]
+
+    @property
+    def aliases(self) -> Mapping[str, tuple[str, ...]]:
+        """The names under which each part is found."""
+
+    def read(self, name: str) -> np.ndarray:
+        """Return a field that describes the classes, or the whole."""
+
+    def column(self, name: str) -> np.ndarray:
+        """Return a field with an entry for each row."""
+
+    def indices(self, name: str, base: int) -> np.ndarray:
+        """Return row indices that count from ``base``, or a mask."""
+
+    def signatures(self, name: str) -> Any:
+        """Return signatures, whose ``values`` are (m, a)."""
 
 
 def check_lists(
