@@ -78,7 +78,7 @@ def check_lists(
                 contradictions.append(
                     f"{path.name} names {class_names[min(others)]!r} ({len(others)} such), a class of test_unseen"
                 )
-        if same_split and (missing := classes["train"] - set.union(*lists)):
+        if same_split and (missing := classes["train"] - lists[0] - lists[1]):
             remarks.append(
                 f"the lists of fold-{number} lack {class_names[min(missing)]!r} ({len(missing)} such): the fold trains "
                 "on it"
@@ -87,8 +87,11 @@ def check_lists(
         by_rows = [set(y[np.intersect1d(rows, splits["train"])].tolist()) for rows in sides]
         if by_rows[1] not in held_out or by_rows[0] & by_rows[1]:
             remarks.append("train_loc and val_loc are another fold than the lists make; folds=rows takes it")
-    if (folder / ALL_CLASSES).is_file() and (others := set(class_names) ^ set(read_lines(folder / ALL_CLASSES))):
-        remarks.append(f"{ALL_CLASSES} and the names of classes differ in {len(others)} names, first {min(others)!r}")
+    names = set(read_lines(folder / ALL_CLASSES)) if (folder / ALL_CLASSES).is_file() else set(class_names)
+    if different := names ^ set(class_names):
+        remarks.append(
+            f"{ALL_CLASSES} and the names of classes differ in {len(different)} names, first {min(different)!r}"
+        )
     if contradictions and same_split:
         raise DataError(
             f"{folder}: {contradictions[0]}; correct the list or the splits file, or say that the splits count, "
@@ -109,7 +112,7 @@ def check_second_names(fields: Fields, parts: Mapping[str, str], options: Collec
         others = [name for name in fields.aliases[role] if name in fields.names and name not in parts.values()]
         if role in options or not chosen or not others:
             continue
-        if role == "X" or not _agree(*(_values(fields, role, name, base) for name in (chosen, others[0])), role):
+        if role == "X" or not _agree(role, _values(fields, role, chosen, base), _values(fields, role, others[0], base)):
             raise DataError(
                 f"{fields.path}: {chosen} and {others[0]} are both names of {role}"
                 f"{'' if role == 'X' else ', and differ'}; say which counts: {role}={chosen} or {role}={others[0]}"
@@ -125,7 +128,7 @@ def _values(fields: Fields, role: str, name: str, base: int) -> np.ndarray:
     return np.asarray(fields.column(name) if role in ("y", "split", "folds", "groups") else fields.read(name))
 
 
-def _agree(first: np.ndarray, second: np.ndarray, role: str) -> bool:
+def _agree(role: str, first: np.ndarray, second: np.ndarray) -> bool:
     """Tell whether two fields state the same; labels and folds may be numbers in one and names in the other."""
     if first.size != second.size:
         return False
