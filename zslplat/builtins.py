@@ -101,6 +101,13 @@ _CHECKS = {
         "ZSP504": "SameSignatures",
         "ZSP505": "SignatureSeenBefore",
         "ZSP506": "UnshownAttributes",
+        "ZSP507": "Disagreements",
+        "ZSP508": "RowsInNoSplit",
+        "ZSP509": "ClassesWithoutRows",
+        "ZSP510": "BlankSignatures",
+        "ZSP511": "StandInsInSignatures",
+        "ZSP512": "FlatRows",
+        "ZSP513": "FaintColumns",
         "ZSP514": "DoublePrecision",
     },
     "broken": {

@@ -19,6 +19,7 @@ from zslplat.checks.base import (
     Reached,
     RowFacts,
     Searched,
+    StandIn,
     Steps,
     StudyFacts,
     SuiteFacts,
@@ -185,11 +186,18 @@ CASES = {
     "ZSP403": (suite(*GRID[:-2]), suite(*GRID)),
     "ZSP501": (data(telling=(Column("column 3", 0.99),)), data(columns=8)),
     "ZSP502": (data(test_rows=100, repeated=2), data(test_rows=100, repeated=1)),
-    "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=8, constant=4, beyond=0.0)),
+    "ZSP503": (data(columns=8, constant=2, beyond=0.02), data(columns=10, constant=2, beyond=0.0)),
     "ZSP504": (data(alike={"att": (("wolf", "dog"),)}), data(across={"att": (("wolf", "dog"),)})),
     "ZSP505": (data(across={"att": (("wolf", "dog"),)}), data(alike={"att": (("wolf", "dog"),)})),
     "ZSP514": (data(narrowed="column 0: 16777217.0 would be 16777216"), data()),
     "ZSP506": (data(unshown={"att": Unshown(2, 35, 0.02)}), data(unshown={"att": Unshown(2, 35, 0.01)})),
+    "ZSP507": (data(disagreements=("the lists differ",)), data(rows=9)),
+    "ZSP508": (data(rows=9, unsplit={"unseen": 2}), data(rows=9)),
+    "ZSP509": (data(classes=9, rowless=("wolf",)), data(classes=9)),
+    "ZSP510": (data(blank={"att": ("wolf",)}), data(alike={"att": (("wolf", "dog"),)})),
+    "ZSP511": (data(stand_ins={"att": StandIn(-1.0, 4, 4250, "wolf")}), data(blank={"att": ("wolf",)})),
+    "ZSP512": (data(rows=9, flat=1), data(rows=9, constant=1)),
+    "ZSP513": (data(columns=10, faint=1), data(columns=10, constant=1)),
 }
 
 

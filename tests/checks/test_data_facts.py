@@ -86,6 +86,10 @@ def test_rows_on_both_sides_are_counted():
     assert codes(made(copied)) == ["ZSP502"]
     assert data_facts(made(within)).repeated == 0
     y = made().y
+    # Validation rows are looked at as test rows are; the method is fitted on them at last.
+    parts = {"train": np.flatnonzero(y < 4), "val": np.flatnonzero(y == 5), "test": np.flatnonzero(y == 4)}
+    facts = data_facts(made(copied, splits=parts))
+    assert (facts.repeated, facts.test_rows) == (3, 2 * EACH)
     halves = {"fold-1": np.flatnonzero(y < 3), "fold-2": np.flatnonzero(y >= 3)}
     assert data_facts(made(copied, splits=halves)).repeated == 6
 
@@ -169,9 +173,133 @@ def test_rows_are_equal_whatever_the_sign_of_their_zeros():
     assert data_facts(made(copied)).repeated == 3
 
 
+def test_rows_of_one_number_are_counted_and_are_not_repeated_rows():
+    def emptied(X, y):
+        X[[np.flatnonzero(y == 0)[0], np.flatnonzero(y == 5)[0]]] = 0.0
+        X[np.flatnonzero(y == 5)[1]] = 0.5
+        X[np.flatnonzero(y == 5)[2], :7] = 0.0
+        return X
+
+    for rows in (False, True):
+        facts = data_facts(made(emptied, rows=rows))
+        assert (facts.flat, facts.zero, facts.repeated) == (3, 2, 0)
+        assert codes(made(emptied, rows=rows)) == ["ZSP512"]
+    # Rows of few columns may well hold one number.
+    few = made(lambda X, y: np.round(X[:, :2]))
+    assert any((np.asarray(few.X) == 0).all(axis=1))
+    assert data_facts(few).flat == 0
+
+
+@pytest.mark.parametrize(("scale", "kind"), [(1e-310, np.float64), (1e-160, np.float64), (1e-22, np.float32)])
+def test_columns_whose_squares_vanish_are_counted(scale, kind):
+    facts = data_facts(made(with_column(lambda X, y: X[:, 0] * scale)))
+    assert facts.faint == int(kind is np.float64)
+    assert data_facts(made(lambda X, y: (X * scale).astype(kind))).faint == 8
+    assert np.square(kind(scale)) < np.finfo(kind).tiny
+    assert codes(made(lambda X, y: (X * scale).astype(kind))) == ["ZSP513"]
+    assert data_facts(made(with_column(lambda X, y: y * 0.0))).faint == 0
+
+
+def test_signatures_of_zeros_are_found_in_every_set():
+    S = np.random.default_rng(0).normal(size=(CLASSES, 5))
+    S[5] = 0.0
+    assert data_facts(made(signatures=S)).blank == {"att": ("f",)}
+    assert codes(made(signatures=S)) == ["ZSP510"]
+    each = np.random.default_rng(0).normal(size=(CLASSES * EACH, 3))
+    data = made()
+    each[np.flatnonzero(data.y == 2)[:4]] = 0.0
+    both = {"att": SignatureSet(S), "rows": SignatureSet(each, per_row=True)}
+    assert data_facts(dataclasses.replace(data, signatures=both)).blank == {"att": ("f",), "rows": ("c",)}
+
+
+def attributes(change):
+    S = np.random.default_rng(0).uniform(0, 100, size=(CLASSES, 30)).round(1)
+    change(S)
+    return S
+
+
+def put(values, where=(2, 4)):
+    def change(S):
+        S[where] = values
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("signatures", "value", "count"),
+    [
+        (attributes(put(-1)), -1, 1),
+        (attributes(put(-1, (slice(1, 4), slice(0, 9)))), -1, 27),
+        (attributes(put(-999)), -999, 1),
+        (attributes(put(9999)), 9999, 1),
+        ((attributes(put(-1)) > 50) - 1.0 * (attributes(put(-1)) < 0), -1, 1),
+        (np.where(attributes(put(-1)) < 0, -999.0, np.random.default_rng(1).normal(size=(CLASSES, 30))), -999, 1),
+    ],
+)
+def test_numbers_that_stand_for_missing_ones_are_found(signatures, value, count):
+    found = data_facts(made(signatures=signatures)).stand_ins["att"]
+    assert (found.value, found.count, found.of) == (value, count, signatures.size)
+    assert found.first == "abcdef"[int(np.argmax((signatures == value).any(axis=1)))]
+    assert "ZSP511" in codes(made(signatures=signatures))
+
+
+def test_a_stand_in_that_was_divided_by_a_norm_is_found():
+    S = attributes(put(-1))
+    S /= np.linalg.norm(S, axis=1, keepdims=True)
+    found = data_facts(made(signatures=S)).stand_ins["att"]
+    assert (found.value, found.count, found.first) == (S[2, 4], 1, "c")
+
+
+@pytest.mark.parametrize(
+    "signatures",
+    [
+        attributes(put(0)),
+        np.sign(attributes(put(0)) - 50),  # -1 says that the attribute is absent
+        np.random.default_rng(0).normal(size=(CLASSES, 30)),
+        np.random.default_rng(0).normal(size=(CLASSES, 30)).round(),
+        attributes(put(99)),
+    ],
+)
+def test_numbers_that_are_values_are_no_stand_ins(signatures):
+    assert data_facts(made(signatures=signatures)).stand_ins == {}
+
+
+def test_rows_in_no_split_are_counted_by_what_their_classes_are():
+    y = made().y
+    seen, unseen = np.flatnonzero(y < 4), np.flatnonzero(y == 5)
+    whole = {"train": seen[::2], "test_seen": seen[1::2], "test_unseen": np.flatnonzero(y >= 4)}
+    assert data_facts(made(splits=whole)).unsplit == {}
+    short = {"train": seen[:-5:2], "test_seen": seen[1::2], "test_unseen": unseen[:-3]}
+    left = len(seen[::2]) - len(seen[:-5:2])
+    assert data_facts(made(splits=short)).unsplit == {"unseen": 3, "in no split": EACH, "seen": left}
+    assert "ZSP508" in codes(made(splits=short))
+    # Without a test of seen classes, their other rows are left out by intention.
+    del whole["test_seen"]
+    assert data_facts(made(splits=whole)).unsplit == {}
+
+
+def test_classes_without_rows_are_named():
+    S = np.random.default_rng(0).normal(size=(CLASSES + 2, 5))
+    assert data_facts(made(signatures=S)).rowless == ("g", "h")
+    assert codes(made(signatures=S)) == ["ZSP509"]
+
+
+def test_what_a_loader_saw_twice_is_handed_on_whatever_is_kept(tmp_path):
+    data = made()
+    assert known_data_facts(data, tmp_path).disagreements == ()
+    told = dataclasses.replace(data, source={"disagreements": ["the lists differ"]})
+    assert told.fingerprint == data.fingerprint
+    assert known_data_facts(told, tmp_path).disagreements == ("the lists differ",)
+    assert known_data_facts(data, tmp_path).disagreements == ()
+
+
 def test_facts_survive_as_json():
     S = np.eye(CLASSES)
     S[5] = S[2]
-    facts = data_facts(made(with_column(lambda X, y: y * 5.0), signatures=S))
+    S[3], S[0, 0] = 0.0, -999
+    facts = data_facts(made(with_column(lambda X, y: y * 5.0), signatures=np.vstack([S, S[1]])))
     assert facts.unshown["att"].count == 1
+    assert facts.blank
+    assert facts.stand_ins
+    assert facts.rowless
     assert facts_from_json(json.loads(json.dumps(dataclasses.asdict(facts)))) == facts

@@ -12,7 +12,7 @@ from zslplat.data.dataset import Dataset
 from zslplat.data.kept import in_files
 from zslplat.data.preprocessing import Preprocessing
 from zslplat.data.rows import Rows
-from zslplat.errors import StoreError
+from zslplat.errors import DataError, StoreError
 from zslplat.evaluation.cache import ArrayCache, write_arrays
 from zslplat.evaluation.problems import folds_of, load_problem, preprocess, save_problem, views_of
 from zslplat.tasks.coding import Coding
@@ -167,3 +167,12 @@ def test_a_problem_knows_the_views_of_its_rows(tmp_path):
     found = load_problem(folders[0])
     assert found.inputs["X"].shape[1] == 8
     assert views_of(load_problem(problems_of(ZeroShot(), plain, tmp_path / "plain")[0])) == ()
+
+
+@pytest.mark.parametrize("task_class", [*TASKS, Coding])
+def test_training_rows_that_are_all_the_same_are_a_fault_of_the_data(tmp_path, task_class):
+    task = task_class(**({"first": 2, "last": 4, "step": 1} if task_class is FeatureSelection else {}))
+    data = toy(rows=20) if task_class is not Coding else replace(toy(rows=20), splits={})
+    data = replace(data, X=np.zeros_like(np.asarray(data.X)), known_fingerprint="")
+    with pytest.raises(DataError, match=r"fold-1: all \d+ training rows are the same row of zeros"):
+        problems_of(task, data, tmp_path)

@@ -69,3 +69,12 @@ def test_what_is_no_array_is_refused_in_one_line():
             make("eszsl").fit(rows, y, signatures)
     with pytest.raises(DataError, match="NaN or infinity"):
         make("eszsl").fit(X, np.r_[np.inf, np.zeros(35)], S.to_numpy())
+
+
+@pytest.mark.parametrize("method", ["eszsl", "sae", "llc"])
+@pytest.mark.parametrize(("row", "what"), [(0.0, "the same row of zeros, "), (np.arange(7.0), "the same row, ")])
+def test_features_that_tell_nothing_are_a_fault_of_the_data(method, row, what):
+    S, y, X = frame_of_signatures()
+    given = (y, S) if method != "llc" else (y,)
+    with pytest.raises(DataError, match=f"all 36 training rows are {what}so that no method can learn"):
+        make(method).fit(X * 0 + row, *given)

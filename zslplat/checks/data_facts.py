@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from zslplat.checks.base import Column, DataFacts, Unshown
-from zslplat.data.dataset import Dataset
+from zslplat.checks.base import Column, DataFacts, StandIn, Unshown
+from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.precision import Narrowing
 from zslplat.data.rows import Rows, blocks_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
 TELLING, FEWEST_CLASSES = 0.9, 4
-TRAIN, UNSEEN = "train", "test_unseen"
+TRAIN, VALIDATION, SEEN, UNSEEN = "train", "val", "test_seen", "test_unseen"
+# From this many numbers on, a row or a signature that holds one of them throughout was not measured.
+FEWEST_EQUAL = 8
+# Numbers that files write for missing ones.
+STAND_INS = (-1, -9, -99, -999, -9999, 99, 999, 9999)
 # Signatures are the same where they agree in six digits of the largest number.
 DIGITS = 6
 
@@ -26,8 +30,14 @@ def data_facts(dataset: Dataset) -> DataFacts:
     facts: dict[str, Any] = {"rows": len(dataset.X), "classes": len(dataset.class_names)}
     facts |= _read(dataset, side, sample) | _single_columns(dataset, sample)
     unseen = _unseen(dataset)
-    found: dict[str, Any] = {"alike": {}, "across": {}, "unshown": {}}
+    found: dict[str, Any] = {"alike": {}, "across": {}, "unshown": {}, "blank": {}, "stand_ins": {}}
     for name, signature in dataset.signatures.items():
+        owners = _owners(dataset, signature)
+        blank = flat_rows(signature.values, all_zero=True)
+        if blank.any():
+            found["blank"][name] = tuple(dict.fromkeys(owners[k] for k in np.flatnonzero(blank)))
+        if (stand_in := find_stand_in(signature.values, owners)) is not None:
+            found["stand_ins"][name] = stand_in
         if signature.per_row:
             continue
         groups = same_signatures(signature.values, signature.classes)
@@ -36,6 +46,9 @@ def data_facts(dataset: Dataset) -> DataFacts:
                 found[kind][name] = tuple((dataset.class_names[a], dataset.class_names[b]) for a, b in pairs)
         if (unshown := _unshown(signature.values, signature.classes, unseen)) is not None:
             found["unshown"][name] = unshown
+    if dataset.signatures and unseen is not None:
+        facts["rowless"] = tuple(name for number, name in enumerate(dataset.class_names) if number not in unseen)
+    facts |= {"unsplit": _unsplit(dataset, unseen), "disagreements": disagreements_of(dataset)}
     return DataFacts(dataset.name, **facts, **found, narrowed=_narrowed(dataset.X))
 
 
@@ -51,6 +64,11 @@ def _narrowed(X: np.ndarray | Rows) -> str:
     return narrowing.loss
 
 
+def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
+    """Return what the files of a data set state in two ways, as its loader found it."""
+    return tuple(dataset.source.get("disagreements", ()))
+
+
 def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
     """Return the facts that ``dataclasses.asdict`` made of facts, after they were written as JSON."""
     pairs = {
@@ -59,10 +77,58 @@ def facts_from_json(content: Mapping[str, Any]) -> DataFacts:
     }
     columns = {
         "telling": tuple(Column(**one) for one in content["telling"]),
-        "numbering": tuple(content["numbering"]),
+        **{name: tuple(content[name]) for name in ("numbering", "disagreements", "rowless")},
     }
-    unshown = {name: Unshown(**one) for name, one in content["unshown"].items()}
-    return DataFacts(**{**content, **pairs, **columns, "unshown": unshown})
+    by_set = {
+        "unshown": {name: Unshown(**one) for name, one in content["unshown"].items()},
+        "blank": {name: tuple(one) for name, one in content["blank"].items()},
+        "stand_ins": {name: StandIn(**one) for name, one in content["stand_ins"].items()},
+    }
+    return DataFacts(**{**content, **pairs, **columns, **by_set})
+
+
+def _owners(dataset: Dataset, signature: SignatureSet) -> list[str]:
+    """Return whose each signature of a set is: a class, or a row where rows have several labels."""
+    if signature.per_row and dataset.y.ndim > 1:
+        return [f"row {number}" for number in range(len(signature.values))]
+    classes = dataset.y if signature.per_row else signature.classes
+    return [dataset.class_names[k] for k in (range(len(signature.values)) if classes is None else classes)]
+
+
+def flat_rows(values: np.ndarray, *, all_zero: bool = False) -> np.ndarray:
+    """Return which rows (n,) of values (n, d) hold one number throughout, d being 8 or more; ``all_zero``: d is any."""
+    flat = np.zeros(len(values), dtype=bool)
+    if all_zero or values.shape[1] >= FEWEST_EQUAL:
+        # Few rows begin and end with the same number.
+        rows = np.flatnonzero(values[:, 0] == (0 if all_zero else values[:, -1]))
+        flat[rows] = (values[rows] == values[rows, :1]).all(axis=1)
+    return flat
+
+
+def find_stand_in(values: np.ndarray, owners: Sequence[str]) -> StandIn | None:
+    """Return the number that stands for missing ones in signatures (m, a), None where there is none.
+
+    That is a usual one (:data:`STAND_INS`) that is the only negative number, in less than a quarter of the places, or
+    lies further from the next number than the others lie apart. Rows may have been divided by their norm since: then it
+    is negative, up to one number in a hundred is, and each row has one such number.
+    """
+    numbers, counts = np.unique(values, return_counts=True)
+    if len(numbers) < 3:
+        return None
+    negative = values < 0
+    for end, following, others in ((0, 1, numbers[1:]), (-1, -2, numbers[:-1])):
+        far = abs(numbers[end] - numbers[following]) > others[-1] - others[0]
+        only = end == 0 and numbers[0] < 0 <= numbers[1] and 4 * counts[0] < values.size
+        if numbers[end] in STAND_INS and (far or only):
+            row = int(np.argmax((values == numbers[end]).any(axis=1)))
+            return StandIn(float(numbers[end]), int(counts[end]), int(values.size), owners[row])
+    rows = np.flatnonzero(negative.any(axis=1))
+    if not 0 < negative.sum() <= 0.01 * values.size:
+        return None
+    least = values[rows].min(axis=1, keepdims=True)
+    if (negative[rows] & (values[rows] != least)).any():
+        return None
+    return StandIn(float(least[0, 0]), int(negative.sum()), int(values.size), owners[rows[0]])
 
 
 def same_signatures(values: np.ndarray, classes: np.ndarray | None = None) -> list[list[int]]:
@@ -127,7 +193,7 @@ def told_by_column(values: np.ndarray, y: np.ndarray) -> float:
 
 
 def _sides(dataset: Dataset) -> np.ndarray:
-    """Return on which side of training each row is: 0 for training, 1 for tests, -1 for neither.
+    """Return on which side of training each row is: 0 for training, others for validation and tests, -1 for none.
 
     Where rows are divided by folds, each fold is a side of its own; where nothing is divided, each row is.
     """
@@ -136,7 +202,7 @@ def _sides(dataset: Dataset) -> np.ndarray:
         return np.arange(len(dataset.X))
     side = np.full(len(dataset.X), -1)
     for number, name in enumerate(sorted(splits)):
-        side[splits[name]] = 0 if name in (TRAIN, "val") else 1 if name.startswith("test") else 2 + number
+        side[splits[name]] = 0 if name == TRAIN else 1 if name.startswith("test") else 2 + number
     return side
 
 
@@ -162,34 +228,49 @@ class _Sample:
 
 
 def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]:
-    """Read all rows once: columns that are constant in training, and test rows that are training rows, too."""
+    """Read all rows once: constant and faint columns, rows of one number, and test rows that are training rows, too."""
     digests = np.zeros(len(side), dtype=np.int64)
-    low = high = shift = None
+    flat, zero = np.zeros(len(side), dtype=bool), np.zeros(len(side), dtype=bool)
+    shift = None
+    extremes: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
     sums: dict[bool, np.ndarray] = {}
     squares: dict[bool, np.ndarray] = {}
-    # Where no rows are set apart for training, all are trained on by one fold or another.
-    train, tests = (side == 0 if TRAIN in dataset.splits else np.ones(len(side), bool)), side >= 1
+    # Where no rows are set apart for training, all are trained on by one fold or another; validation rows are at last.
+    train, tests = np.ones(len(side), dtype=bool), side >= 1
+    if TRAIN in dataset.splits:
+        train = side == 0
+        train[dataset.splits.get(VALIDATION, [])] = True
+        tests &= ~train
     for where, block in blocks_of(dataset.X):
-        flat = np.ascontiguousarray(block.reshape(len(block), -1))
-        sample.collect(where, flat)
-        digests[where] = [hash(row.tobytes()) for row in flat + 0]  # a zero with a sign is a zero
+        values = np.ascontiguousarray(block.reshape(len(block), -1))
+        sample.collect(where, values)
+        digests[where] = [hash(row.tobytes()) for row in values + 0]  # a zero with a sign is a zero
+        flat[where] = flat_rows(values)
+        zero[where] = flat[where] & (values[:, 0] == 0)
         if shift is None:
-            shift = flat[0].astype(np.float64)
-        own = flat[train[where]]
-        if len(own):
-            low = own.min(axis=0) if low is None else np.minimum(low, own.min(axis=0))
-            high = own.max(axis=0) if high is None else np.maximum(high, own.max(axis=0))
-        for tested, chosen in ((False, own), (True, flat[tests[where]])):
+            shift = values[0].astype(np.float64)
+        for tested, chosen in ((False, values[train[where]]), (True, values[tests[where]])):
+            if len(chosen):
+                low, high = chosen.min(axis=0), chosen.max(axis=0)
+                before = extremes.get(tested, (low, high))
+                extremes[tested] = np.minimum(low, before[0]), np.maximum(high, before[1])
             moved = chosen.astype(np.float64) - shift
             sums[tested] = sums.get(tested, 0.0) + moved.sum(axis=0)
             squares[tested] = squares.get(tested, 0.0) + np.square(moved).sum(axis=0)
     found: dict[str, Any] = {
         "columns": 0 if shift is None else len(shift),
-        "test_rows": int(tests.sum()),
-        "repeated": _repeated(digests, side),
+        "test_rows": int((side >= 1).sum()),
+        # What rows of one number have in common is what they lack.
+        "repeated": _repeated(digests, np.where(flat, -1, side)),
+        "flat": int(flat.sum()),
+        "zero": int(zero.sum()),
     }
-    if low is not None and high is not None:
-        constant = low == high
+    if extremes:
+        largest = np.abs([*extremes.values()]).max(axis=(0, 1))
+        kind = largest.dtype if largest.dtype.kind == "f" else np.dtype(np.float64)
+        found["faint"] = int(((largest > 0) & (largest < np.sqrt(np.finfo(kind).tiny))).sum())
+    if False in extremes:
+        constant = extremes[False][0] == extremes[False][1]
         mean = sums[False] / max(int(train.sum()), 1)
         deviation = np.maximum(squares[True] - 2 * mean * sums[True] + tests.sum() * np.square(mean), 0.0)
         total = float(deviation.sum())
@@ -236,3 +317,22 @@ def _unseen(dataset: Dataset) -> dict[int, bool] | None:
         return None
     unseen = set(dataset.y[dataset.rows(UNSEEN)].tolist()) if UNSEEN in dataset.splits else set()
     return {int(number): int(number) in unseen for number in np.unique(dataset.y)}
+
+
+def _unsplit(dataset: Dataset, unseen: Mapping[int, bool] | None) -> dict[str, int]:
+    """Return how many rows are in no split, by what their class is.
+
+    Rows of classes that are trained on count where others of them are tested: a split without such a test leaves them
+    out by intention. Rows that queries are asked of are in no split, nor are those of several labels counted.
+    """
+    if unseen is None or TRAIN not in dataset.splits or dataset.queries:
+        return {}
+    rest = np.ones(len(dataset.y), dtype=bool)
+    for rows in dataset.splits.values():
+        rest[rows] = False
+    trained = np.isin(dataset.y, dataset.y[dataset.rows(TRAIN)])
+    tested = np.isin(dataset.y, [number for number, one in unseen.items() if one])
+    kinds = {"unseen": tested & ~trained, "in no split": ~tested & ~trained}
+    if {SEEN, "test"} & set(dataset.splits):
+        kinds["seen"] = trained
+    return {kind: int((rest & rows).sum()) for kind, rows in kinds.items() if (rest & rows).any()}

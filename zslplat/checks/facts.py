@@ -153,16 +153,33 @@ class Unshown:
 
 
 @dataclass(frozen=True)
+class StandIn:
+    """A number that stands for missing ones in signatures: ``count`` ``of`` the numbers, and whose the first is."""
+
+    value: float
+    count: int
+    of: int
+    first: str
+
+
+@dataclass(frozen=True)
 class DataFacts:
     """What a data set is like: everything that its checks look at, which reads the rows once.
 
     ``telling`` are columns that alone tell the class of a row, with the share of rows for which they do;
-    ``numbering`` those that number the rows. ``repeated`` counts the test rows that are training rows, too, of
-    ``test_rows``. ``constant`` counts the columns that do not vary over the training rows, ``beyond`` is the share of
-    the test rows' squared deviation that lies in them. ``alike`` are pairs of classes with one signature, by the name
-    of the signatures; ``across`` those of a seen and an unseen class. ``unshown``, by that name: the dimensions of
-    signatures that seen classes share and unseen ones differ in. ``narrowed`` is what float32 would lose of rows that
-    are float64, for one column.
+    ``numbering`` those that number the rows. ``test_rows`` counts the rows of tests and validation, ``repeated`` those
+    of them that are training rows, too. ``constant`` counts the columns that do not vary over the training rows,
+    ``beyond`` is the share of the test rows' squared deviation that lies in them. ``flat`` counts the rows that hold
+    one number throughout, ``zero`` those of them where it is 0; ``faint`` the columns whose squares vanish.
+
+    ``disagreements`` say what the files state in two ways. ``unsplit`` counts the rows in no split, by what their
+    class is; ``rowless`` are the classes with a signature and no row.
+
+    By the name of the signatures: ``alike`` are pairs of classes with one signature, ``across`` those of a seen and an
+    unseen class; ``unshown`` the dimensions that seen classes share and unseen ones differ in; ``blank`` whose
+    signatures are zero throughout; ``stand_ins`` what stands for missing numbers.
+
+    ``narrowed`` is what float32 would lose of rows that are float64, for one column.
     """
 
     subject: str
@@ -176,9 +193,17 @@ class DataFacts:
     repeated: int = 0
     constant: int = 0
     beyond: float = 0.0
+    flat: int = 0
+    zero: int = 0
+    faint: int = 0
+    disagreements: tuple[str, ...] = ()
+    unsplit: Mapping[str, int] = field(default_factory=dict)
+    rowless: tuple[str, ...] = ()
     alike: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     across: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
     unshown: Mapping[str, Unshown] = field(default_factory=dict)
+    blank: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    stand_ins: Mapping[str, StandIn] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

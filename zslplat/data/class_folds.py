@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -12,6 +13,8 @@ from zslplat.data.dataset import ClassFold
 from zslplat.data.indices import whole_numbers
 from zslplat.errors import DataError
 
+# What the lists of a fold are called, before its number.
+SIDES = ("trainclasses", "valclasses")
 _NO_ROWS = np.array([], dtype=np.int64)
 
 
@@ -21,18 +24,33 @@ def folds_from_lists(folder: Path, class_names: Sequence[str], seen: np.ndarray)
     ``seen`` are the ids of the classes with training rows. Under another split than the lists were made for, a seen
     class may be in neither list of a fold; it then stays on the training side of it.
     """
-    position = {name: number for number, name in enumerate(class_names)}
     is_seen = set(seen.tolist())
     folds = []
-    number = 1
-    while (folder / f"trainclasses{number}.txt").is_file() and (folder / f"valclasses{number}.txt").is_file():
-        train_path, validation_path = folder / f"trainclasses{number}.txt", folder / f"valclasses{number}.txt"
-        train = set(_read_ids(train_path, position)) & is_seen
-        validation = set(_read_ids(validation_path, position)) & is_seen
+    for number, paths in enumerate(class_lists(folder), start=1):
+        train, validation = (set(read_class_list(path, class_names)) & is_seen for path in paths)
         train |= is_seen - validation
-        folds.append(_checked(f"fold-{number}", train, validation, class_names, str(validation_path)))
-        number += 1
+        folds.append(_checked(f"fold-{number}", train, validation, class_names, str(paths[1])))
     return tuple(folds)
+
+
+def class_lists(folder: Path) -> list[tuple[Path, Path]]:
+    """Return the paths of ``trainclasses<i>.txt`` and ``valclasses<i>.txt`` of each fold i = 1, 2, ...
+
+    Raises :class:`DataError` where a fold has one of them only, or a number is left out.
+    """
+    numbers = [
+        {int(match[1]) for path in folder.glob("*.txt") if (match := re.fullmatch(rf"{side}(\d+)\.txt", path.name))}
+        for side in SIDES
+    ]
+    count = len(numbers[0] | numbers[1])
+    paths = [(folder / f"{SIDES[0]}{i}.txt", folder / f"{SIDES[1]}{i}.txt") for i in range(1, count + 1)]
+    missing = next((path for pair in paths for path in pair if not path.is_file()), None)
+    if missing is not None:
+        raise DataError(
+            f"{folder}: there are class lists of {count} folds, but no {missing.name}; add it, take away the lists of "
+            "folds that are not meant, or set folds=rows or folds=none"
+        )
+    return paths
 
 
 def folds_from_rows(
@@ -66,6 +84,13 @@ def folds_from_matrix(
         elif folds.ndim == 2 and len(folds) == len(class_names):
             got += ", which looks transposed"
         raise DataError(f"{where}: expected a matrix (folds, {len(class_names)} classes) of 1, 0 and -1; {got}")
+    unseen = np.setdiff1d(np.arange(len(class_names)), seen)
+    if (folds[:, unseen] == 1).any():
+        number, label = np.argwhere(folds[:, unseen] == 1)[0]
+        raise DataError(
+            f"{where}: fold-{number + 1} holds out {class_names[unseen[label]]!r}, which has no training row; write -1 "
+            "for classes that are not trained on"
+        )
     sides = [[set(seen[row[seen] == side].tolist()) for side in (0, 1)] for row in folds]
     return tuple(
         _checked(f"fold-{number + 1}", train, validation, class_names, where)
@@ -78,11 +103,12 @@ def matrix_from_rows(
 ) -> np.ndarray:
     """Return (k, c) values from the fold (n,) that holds out the class of each row, -1 or empty for none.
 
-    Only training rows are looked at. Every fold trains on all classes that it does not hold out. Raises
-    :class:`DataError` where rows of one class belong to different folds.
+    Every fold trains on all classes that it does not hold out. Raises :class:`DataError` where training rows of one
+    class belong to different folds, and where a fold holds out a class without training rows.
     """
     rows = np.arange(len(y)) if train is None else train
-    said = _names_of_folds(folds, len(y), where)[rows]
+    texts = _names_of_folds(folds, len(y), where)
+    said = texts[rows]
     numbers = _in_order(said)
     matrix = np.full((len(numbers), len(class_names)), -1)
     for label in np.unique(y[rows]):
@@ -94,6 +120,13 @@ def matrix_from_rows(
                 "out with folds=none"
             )
         matrix[:, label] = [own[0] == number for number in numbers]
+    other = ~np.isin(y, y[rows]) & np.isin(texts, numbers)
+    if other.any():
+        row = int(np.argmax(other))
+        raise DataError(
+            f"{where}: fold {str(texts[row])!r} holds out {class_names[y[row]]!r}, which has no training row; leave "
+            "the fold of such rows empty, or write -1"
+        )
     return matrix
 
 
@@ -156,16 +189,21 @@ def read_list(path: Path) -> str:
         raise DataError(f"{path}: cannot be read ({error}); expected a name in each line, as UTF-8") from error
 
 
-def _read_ids(path: Path, position: dict[str, int]) -> list[int]:
+def read_lines(path: Path) -> list[str]:
+    """Return the names in a file, one a line."""
+    return [line.strip() for line in read_list(path).splitlines() if line.strip()]
+
+
+def read_class_list(path: Path, class_names: Sequence[str]) -> list[int]:
+    """Return the ids of the classes in a file; raises :class:`DataError` for a name that no class has."""
+    position = {name: number for number, name in enumerate(class_names)}
     ids = []
-    for name in read_list(path).splitlines():
-        if not name.strip():
-            continue
-        if name.strip() not in position:
-            near = difflib.get_close_matches(name.strip(), position, n=1)
+    for name in read_lines(path):
+        if name not in position:
+            near = difflib.get_close_matches(name, position, n=1)
             hint = f"did you mean {near[0]!r}?" if near else "it is not in the list of all classes"
-            raise DataError(f"{path}: unknown class {name.strip()!r}; {hint}")
-        ids.append(position[name.strip()])
+            raise DataError(f"{path}: unknown class {name!r}; {hint}")
+        ids.append(position[name])
     return ids
 
 

@@ -261,8 +261,12 @@ def _read_folds(path: Path, class_names: list[str]) -> np.ndarray | None:
         wrong = other_separator(lines[0][1]) if lines else "no class is there"
         raise DataError(f"{path}: {wrong or 'no fold is there'}; {form}")
     folds = np.full((width - 1, len(class_names)), -1)
+    listed: set[str] = set()
     for number, line in lines:
         where = f"{path}: line {number}"
+        if line[0] in listed:
+            raise DataError(f"{where}: class {shown(line[0])} has a line above already; give every class one")
+        listed.add(line[0])
         if line[0] not in class_names:
             near = near_names(line[0], class_names, most=1, cutoff=0.6)
             hint = f"did you mean {shown(near[0])}?" if near else f"classes are called {shown(class_names[0])}, ..."

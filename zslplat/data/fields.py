@@ -31,11 +31,11 @@ part                   also found as                     meaning
 ====================== ================================= ===========================================================
 
 A ``-`` or ``/`` may stand for the ``_`` before a view's or a set's name, and splits may lie in a group:
-``splits/train``. Classes and rows count from 0 unless ``base=1`` (labels) or ``index_base=1`` (row indices) says
-otherwise. Where only ``train`` is given, the other rows are test rows. Names of splits may end in ``_mask``, ``_idx``
-or ``_indices``, and files that are called after splits (``train-1.parquet``, ``test.parquet``) hold the rows of these.
-``features=cq+phog`` reads these feature sets, in this order; a single one is a plain feature set without a name.
-Pickled objects are never read.
+``splits/train``. Where two fields are one part and differ, an option says which counts. Classes and rows count from 0
+unless ``base=1`` (labels) or ``index_base=1`` (row indices) says otherwise. Where only ``train`` is given, the other
+rows are test rows. Names of splits may end in ``_mask``, ``_idx`` or ``_indices``, and files that are called after
+splits (``train-1.parquet``, ``test.parquet``) hold the rows of these. ``features=cq+phog`` reads these feature sets,
+in this order; a single one is a plain feature set without a name. Pickled objects are never read.
 """
 
 from __future__ import annotations
@@ -48,6 +48,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
+from zslplat.data.agreement import check_second_names
 from zslplat.data.assembly import RawArrays, RawSignatures, looks_transposed
 from zslplat.data.given_arrays import names_of
 from zslplat.data.rows import RowStream
@@ -204,6 +205,7 @@ def raw_arrays(fields: Fields, options: Mapping[str, Any]) -> tuple[RawArrays, d
     where = str(fields.path)
     features = fields.feature_keys(options)
     found = {role: fields.key_of(role, options) for role in ALIASES if role != "X"}
+    check_second_names(fields, {**found, "X": features.get("", "")}, options, int(options.get("index_base", 0)))
     located = [found[split] for split in SPLITS if found[split].endswith("_loc")]
     if located and "index_base" not in options:
         raise DataError(
@@ -301,9 +303,15 @@ def _class_names(fields: Fields, key: str, signatures: Mapping[str, RawSignature
 
     The names' own field comes first, then what stands beside the fields, then the signatures.
     """
-    if key:
-        return names_of(fields.read(key), f"{fields.path}, {key}"), False
     beside = fields.class_names()
+    if key:
+        names = names_of(fields.read(key), f"{fields.path}, {key}")
+        if beside is not None and [str(name).strip() for name in beside] != names:
+            raise DataError(
+                f"{fields.path}: {fields.thing} {key} and the names of classes beside it differ; take one away, or "
+                "leave it out with class_names=none"
+            )
+        return names, False
     if beside is not None:
         return list(beside), False
     for given in signatures.values():

@@ -55,7 +55,9 @@ class ParquetFields(Fields):
         self.names = tuple(self.schema.names)
         self.asked = [name for name in str(options.get("features") or options.get("X") or "").split("+") if name]
         given = (self.key_of(role, options) for role in self.aliases if role != "X")
-        self._taken = {*given, *self.sets_of(self.row_sets).values()}
+        # A part that is there under two names is no feature under either.
+        twice = (name for role in self.aliases if role != "X" and role not in options for name in self.aliases[role])
+        self._taken = {*given, *twice, *self.sets_of(self.row_sets).values()}
         self._optional = {self.key_of(role, options) for role in ("split", "folds")}
         left_out = [name.strip() for name in str(options.get("leave_out") or "").split("+") if name.strip()]
         for name in left_out:

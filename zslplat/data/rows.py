@@ -254,6 +254,21 @@ def rowwise(X: np.ndarray | Rows, of: Callable[[np.ndarray], np.ndarray]) -> np.
     return of(np.asarray(X)) if found is None else found
 
 
+def check_rows_differ(where: str, X: np.ndarray | Rows) -> None:
+    """Raise :class:`DataError` where several rows of training are all the same: then no method can learn from them."""
+    first: np.ndarray | None = None
+    for _, block in blocks_of(X):
+        first = block[:1] if first is None else first
+        if len(X) < 2 or bool((block != first).any()):
+            return
+    if first is not None:
+        zeros = " of zeros" if not first.any() else ""
+        raise DataError(
+            f"{where}: all {len(X)} training rows are the same row{zeros}, so that no method can learn from them; look "
+            "at what wrote the features"
+        )
+
+
 def taken(X: np.ndarray | Rows, rows: np.ndarray) -> np.ndarray | Rows:
     """Return some rows of an array as a copy, or of rows as a view."""
     return X.take(rows) if isinstance(X, Rows) else np.array(X[rows])

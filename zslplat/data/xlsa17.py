@@ -5,6 +5,7 @@
 ``<stem>_splits.mat``   ``att`` (a, c) and other signature fields, index vectors counted from 1 (``trainval_loc``,
                         ``test_seen_loc``, ``test_unseen_loc``, ``train_loc``, ``val_loc``), ``allclasses_names``
 ``trainclasses1.txt``   with ``valclasses1.txt``, 2, 3: names of the classes of the validation folds
+``testclasses.txt``     with ``trainvalclasses.txt``: names of the classes of the splits, which are compared with them
 ``allclasses.txt``      names of all classes in order, used where the splits file has none
 ``about.json``          optional: ``licence``, ``citation``, ``description``, and ``options`` to load it with
 
@@ -24,9 +25,10 @@ from typing import Any, ClassVar
 import numpy as np
 
 from zslplat.data.about import FILE, About, read_about
+from zslplat.data.agreement import check_lists
 from zslplat.data.array_store import file_stamp, sha256_of
 from zslplat.data.assembly import looks_transposed
-from zslplat.data.class_folds import check_classes_of_splits, folds_from_lists, folds_from_rows, read_list
+from zslplat.data.class_folds import check_classes_of_splits, class_lists, folds_from_lists, folds_from_rows, read_lines
 from zslplat.data.dataset import ClassFold, Dataset, SignatureSet
 from zslplat.data.given_arrays import require_names
 from zslplat.data.indices import class_ids, row_indices
@@ -328,7 +330,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
         if name is not None
     }
     check_classes_of_splits(layout.name, y, names, splits)
-    folds = _folds(layout, file, y, splits["train"], names if named else ())
+    folds, remarks = _folds(layout, file, y, splits, names if named else ())
     stem = layout.splits.stem.removesuffix("_splits")
     stems = "+".join(path.stem for path in layout.features)
     signatures = stem if field == "att" else field if stem == "att" else f"{stem}-{field}"
@@ -351,6 +353,7 @@ def _assemble(layout: _Layout, X: np.ndarray | Rows, y: np.ndarray) -> Dataset:
             "splits": layout.splits.name,
             "field": field,
             "sha256": sha256_of(layout.splits),
+            **({"disagreements": remarks} if remarks else {}),
             **{k: v for k, v in options.items() if k in ("trainval", "test_seen", "test_unseen", "folds")},
         },
     )
@@ -362,8 +365,7 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
     if "allclasses_names" in file:
         names, where = file.strings("allclasses_names"), f"{layout.splits}, allclasses_names"
     elif listed.is_file():
-        names, where = read_list(listed).split("\n"), str(listed)
-        names = [name.strip() for name in names if name.strip()]
+        names, where = read_lines(listed), str(listed)
     else:
         return tuple(str(number + 1) for number in range(count)), False
     if len(names) != count:
@@ -373,20 +375,22 @@ def _class_names(layout: _Layout, file: MatlabFile, count: int) -> tuple[tuple[s
 
 
 def _folds(
-    layout: _Layout, file: MatlabFile, y: np.ndarray, train: np.ndarray, names: tuple[str, ...]
-) -> tuple[ClassFold, ...]:
-    wanted = layout.options.get("folds", "auto")
-    lists = (layout.folder / "trainclasses1.txt").is_file() and (layout.folder / "valclasses1.txt").is_file()
-    rows = "train_loc" in file and "val_loc" in file
-    if wanted == "lists" or (wanted == "auto" and lists and names):
-        if not lists or not names:
-            lacking = "class names" if lists else "trainclasses1.txt and valclasses1.txt"
-            raise DataError(f"{layout.folder}: folds=lists needs {lacking}; use folds=rows or folds=none")
-        return folds_from_lists(layout.folder, names, np.unique(y[train]))
-    if wanted == "rows" or (wanted == "auto" and rows):
-        sides = [
-            row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
-            for name in ("train_loc", "val_loc")
-        ]
-        return folds_from_rows(layout.splits, y, train, sides[0], sides[1], names)
-    return ()
+    layout: _Layout, file: MatlabFile, y: np.ndarray, splits: Mapping[str, np.ndarray], names: tuple[str, ...]
+) -> tuple[tuple[ClassFold, ...], list[str]]:
+    """Return the validation folds, and what the class lists state otherwise than the splits."""
+    choice, train = layout.options.get("folds", "auto"), splits["train"]
+    lists = class_lists(layout.folder) if choice in ("auto", "lists") else []
+    if choice == "lists" and not (lists and names):
+        lacking = "class names" if lists else "trainclasses1.txt and valclasses1.txt"
+        raise DataError(f"{layout.folder}: folds=lists needs {lacking}; use folds=rows or folds=none")
+    sides = [
+        row_indices(file.vector(name), len(y), f"{layout.splits}, {name}", base=1)
+        for name in ("train_loc", "val_loc")
+        if choice in ("auto", "rows") and "train_loc" in file and "val_loc" in file
+    ]
+    remarks, same_split = [], not {"trainval", "test_unseen"} & set(layout.options)
+    if names:
+        remarks = check_lists(layout.folder, names, y, splits, folds=lists, same_split=same_split, sides=sides)
+    if lists and names:
+        return folds_from_lists(layout.folder, names, np.unique(y[train])), remarks
+    return folds_from_rows(layout.splits, y, train, sides[0], sides[1], names) if sides else (), remarks

@@ -20,7 +20,7 @@ import numpy as np
 from zslplat.data.array_store import EntryWriter, open_entry, remove_entry
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, fit_steps, preprocessed
-from zslplat.data.rows import Part, Rows, Stored, View
+from zslplat.data.rows import Part, Rows, Stored, View, check_rows_differ
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache import FOLD, place, read_arrays, write_arrays
 from zslplat.keys import key_of
@@ -39,6 +39,8 @@ def preprocess(problem: Problem, task: Task, preprocessing: Preprocessing) -> Pr
             if not names:
                 continue
             given = [inputs[name] for name in names]
+            if role == "features":
+                check_rows_differ(problem.name, given[0])
             if role == "features" and isinstance(given[0], Rows):
                 done: Sequence[Any] = preprocessed(given, preprocessing)
                 own = FrozenFeatures.of_rows(done[0])

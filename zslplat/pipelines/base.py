@@ -13,7 +13,7 @@ from zslplat.data.assembly import checked_features
 from zslplat.data.dataset import check_finite
 from zslplat.data.given_arrays import numbers_of
 from zslplat.data.preprocessing import Preprocessing, preprocessed
-from zslplat.data.rows import Rows
+from zslplat.data.rows import Rows, check_rows_differ
 from zslplat.errors import DataError, UnknownNameError, UsageError
 from zslplat.methods.base import BaseEstimator, Method
 from zslplat.registry import known_as
@@ -77,6 +77,7 @@ class Pipeline(BaseEstimator):
         method = clone(self.method)
         method.check_parameters()
         rows = self._rows(X, fitting=True)
+        check_rows_differ("X", rows)
         done = preprocessed([rows], self.preprocessing)[0]
         self._steps = [part.steps for part in done.parts]
         if done.views:

@@ -360,3 +360,22 @@ def test_wknn_and_fsasl_never_raise_their_objectives():
 def test_informative_features_come_first(selector):
     X, y, S = problem(n=300)
     assert np.mean(clone(selector).fit(X, y, S).ranking_[:6] < 8) >= 0.8
+
+
+@pytest.mark.parametrize("selector", [one for one in SELECTORS if not isinstance(one, RandomFeatures)], ids=names)
+def test_columns_that_do_not_vary_come_behind_those_that_tell(selector):
+    X, y, S = problem(n=300)
+    X[:, [0, 1, 5]] = 0.0  # as standardising leaves them
+    scores = clone(selector).fit(X, y, S).scores_
+    assert scores[[0, 1, 5]].max() <= scores[[2, 3, 4, 6, 7]].min()
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_columns_that_do_not_vary_tell_nothing_of_the_class(dtype):
+    X, y, S = problem(dtype=dtype)
+    X[:, [0, 1, 5]] = [0.0, 0.1, -7.0]
+    scores = MutualInformation().fit(X, y, S).scores_
+    assert not scores[[0, 1, 5]].any()
+    # What the others tell is estimated as before.
+    expected = mutual_info_classif(X, y, discrete_features=False, random_state=0)
+    assert np.array_equal(np.delete(scores, [0, 1, 5]), np.delete(expected, [0, 1, 5]))

@@ -25,7 +25,7 @@ class MutualInformation(SampleSelector):
 
     $$I(x_j; y) = \sum_y \int p(x_j, y) \log \frac{p(x_j, y)}{p(x_j)\, p(y)}\, d x_j$$
 
-    estimated from nearest neighbours.
+    estimated from nearest neighbours; a feature that does not vary over the rows has 0.
 
     Symbols
     -------
@@ -69,8 +69,8 @@ class MutualInformation(SampleSelector):
         """Score every feature by its estimated mutual information with y, in nats."""
         drawn, Z = self._drawn(X, y, S, row_signatures, statistics)
         # Continuous features get a little noise inside, to part equal values; the seed makes it the same each time.
-        return self._rank(
-            mutual_info_classif(
-                Z, y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
-            )
+        scores = mutual_info_classif(
+            Z, y[drawn], discrete_features=False, n_neighbors=self.neighbours, random_state=self.seed
         )
+        # The noise would tell classes apart where all values are equal.
+        return self._rank(np.where(Z.min(axis=0) < Z.max(axis=0), scores, 0.0))
