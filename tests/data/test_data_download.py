@@ -255,7 +255,7 @@ def test_more_than_is_expected_without_a_length_is_refused_and_not_kept(server, 
     server.sends_length = False
     monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=free))
     monkeypatch.setattr("zslplat.data.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12)
-    with pytest.raises(DataError, match="does not say how long the file is, and more than 0.00 GB came"):
+    with pytest.raises(DataError, match=r"does not say how long the file is, and more than .* GB came"):
         fetch(server.url, tmp_path / "f.zip", pause=0)
     assert (tmp_path / "f.zip.part").stat().st_size == 0
     assert not (tmp_path / "f.zip").exists()
