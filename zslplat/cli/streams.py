@@ -18,7 +18,7 @@ def open_streams() -> None:
         if getattr(sys, name) is None:
             number = os.open(os.devnull, os.O_RDWR)  # the lowest that is free, which is the stream's own
             os.set_inheritable(number, True)
-            stream = open(number, mode, encoding="utf-8", closefd=False)
+            stream = os.fdopen(number, mode, encoding="utf-8")
             setattr(sys, name, stream)
             setattr(sys, f"__{name}__", stream)
     stderr = sys.stderr

@@ -108,7 +108,7 @@ class ForkedProcess(BaseProcess):
 def begin(modules: Sequence[str]) -> None:
     """Let the nursery begin to import these modules, if it is not there yet; does not wait for it."""
     global _server
-    _server.set_forkserver_preload(list(modules))
+    _server.set_forkserver_preload([*modules, "zslplat.evaluation.nursery_end"])
     try:
         # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
         # it forks get the search path and the environment of the program.
