@@ -12,6 +12,7 @@ from support import ESZSL, FILLED, GFHF, RUN, rows, runs_of
 
 from zslplat.records.database import SCHEMA, Records
 from zslplat.settings import resolve_settings
+from zslplat.tracking.projection import Projection
 
 
 def records_of_store(folder):
@@ -287,3 +288,19 @@ def test_a_rebuild_that_gives_other_numbers_changes_no_record(call, arranged, tm
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert sorted(path.name for path in (store / "evaluations").iterdir() if "again" in path.name) == []
     assert not list((store / "studies").glob("*/unshown"))
+
+
+def test_a_rebuild_connects_once_and_shows_the_runs_of_each_owner_as_before(call, arranged, tmp_path, monkeypatch):
+    arranged(RUN)
+    call(*RUN[:2], GFHF, *RUN[3:])
+    store = tmp_path / "mlruns"
+    before = shown(store)
+    (store / "mlflow.db").unlink()
+    connections = []
+    connect = Projection._connect
+    monkeypatch.setattr(Projection, "_connect", lambda self, name: (connections.append(name), connect(self, name))[1])
+    for _ in range(2):  # the second time all is shown already
+        assert call("store", "rebuild", "--matrices", "none").returncode == 0
+        assert shown(store) == before
+        assert len(before) == 2
+    assert len(connections) == 2

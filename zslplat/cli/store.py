@@ -65,9 +65,7 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
         beside = f"{counted(evaluations, 'evaluation')} beside trials"
         echo(f"{_studies(counts['studies'])}, {beside}, {counted(len(found), 'problem')}")
         if elsewhere:
-            echo(
-                f"the outcomes of {counted(elsewhere, 'evaluation')} lie elsewhere, in a folder that shares the database"
-            )
+            echo(f"the outcomes of {counted(elsewhere, 'evaluation')} lie elsewhere: the database is shared")
         for line in found:
             echo(f"  {line}")
     if found:

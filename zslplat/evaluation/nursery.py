@@ -112,7 +112,8 @@ def begin(modules: Sequence[str]) -> None:
     try:
         # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
         # it forks get the search path and the environment of the program.
-        with _short_address(), _plain_path(), variables({"PYTHONSAFEPATH": "1"}):
+        said = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
+        with _short_address(), _plain_path(), variables(said):
             _server.ensure_running()
     except ChildProcessError:  # it has ended, and somebody else took note of that
         _server = _Server()
