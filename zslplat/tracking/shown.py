@@ -61,7 +61,7 @@ class ShownStudy:
         self.origin = self.values["origin"]
         experiment = self.values["about"]["experiment"]
         said = {"announced": announced, "renewed": renewed}
-        self.projection = Projection(settings, experiment, study.owner, records.identity, warn, **said)
+        self.projection = Projection(settings, experiment, study.owner, records.shown_as, warn, **said)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
@@ -219,7 +219,7 @@ def show_run(
     said = {"announced": announced, "renewed": renewed}
     projection = opened.get(experiment) if opened is not None else None
     if projection is None:
-        projection = Projection(settings, experiment, owner, records.identity, warn, **said)
+        projection = Projection(settings, experiment, owner, records.shown_as, warn, **said)
     else:
         projection.turn_to(owner)
     if opened is not None:
