@@ -7,6 +7,7 @@ import json
 import pytest
 
 from zslplat.checks.base import RowFacts
+from zslplat.comparison.facts import OTHER_TEST_ROWS, unequal
 from zslplat.comparison.findings import row_facts, unchosen_looks
 from zslplat.settings import resolve_settings
 from zslplat.tracking.stores import existing_records
@@ -23,6 +24,12 @@ def test_facts_are_those_of_the_rows():
     assert facts == RowFacts("mfmr", 60, "r", "d", "mixed", 9.0, "behind", "nothing", False, "eszsl")
     # A leaderboard alone knows less, and nothing is made up.
     assert row_facts(row("eszsl")) == RowFacts("eszsl", verdict="level", knows="nothing", baseline="eszsl")
+
+
+def test_what_is_not_recorded_is_no_other_value():
+    known = {"data": "d", "trials": None, "labels_exported": False, "code": ""}
+    rows = [{**known, "test_rows": value} for value in (None, None, "a", "a", "b")]
+    assert unequal(rows, "d") == ["", "", "", "", OTHER_TEST_ROWS]
 
 
 @pytest.mark.long

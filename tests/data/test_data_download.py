@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import errno
 import fcntl
 import hashlib
+import io
 import json
+import os
 import stat
 import zipfile
+from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -243,3 +248,50 @@ def test_archive_without_data_sets_is_refused(tmp_path):
         file.writestr("photos/a.txt", "a")
     with pytest.raises(DataError, match="no archive of zero-shot data sets"):
         unpack_datasets(tmp_path / "n.zip", tmp_path)
+
+
+@pytest.mark.parametrize("free", [2 * len(CONTENT) - 2, 10**12])
+def test_more_than_is_expected_without_a_length_is_refused_and_not_kept(server, tmp_path, monkeypatch, free):
+    server.sends_length = False
+    monkeypatch.setattr("shutil.disk_usage", lambda place: SimpleNamespace(free=free))
+    monkeypatch.setattr("zslplat.data.download.MAX_BYTES", len(CONTENT) - 1 if free == 10**12 else 10**12)
+    with pytest.raises(DataError, match=r"does not say how long the file is, and more than .* GB came"):
+        fetch(server.url, tmp_path / "f.zip", pause=0)
+    assert (tmp_path / "f.zip.part").stat().st_size == 0
+    assert not (tmp_path / "f.zip").exists()
+
+
+@pytest.mark.parametrize("suffix", [".json", ".part.json"])
+def test_what_is_there_stays_where_it_cannot_be_read(server, tmp_path, monkeypatch, suffix):
+    if suffix == ".json":
+        fetch(server.url, tmp_path / "f.zip")
+    else:
+        (tmp_path / "f.zip.part").write_bytes(CONTENT[:1000])
+        (tmp_path / "f.zip.part.json").write_text(json.dumps({"url": server.url, "validator": '"v1"'}))
+    there = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    read_text = Path.read_text
+
+    def refused(path, *arguments):
+        if path.name == f"f.zip{suffix}":
+            raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+        return read_text(path, *arguments)
+
+    monkeypatch.setattr(Path, "read_text", refused)
+    with pytest.raises(DataError, match="Too many open files"):
+        fetch(server.url, tmp_path / "f.zip", pause=0)
+    assert there.items() <= {path.name: path.read_bytes() for path in tmp_path.iterdir()}.items()
+
+
+def test_an_archive_that_cannot_be_opened_stays(tmp_path, monkeypatch):
+    with serving(archive_of(tmp_path)) as server:
+        opened = io.open
+
+        def refused(path, mode="r", *arguments, **options):
+            if str(path).endswith("xlsa17.zip") and (Path(path).parent / "xlsa17.zip.json").exists():
+                raise OSError(errno.EMFILE, os.strerror(errno.EMFILE))
+            return opened(path, mode, *arguments, **options)
+
+        monkeypatch.setattr("io.open", refused)
+        with pytest.raises(OSError, match="Too many open files"):
+            prepare_archive(tmp_path / "root", url=server.url)
+    assert next((tmp_path / "root").rglob("xlsa17.zip")).stat().st_size > 1000

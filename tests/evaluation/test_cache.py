@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
+import io
 import os
+import re
 import subprocess
 import sys
 import time
@@ -11,8 +15,11 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 import pytest
 
+from zslplat.data.array_store import read_entry
 from zslplat.errors import StoreError
 from zslplat.evaluation.cache import ArrayCache, place, read_arrays, write_arrays
+from zslplat.evaluation.freight import lacking
+from zslplat.evaluation.problems import _fold
 from zslplat.keys import key_of
 
 HOURS = 3600
@@ -177,3 +184,48 @@ def test_an_entry_is_put_in_its_place_by_a_rename_and_not_piece_by_piece(tmp_pat
     # What a reader finds is what was whole before anybody could find it; a copy would grow under his eyes.
     assert (tmp_path / "entry").stat().st_ino == places["folder"]
     assert (tmp_path / "entry" / "0.npy").stat().st_ino == places["array"]
+
+
+LACKING = [errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.ENOSPC, errno.EIO, errno.EACCES, errno.ESTALE]
+READERS = {
+    "a worker": lambda folder: read_arrays(folder),
+    "a leader": lambda folder: ArrayCache(folder.parent, 1e9).has(folder.name),
+    "a data set": lambda folder: read_entry(folder.parent, folder.name),
+    "a fold": lambda folder: _fold(folder, lambda: pytest.fail("its rows are looked for")),
+    "a cluster": lambda folder: lacking(folder.parent, {folder.name: "digest"}),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("file", ["entry.json", "0.npy"])
+def test_an_entry_that_the_system_cannot_read_now_stays(tmp_path, monkeypatch, reader, file):
+    folder = tmp_path / "entry"
+    write_arrays(folder, {"rows": np.arange(6.0)}, {})
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    opened = io.open
+
+    def refused(path, *arguments, **options):
+        if str(path).endswith(file):
+            raise OSError(number, os.strerror(number))
+        return opened(path, *arguments, **options)
+
+    for number in LACKING:
+        with monkeypatch.context() as patch:
+            patch.setattr("io.open", refused)
+            patch.setattr("builtins.open", refused)
+            if reader == "a cluster" and file != "entry.json":
+                READERS[reader](folder)  # reads the index alone
+            else:
+                with pytest.raises((OSError, StoreError), match=re.escape(os.strerror(number))):
+                    READERS[reader](folder)
+        assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+
+
+@pytest.mark.parametrize("reader", ["a worker", "a leader", "a data set"])
+def test_an_entry_that_lacks_a_file_goes(tmp_path, reader):
+    folder = tmp_path / "entry"
+    write_arrays(folder, {"rows": np.arange(6.0)}, {})
+    (folder / "0.npy").unlink()
+    with contextlib.suppress(StoreError):
+        assert not READERS[reader](folder)
+    assert not folder.exists()

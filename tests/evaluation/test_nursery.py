@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import time
 from multiprocessing.process import current_process
 from pathlib import Path
 
@@ -84,3 +85,22 @@ def test_modules_in_the_folder_of_the_command_are_none_of_zslplats_own(program_e
     (folder / "zslplat" / "__init__.py").unlink()  # a folder without it is half a package
     done = tune(2)
     assert done.returncode == 0, done.stderr
+
+
+def test_nothing_is_left_of_a_program_that_is_killed_before_it_has_workers(tmp_path):
+    code = "from zslplat.evaluation import nursery; nursery.begin(['json']); print('there', flush=True); input()"
+    leader = subprocess.Popen(
+        [sys.executable, "-c", code],
+        env={**os.environ, "TMPDIR": str(tmp_path)},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+    )
+    assert leader.stdout.readline() == "there\n"
+    assert list(tmp_path.glob("pymp-*/listener-*"))
+    leader.kill()
+    leader.communicate()
+    end = time.monotonic() + 60
+    while list(tmp_path.iterdir()) and time.monotonic() < end:
+        time.sleep(0.05)
+    assert not list(tmp_path.iterdir())

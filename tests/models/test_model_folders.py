@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -89,7 +92,7 @@ def test_an_index_that_is_cut_off_and_arrays_that_are_damaged_or_gone_are_refuse
         read_model(tmp_path / "nothing")
 
 
-def test_models_share_large_arrays_which_go_with_the_last_of_them(tmp_path):
+def test_models_share_large_arrays_which_go_with_the_last_of_them(tmp_path, monkeypatch):
     store = tmp_path / "mlruns"
     folders = [store / "evaluations" / run / "model" for run in ("one", "two")]
     for number, folder in enumerate(folders):
@@ -100,6 +103,18 @@ def test_models_share_large_arrays_which_go_with_the_last_of_them(tmp_path):
     assert bytes_of(folders[0], store / "models") > SHARED_BYTES
     assert np.array_equal(read_model(folders[1], store / "models").content["X"], LARGE)
     assert unnamed(store) == []
+    listed = os.listdir
+
+    def refused(path):
+        if Path(path) in {folder.parent for folder in folders}:
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+        return listed(path)
+
+    with monkeypatch.context() as patch:
+        patch.setattr("os.listdir", refused)
+        with pytest.raises(PermissionError):
+            free(store)
+    assert arrays_left(store) == files
     (folders[0] / "model.json").write_text("{")
     assert free(store) == 0, "a model that cannot be read may need anything"
     for folder in folders:

@@ -12,6 +12,7 @@ from support import ESZSL, FILLED, GFHF, RUN, rows, runs_of
 
 from zslplat.records.database import SCHEMA, Records
 from zslplat.settings import resolve_settings
+from zslplat.tracking.projection import Projection
 
 
 def records_of_store(folder):
@@ -292,3 +293,41 @@ def test_a_rebuild_that_gives_other_numbers_changes_no_record(call, arranged, tm
     assert {path: path.stat().st_mtime_ns for path in folder.rglob("*")} == before
     assert sorted(path.name for path in (store / "evaluations").iterdir() if "again" in path.name) == []
     assert not list((store / "studies").glob("*/unshown"))
+
+
+def test_a_rebuild_connects_once_and_shows_the_runs_of_each_owner_as_before(call, arranged, tmp_path, monkeypatch):
+    arranged(RUN)
+    call(*RUN[:2], GFHF, *RUN[3:])
+    store = tmp_path / "mlruns"
+    before = shown(store)
+    (store / "mlflow.db").unlink()
+    connections = []
+    connect = Projection._connect
+    monkeypatch.setattr(Projection, "_connect", lambda self, name: (connections.append(name), connect(self, name))[1])
+    for _ in range(2):  # the second time all is shown already
+        assert call("store", "rebuild", "--matrices", "none").returncode == 0
+        assert shown(store) == before
+        assert len(before) == 2
+    assert len(connections) == 2
+
+
+def test_a_copy_is_another_store_to_a_tracking_server_and_a_moved_one_is_not(tmp_path):
+    def records(name, **more):
+        settings = resolve_settings({"store": tmp_path / name, "tracking_uri": "http://127.0.0.1:9", **more})
+        settings.make_store()
+        opened = Records(settings)
+        opened.close()
+        return opened
+
+    first = records("first")
+    assert records("first").shown_as == first.shown_as == first.identity
+    shutil.copytree(tmp_path / "first", tmp_path / "copy")
+    copy = records("copy")
+    assert copy.identity == first.identity
+    assert records("copy").shown_as == copy.shown_as != first.shown_as
+    shutil.copytree(tmp_path / "copy", tmp_path / "copy of the copy")
+    assert len({records(name).shown_as for name in ("first", "copy", "copy of the copy")}) == 3
+    shutil.move(tmp_path / "copy", tmp_path / "moved")
+    assert records("moved").shown_as == copy.shown_as
+    # In its own file of MLflow's, which is copied along, it goes on with what is there.
+    assert records("copy of the copy", tracking_uri=None).shown_as == first.identity

@@ -61,6 +61,21 @@ def test_outcomes_that_are_gone_altogether_are_said(call, arranged, tmp_path):
     assert "until then it has no intervals" in done.stderr
 
 
+def test_outcomes_of_a_folder_that_shares_the_database_are_elsewhere(call, arranged, tmp_path):
+    arranged(RUN)
+    store, other = tmp_path / "mlruns", tmp_path / "other"
+    shared = ("--storage-url", f"sqlite:///{store / 'optuna.db'}")
+    done = call("store", "check", "--store", other, *shared, "--json")
+    content = json.loads(done.stdout)
+    assert (done.returncode, content["elsewhere"], content["problems"]) == (0, 1, [])
+    # In the folder of the database, where another one has evaluated.
+    for name in ("evaluations", "studies"):
+        shutil.move(store / name, tmp_path / name)
+    assert "outcomes of 1 evaluation lie elsewhere" in call("store", "check").stdout
+    shutil.copytree(tmp_path / "studies", store / "studies", dirs_exist_ok=True)
+    assert call("store", "check").returncode == 1, "this folder has evaluated it, and they are lost"
+
+
 def damage(store, statement):
     with closing(sqlite3.connect(store / "optuna.db")) as connection, connection:
         assert connection.execute(statement).rowcount

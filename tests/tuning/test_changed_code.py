@@ -228,6 +228,10 @@ def test_an_edited_kernel_is_marked_and_other_kernels_are_no_change():
     assert code_mark(Bench(), sound, sound[0], []) == ""
     edited = [trial(0, "linear", "l1"), trial(1, "gaussian", "g"), trial(2, "linear", "l2")]
     assert code_mark(Bench(), edited, edited[1], []) == MIXED
+    failed = {"state": "failed", "parameters": {"kernel": "a"}}  # it has no code, which is no other code
+    for records in ([failed, *sound], [*sound, failed]):
+        assert code_mark(Bench(), records, sound[0], []) == ""
+    assert code_mark(Bench(), [*edited, failed], edited[1], []) == MIXED
     assert code_mark(Bench(), edited, edited[2], []) == MIXED
     assert code_mark(Bench(), edited, edited[0], []) == EARLIER
 

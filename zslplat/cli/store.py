@@ -17,20 +17,26 @@ app = Commands(help="The store: check it, make MLflow's part anew, merge another
 
 @app.command()
 def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Json = False) -> None:
-    """Read everything that is recorded, models too; exit code 1 where something is not as written."""
+    """Read everything that is recorded, models too; exit code 1 where something is not as written.
+
+    Outcomes of other folders that share the database are counted, and not read.
+    """
     from zslplat.cli.reporting import print_json
     from zslplat.errors import StoreError
     from zslplat.evaluation.outcomes import read_outcomes
     from zslplat.models.folder import MODEL, SHARED, exists, read_model
-    from zslplat.records.maintenance import problems_of
+    from zslplat.records.maintenance import lies_elsewhere, problems_of
     from zslplat.tracking.stores import existing_records
 
     settings = o.settings_from(store=store, storage_url=storage_url)
     records = existing_records(settings, o.say)
     found = list(problems_of(records))
-    evaluations, run_of = 0, records.runs()
+    evaluations, elsewhere, run_of = 0, 0, records.runs()
     for owner, key, record in records.all_evaluations():
         evaluations += 1
+        if lies_elsewhere(settings, records, owner, run_of(owner, key)):
+            elsewhere += any("outcomes" in fold for fold in record.get("folds", []))
+            continue
         if any("outcomes" in fold for fold in record.get("folds", [])):
             try:
                 read_outcomes(records.evaluation_folder(run_of(owner, key)))
@@ -42,14 +48,24 @@ def check(store: o.Store = None, storage_url: o.StorageUrl = None, as_json: o.Js
                 read_model(folder, settings.store / SHARED)
             except StoreError as error:
                 found.append(str(error))
-    counts = {"studies": len(records.identities()), "evaluations": evaluations, "schema": records.schema}
+    counts = {"studies": len(records.identities()), "evaluations": evaluations, "elsewhere": elsewhere}
     records.close()
     if as_json:
-        print_json({"store": str(settings.store), "identity": records.identity, **counts, "problems": found})
+        print_json(
+            {
+                "store": str(settings.store),
+                "identity": records.identity,
+                "schema": records.schema,
+                **counts,
+                "problems": found,
+            }
+        )
     else:
         echo(f"store {settings.store}, identity {records.identity}, schema {records.schema}")
         beside = f"{counted(evaluations, 'evaluation')} beside trials"
         echo(f"{_studies(counts['studies'])}, {beside}, {counted(len(found), 'problem')}")
+        if elsewhere:
+            echo(f"the outcomes of {counted(elsewhere, 'evaluation')} lie elsewhere: the database is shared")
         for line in found:
             echo(f"  {line}")
     if found:

@@ -67,12 +67,12 @@ def unequal(rows: Sequence[dict[str, Any]], newest: str) -> list[str]:
     scored are the usual ones. Empty where there is nothing to say.
     """
     most = max((row["trials"] or 0 for row in rows), default=0)
-    tested = [row["test_rows"] for row in rows if row["data"] == newest]
+    tested = [row["test_rows"] for row in rows if row["data"] == newest and row["test_rows"] is not None]
     usual = max(dict.fromkeys(tested), key=tested.count, default=None)
     found = []
     for row in rows:
         words = [OTHER_DATA] if row["data"] != newest else []
-        words += [OTHER_TEST_ROWS] if not words and row["test_rows"] != usual else []
+        words += [OTHER_TEST_ROWS] if not words and row["test_rows"] not in (None, usual) else []
         if most and row["trials"] is None:
             words.append(NOT_TUNED)
         elif row["trials"] is not None and row["trials"] < most:

@@ -153,7 +153,7 @@ def compared(
             raise nothing_recorded(settings, dataset, task, reader)
 
     def resolved(name: str) -> str:
-        return run_of_alias(settings, records.identity, name) or name
+        return run_of_alias(settings, records.shown_as, name) or name
 
     filters = replace(filters, names=[resolved(name) for name in filters.names])
     against = None if against is None else resolved(against)

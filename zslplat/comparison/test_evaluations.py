@@ -53,7 +53,7 @@ def read_test_evaluations(
     groups = reader.read(dataset, task)
     if not groups:
         raise nothing_recorded(settings, dataset, task, reader)
-    names = [run_of_alias(settings, records.identity, name) or name for name in names]
+    names = [run_of_alias(settings, records.shown_as, name) or name for name in names]
     data, wanted = newest_data(groups), set(names)
     groups = [group for group in groups if group.data == data or wanted & {group.name, *group.names}]
     entries = entries_of(groups)

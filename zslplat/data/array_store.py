@@ -118,6 +118,11 @@ def _write_at(file: int, content: memoryview, offset: int) -> None:
         content, offset = content[written:], offset + written
 
 
+# What reading an entry raises that is not as it was written. Other errors of the system, where it has no file handles,
+# memory or rights left, or a disk does not answer, say nothing of the entry, and are no reason to remove it.
+DAMAGED = (ValueError, EOFError, FileNotFoundError, NotADirectoryError, IsADirectoryError)
+
+
 def place_entry(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> None:
     """Write an entry atomically: ``fill`` adds the arrays and returns the JSON-able rest.
 
@@ -143,8 +148,8 @@ def open_entry(
 ) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Return arrays (those of ``map_from`` bytes on mapped read-only) and meta of an entry, and mark it as used.
 
-    ``contents``: go through the contents of the arrays, too, not the index alone. Raises OSError, ValueError or
-    EOFError where the entry is not as it was written.
+    ``contents``: go through the contents of the arrays, too, not the index alone. Raises one of :data:`DAMAGED` where
+    the entry is not as it was written, and OSError where it cannot be read for another reason.
     """
     entry = json.loads((folder / "entry.json").read_text())
     if not isinstance(entry, dict) or entry.pop("whole", None) != key_of(entry):
@@ -191,13 +196,16 @@ def write_entry(root: Path, key: str, fill: Callable[[EntryWriter], Mapping[str,
 
 
 def read_entry(root: Path, key: str) -> tuple[dict[str, np.ndarray], dict[str, Any]] | None:
-    """Return arrays (large ones mapped read-only) and meta, or None when there is no entry or a damaged one."""
+    """Return arrays (large ones mapped read-only) and meta, or None when there is no entry or a damaged one.
+
+    A damaged one is removed. Raises OSError where it cannot be read for another reason.
+    """
     folder = root / key
     if not folder.is_dir():
         return None
     try:
         return open_entry(folder, contents=True, map_from=_MAP_FROM_BYTES)
-    except (OSError, ValueError, EOFError):
+    except DAMAGED:
         remove_entry(folder)
         return None
 

@@ -28,7 +28,7 @@ from urllib.parse import urlsplit
 from zslplat.data.addresses import checked_address, judged, masked_url
 from zslplat.data.array_store import sha256_of
 from zslplat.data.known_digests import DOWNLOADS, FirstDigest, first_digest, remember_digest
-from zslplat.data.unpacking import ArchiveError, unpack_datasets
+from zslplat.data.unpacking import MAX_BYTES, ArchiveError, unpack_datasets
 from zslplat.errors import DataError, UsageError, quoted
 from zslplat.names import unfit
 
@@ -81,7 +81,9 @@ def prepare_archive(
     since = "" if sha256 or first is None else first.fetched
     archive = fetch(url, target, sha256 or (first.sha256 if first else ""), progress, since=since)
     record = json.loads(_record_path(archive).read_text())
-    if not zipfile.is_zipfile(archive):
+    with archive.open("rb") as file:  # of a path that cannot be opened is_zipfile says that it is none
+        is_archive = zipfile.is_zipfile(file)
+    if not is_archive:
         _remove(archive)
         raise DataError(
             f"{masked_url(url)}: the {record['size']} bytes that came are no zip archive, perhaps a page of the server "
@@ -121,12 +123,13 @@ def fetch(
     in seconds bounds the silence of the server, ``pause`` the wait before each new attempt (it doubles). Raises
     :class:`UsageError` for an address that is none (:mod:`zslplat.data.addresses`), and :class:`DataError` when the
     server cannot be reached, refuses, keeps breaking off, or delivers another file than expected, where the disk has no
-    room, and when another process is downloading the same file.
+    room, where more comes without a declared length than an archive may hold or than half of the free room, and when
+    another process is downloading the same file.
     """
     url = checked_address(url)
-    if _is_complete(target, sha256, url):
-        return target
     try:
+        if _is_complete(target, sha256, url):
+            return target
         target.parent.mkdir(parents=True, exist_ok=True)
         with _exclusive(target.with_name(target.name + ".part"), url) as part:
             state = _Transfer(url, part, _read_validator(part, url), progress, timeout)
@@ -205,8 +208,7 @@ class _Transfer:
             if error.code != 416:
                 raise
             whole = error.headers.get("Content-Range", "").rpartition("/")[2]
-            self.total = int(whole) if whole.isdigit() else None
-            if self.total == start:
+            if whole == str(start):
                 return True
             self._restart()
             return False
@@ -223,8 +225,7 @@ class _Transfer:
             ) from error
 
     def _receive(self, response: HTTPResponse, start: int) -> bool:
-        length = response.headers.get("Content-Length", "")
-        expected = int(length) if length.isdigit() else None
+        expected = response.length  # None where none is declared, or one that is none
         if start and not (
             response.status == 206 and response.headers.get("Content-Range", "").startswith(f"bytes {start}-")
         ):
@@ -237,7 +238,16 @@ class _Transfer:
                 f"cannot download {self.named()}: {expected / 1e9:.2f} GB are to come, and {free / 1e9:.2f} GB "
                 f"are free in {Path(self.file.name).parent}; free space and give the same command again"
             )
+        # What is unpacked of it needs room, too.
+        most = min(MAX_BYTES, start + free // 2) if self.total is None else self.total
         while chunk := _read(response):
+            if self.file.tell() + len(chunk) > most:
+                self._restart()
+                raise DataError(
+                    f"cannot download {self.named()}: the server does not say how long the file is, and more than "
+                    f"{most / 1e9:.2f} GB came; nothing of it was kept; look at the address in a browser, or give "
+                    "another --url"
+                )
             self.file.write(chunk)
             if self.progress:
                 self.progress(self.file.tell(), self.total)
@@ -319,7 +329,7 @@ def _is_complete(target: Path, sha256: str, url: str) -> bool:
         if target.stat().st_size != record["size"]:
             return False
         digest, known = sha256_of(target), record["url"]
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return False
     return bool(digest == record["sha256"] and (digest == sha256.lower() if sha256 else known == masked_url(url)))
 
@@ -341,7 +351,7 @@ def _read_validator(part: IO[bytes], url: str) -> str:
     try:
         kept = json.loads(_validator_path(Path(part.name)).read_text())
         return str(kept["validator"]) if kept["url"] == masked_url(url) else ""
-    except (OSError, ValueError, KeyError, TypeError):
+    except (FileNotFoundError, ValueError, KeyError, TypeError):
         return ""
 
 

@@ -147,7 +147,7 @@ def _clear_up(parent: Path, locked: str = "") -> None:
                 try:
                     _remove_unlocked(left)
                 except BlockingIOError:
-                    continue  # its writer runs, for however long
+                    continue  # its writer runs, for however long, or that is not known
                 except OSError:
                     pass
             with contextlib.suppress(OSError):
@@ -163,7 +163,10 @@ def _remove(left: Path) -> None:
 
 
 def _remove_unlocked(folder: Path) -> None:
-    lock = os.open(folder, os.O_RDONLY)
+    try:
+        lock = os.open(folder, os.O_RDONLY)
+    except OSError as error:
+        raise BlockingIOError from error  # whether its writer runs is not known
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _remove(folder)

@@ -5,6 +5,7 @@ Entries are those of :mod:`zslplat.data.array_store`. Readers map the arrays int
 
 from __future__ import annotations
 
+import errno
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import EntryWriter, open_entry, place_entry, remove_entry
+from zslplat.data.array_store import DAMAGED, EntryWriter, open_entry, place_entry, remove_entry
 from zslplat.errors import StoreError
 
 FOLD = "fold-"  # begins the names of entries that can be made again from others at any time
@@ -51,17 +52,28 @@ def place(folder: Path, fill: Callable[[EntryWriter], Mapping[str, Any]]) -> Non
 def read_arrays(folder: Path) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Open an entry: arrays mapped read-only, and its meta; raises :class:`StoreError` when it is not whole.
 
-    An entry that is there and damaged is removed, so that the next command makes it anew. The contents of the arrays
-    are not gone through here, which workers would do in every trial: :meth:`ArrayCache.has` does it once.
+    An entry that is there and damaged is removed, so that the next command makes it anew; one that the system cannot
+    read is left as it is. The contents of the arrays are not gone through here, which workers would do in every trial:
+    :meth:`ArrayCache.has` does it once.
     """
     try:
         return open_entry(folder)
-    except (OSError, ValueError, EOFError) as error:
+    except DAMAGED as error:
         remove_entry(folder)
         raise StoreError(
             f"cache entry {folder} cannot be read: {error}; it is removed and will be made anew; "
             "give the same command again"
         ) from error
+    except OSError as error:
+        raise _unreadable(folder, error) from error
+
+
+def _unreadable(folder: Path, error: OSError) -> StoreError:
+    to_do = "raise the limit of open files (ulimit -n)" if error.errno == errno.EMFILE else "repair that"
+    return StoreError(
+        f"cache entry {folder} cannot be read: {error.strerror or error}; it is left as it is; {to_do} and give the "
+        "same command again"
+    )
 
 
 @dataclass
@@ -78,15 +90,20 @@ class ArrayCache:
         return self.root / key
 
     def has(self, key: str) -> bool:
-        """Tell whether the entry exists, whole; marks it as used."""
+        """Tell whether the entry exists, whole; marks it as used. A damaged one is removed.
+
+        Raises :class:`StoreError` where the system cannot read it.
+        """
         folder = self.path(key)
         if not folder.exists():
             return False
         try:
             open_entry(folder, contents=True)
-        except (OSError, ValueError, EOFError):
+        except DAMAGED:
             remove_entry(folder)
             return False
+        except OSError as error:
+            raise _unreadable(folder, error) from error
         return True
 
     def evict(self, *others: Path) -> int:

@@ -138,7 +138,7 @@ class CodeReader:
                     known = [*stamp, found.digest, found.imports, found.bindings]
                     _parsed_here[held.place] = known
                 self._known[held.place], self._changed = known, True
-        except (OSError, SyntaxError, ValueError):
+        except (FileNotFoundError, NotADirectoryError, SyntaxError, ValueError):
             return None
         digest, imports, bindings = known[3:]
         return _Module(digest, tuple((m, tuple(n)) for m, n in imports), {k: tuple(v) for k, v in bindings.items()})

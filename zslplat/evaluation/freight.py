@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 from typing import Any
 
-from zslplat.data.array_store import open_entry, remove_entry
+from zslplat.data.array_store import DAMAGED, open_entry, remove_entry
 from zslplat.data.drafts import temporary_folder
 from zslplat.errors import StoreError
 from zslplat.evaluation.problems import entries_of_problem
@@ -96,10 +96,10 @@ def end_entry(root: Path, name: str, temporary: Path) -> None:
 
 
 def digest_of(folder: Path) -> str:
-    """Return what tells an entry from others of its name; empty where there is none."""
+    """Return what tells an entry from others of its name; empty where there is none. Raises OSError as reading does."""
     try:
         return str(json.loads((folder / _INDEX).read_text())["whole"])
-    except (OSError, ValueError, KeyError, TypeError):
+    except (*DAMAGED, KeyError, TypeError):
         return ""
 
 

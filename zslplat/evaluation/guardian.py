@@ -161,12 +161,17 @@ def end_descendants() -> None:
 
 
 def _clear_up_after(leader: int | None) -> None:
-    """Remove the address of the nursery, and its folder if nothing else is in it, of a leader that was killed."""
+    """Remove the address of the nursery of a leader that was killed."""
     import psutil
 
     with contextlib.suppress(psutil.NoSuchProcess):
         if leader is None or psutil.Process(leader).status() != psutil.STATUS_ZOMBIE:
             return
+    remove_address()
+
+
+def remove_address() -> None:
+    """In a process of the nursery: remove its address, and the folder of that if nothing else is in it."""
     address = getattr(getattr(forkserver, "_forkserver", None), "_forkserver_address", None)
     with contextlib.suppress(OSError):
         if isinstance(address, str) and address.startswith("/"):

@@ -108,11 +108,12 @@ class ForkedProcess(BaseProcess):
 def begin(modules: Sequence[str]) -> None:
     """Let the nursery begin to import these modules, if it is not there yet; does not wait for it."""
     global _server
-    _server.set_forkserver_preload(list(modules))
+    _server.set_forkserver_preload([*modules, "zslplat.evaluation.nursery_end"])
     try:
         # Its folder is no place to import from: what lies there may have the names of what is installed. Processes that
         # it forks get the search path and the environment of the program.
-        with _short_address(), _plain_path(), variables({"PYTHONSAFEPATH": "1"}):
+        said = {"PYTHONSAFEPATH": "1", "ZSLPLAT_LEADER": str(os.getpid())}
+        with _short_address(), _plain_path(), variables(said):
             _server.ensure_running()
     except ChildProcessError:  # it has ended, and somebody else took note of that
         _server = _Server()

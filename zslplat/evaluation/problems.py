@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from zslplat.data.array_store import EntryWriter, open_entry, remove_entry
+from zslplat.data.array_store import DAMAGED, EntryWriter, open_entry, remove_entry
 from zslplat.data.frozen import FrozenFeatures
 from zslplat.data.preprocessing import FrozenSteps, Preprocessing, fit_steps, preprocessed
 from zslplat.data.rows import Part, Rows, Stored, View, check_rows_differ
@@ -197,7 +197,7 @@ def _fold(folder: Path, find_rows: Callable[[], Rows]) -> np.ndarray:
         if folder.exists():
             try:
                 return open_entry(folder)[0]["rows"]
-            except (OSError, ValueError, EOFError):
+            except DAMAGED:
                 remove_entry(folder)  # damaged, and in the way of its successor
         rows = find_rows()
         place(folder, fill)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from collections.abc import Collection, Iterator
 from contextlib import suppress
@@ -14,9 +15,11 @@ from zslplat.models.folder import MODEL, SHARED, arrays_of
 
 def model_folders(store: Path, but: Collection[Path] = ()) -> Iterator[Path]:
     """Yield the folders of the models of a store, without those inside the evaluations ``but``."""
-    for folder in sorted((store / "evaluations").glob(f"*/{MODEL}")):
-        if folder.parent not in but:
-            yield folder
+    # Patterns skip folders that cannot be read just now, and what is named there would be taken for unnamed.
+    evaluations = store / "evaluations"
+    for evaluation in sorted(evaluations.iterdir()) if evaluations.is_dir() else ():
+        if evaluation not in but and MODEL in os.listdir(evaluation):
+            yield evaluation / MODEL
 
 
 def unnamed(store: Path, but: Collection[Path] = ()) -> list[Path]:

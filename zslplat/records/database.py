@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,9 @@ import sqlalchemy as sa
 
 from zslplat.errors import StoreError, UnknownNameError
 from zslplat.keys import run_identifier
+from zslplat.records.copies import place_facts
 from zslplat.records.faults import lasting_errors, shown_address
+from zslplat.records.found import Found as Found
 from zslplat.records.journal import address_for_reading, may_not_be_written, settle, write_ahead
 from zslplat.records.leads import Leads
 from zslplat.records.locks import file_lock
@@ -63,20 +64,6 @@ def damaged(owner: str, key: str) -> str:
     return f"evaluation {key} of {owner} is damaged; restore the records from a copy of the store, or evaluate it again"
 
 
-@dataclass(frozen=True)
-class Found:
-    """A recorded evaluation by its run identifier: whose it is, under which key, and its record.
-
-    ``study`` is empty for runs of their own.
-    """
-
-    run: str
-    owner: str
-    key: str
-    study: str
-    record: dict[str, Any]
-
-
 class Records:
     """The database of studies and evaluations, made before any worker starts; files of outcomes lie beside it.
 
@@ -89,6 +76,7 @@ class Records:
         self.warn, self.damaged = warn, set[tuple[str, str]]()
         url = settings.storage_url
         self.url, self.shown, self.folder = url, shown_address(url), settings.store
+        self._is_shared = not settings.tracking_is_local
         self.outages = Outages(url, settings, warn)
         parsed = sa.engine.make_url(url)
         self.path = Path(parsed.database) if parsed.drivername.startswith("sqlite") and parsed.database else None
@@ -121,7 +109,11 @@ class Records:
                     self._write_facts(optuna=form_of_tables(self.engine) or "")
             if "schema" not in self._facts:
                 # A store without these facts is new, or of the time before there were any.
-                self._write_facts(identity=uuid.uuid4().hex[:16], schema=str(1 if self._has_content() else SCHEMA))
+                place = place_facts(self.path, {})
+                schema = str(1 if self._has_content() else SCHEMA)
+                self._write_facts(identity=uuid.uuid4().hex[:16], schema=schema, **place)
+            elif self._is_shared and not self.read_only:
+                self._write_facts(**place_facts(self.path, self._facts))
             if self.path is not None and not self.read_only and self.schema <= SCHEMA:
                 write_ahead(self.engine, self.path, durable=True)
 
@@ -139,8 +131,13 @@ class Records:
 
     @property
     def identity(self) -> str:
-        """What tells this store from every other; a copy of a store keeps it."""
+        """What tells this store from every other; a copy of a store keeps it, see :attr:`shown_as`."""
         return self._facts["identity"]
+
+    @property
+    def shown_as(self) -> str:
+        """What tells this store's runs from others' in MLflow; on a server a copy's are not those of its original."""
+        return self._facts.get("copy", self.identity) if self._is_shared else self.identity
 
     @property
     def schema(self) -> int:

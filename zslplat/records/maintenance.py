@@ -69,6 +69,17 @@ def problems_of(records: Records) -> Iterator[str]:
         yield damaged(owner, key)
 
 
+def lies_elsewhere(settings: Settings, records: Records, owner: str, run: str) -> bool:
+    """Tell whether the outcomes of an evaluation are another folder's, with which this one shares the database."""
+    if records.evaluation_folder(run).is_dir():
+        return False
+    if records.path is None or records.path.absolute() != settings.store / "optuna.db":
+        return True
+    # Whoever evaluates for an owner leaves a folder of it.
+    study = owner.removeprefix(STUDY) if owner.startswith(STUDY) else ""
+    return not (settings.studies / (folder_name(study) if study else owner.replace(":", "-"))).exists()
+
+
 def at_rest(settings: Settings) -> AbstractContextManager[None]:
     """Keep commands that evaluate out of a store; raises :class:`StoreError` where one is at work."""
     return file_lock(working_lock(settings), wait_seconds=0, holder=f"the store {settings.store}")

@@ -59,7 +59,7 @@ def gathered(settings: Settings, asked: Asked, command: str = "", options: str =
     records = existing_records(settings, notes.append)
     everything = [*recorded_studies(records, settings, notes.append), *recorded_runs(records)]
     sweeps = recorded_sweeps(records)
-    names = [run_of_alias(settings, records.identity, name) or name for name in asked.names]
+    names = [run_of_alias(settings, records.shown_as, name) or name for name in asked.names]
     chosen = _named(names, everything)
     chosen = [found for found in _of_suite(asked.suite, chosen) if _fits(found.place, asked)]
     brief = len(chosen) > MOST_IN_DETAIL

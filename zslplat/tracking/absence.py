@@ -53,7 +53,8 @@ class Absence:
             import requests
 
             try:
-                return requests.get(self.address, timeout=_ANSWER_SECONDS).status_code < 500
+                with requests.get(self.address, timeout=_ANSWER_SECONDS, stream=True) as answer:  # whatever it sends
+                    return answer.status_code < 500
             except requests.RequestException as error:
                 # Whom to trust is the affair of MLflow's client.
                 return isinstance(error, requests.exceptions.SSLError)

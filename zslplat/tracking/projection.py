@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -70,6 +70,7 @@ class Projection:
         self.absence = Absence(settings)
         self.runs: dict[str, tuple[str, str]] = {}
         self._outdated: set[str] = set()
+        self._of_owners: dict[str, list[Any]] | None = None
         self.experiment_id = ""
         self.whole: WholeRuns | None = None
         self._guard(lambda: self._connect(experiment))
@@ -92,6 +93,22 @@ class Projection:
         if not self.away:
             self.on_away(f"MLflow at {self.settings.shown_tracking_uri} answers again, and is shown what it missed")
         return not self.away
+
+    def turn_to(self, owner: str) -> None:
+        """Go on with the runs of another owner of the experiment; those of all owners are read at once, the first time.
+
+        Connecting anew takes longer than showing a run does.
+        """
+        self.owner = owner
+        if self._of_owners is None:
+            self._of_owners = self._guard(self._runs_of_owners)
+        self._note_runs((self._of_owners or {}).get(owner, ()))
+
+    def _runs_of_owners(self) -> dict[str, list[Any]]:
+        runs: dict[str, list[Any]] = {}
+        for run in self._search(f"tags.`zslplat.store` = '{self.store}'"):
+            runs.setdefault(run.data.tags["zslplat.owner"], []).append(run)
+        return runs
 
     def show(self, view: RunView, run: str, *, parent: str = "") -> str:
         """Make the run show the view; returns MLflow's run id, empty when the server is away.
@@ -165,30 +182,36 @@ class Projection:
         self.absence.answered()
 
     def _read_runs(self) -> None:
-        """Find the runs of this owner that are there; of those that are there twice one is kept."""
-        self.runs.clear()
-        self._outdated.clear()
+        """Find the runs of this owner that are there."""
+        self._note_runs(
+            self._search(f"tags.`zslplat.owner` = '{self.owner}' and tags.`zslplat.store` = '{self.store}'")
+        )
+
+    def _search(self, condition: str) -> Iterator[Any]:
         token = None
         while True:
             page = self.client.search_runs(
-                [self.experiment_id],
-                filter_string=f"tags.`zslplat.owner` = '{self.owner}' and tags.`zslplat.store` = '{self.store}'",
-                max_results=1000,
-                page_token=token,
+                [self.experiment_id], filter_string=condition, max_results=1000, page_token=token
             )
-            for run in page:
-                key, found = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
-                known = self.runs.setdefault(key, found)
-                if self.renewed and run.data.tags.get(_PAGES) != str(PAGES):
-                    self._outdated.add(key)
-                if known != found:
-                    # A server made it and went away before it said so: then it was asked again.
-                    kept, other = (known, found) if known[1] in _FINAL else (found, known)
-                    self.runs[key] = kept
-                    self.client.delete_run(other[0])
+            yield from page
             token = page.token
             if not token:
-                break
+                return
+
+    def _note_runs(self, runs: Iterable[Any]) -> None:
+        """Note the runs of the owner; of those that are there twice one is kept."""
+        self.runs.clear()
+        self._outdated.clear()
+        for run in runs:
+            key, found = run.data.tags["zslplat.key"], (run.info.run_id, run.info.status)
+            known = self.runs.setdefault(key, found)
+            if self.renewed and run.data.tags.get(_PAGES) != str(PAGES):
+                self._outdated.add(key)
+            if known != found:
+                # A server made it and went away before it said so: then it was asked again.
+                kept, other = (known, found) if known[1] in _FINAL else (found, known)
+                self.runs[key] = kept
+                self.client.delete_run(other[0])
 
     def close(self) -> None:
         """Leave the local database; it opens again by itself when it is used."""

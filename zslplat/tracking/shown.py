@@ -61,7 +61,7 @@ class ShownStudy:
         self.origin = self.values["origin"]
         experiment = self.values["about"]["experiment"]
         said = {"announced": announced, "renewed": renewed}
-        self.projection = Projection(settings, experiment, study.owner, records.identity, warn, **said)
+        self.projection = Projection(settings, experiment, study.owner, records.shown_as, warn, **said)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
@@ -205,18 +205,25 @@ def show_run(
     announced: bool,
     renewed: bool = False,
     changed: Container[str] = (),
+    opened: dict[str, Projection] | None = None,
 ) -> Projection | None:
     """Show the evaluations of a single run that MLflow does not show yet; None where they cannot be shown.
 
     ``renewed``: as :class:`ShownStudy` has it; ``changed``: the keys of those whose tags and costs are others than when
-    they were shown.
+    they were shown; ``opened``: {experiment: projection} of runs that were shown before, which is used again.
     """
     found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
     if not found:
         return None
     experiment = next(iter(found.values()))["about"]["experiment"]
     said = {"announced": announced, "renewed": renewed}
-    projection = Projection(settings, experiment, owner, records.identity, warn, **said)
+    projection = opened.get(experiment) if opened is not None else None
+    if projection is None:
+        projection = Projection(settings, experiment, owner, records.shown_as, warn, **said)
+    else:
+        projection.turn_to(owner)
+    if opened is not None:
+        opened[experiment] = projection
     for key, record in found.items():
         if projection.is_shown(key) and key in changed:
             view = run_view(record, key, records.evaluation_folder(records.run_of(owner, key)), None)

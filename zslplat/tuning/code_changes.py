@@ -69,15 +69,17 @@ def code_mark(
 ) -> str:
     """Return how a study's code is marked: empty where all was computed by one code, ``mixed``, or that the winner is.
 
-    A winner of earlier code is one that the code as it is now did not compute, whether or not later trials did.
+    A winner of earlier code is one that the code as it is now did not compute, whether or not later trials did. Records
+    without code, as failed trials are, are of no other code.
     """
     now = bench.code(winner["parameters"])
     if any(now.get(role) != text for role, text in winner.get("code", {}).items() if role not in LIBRARIES):
         return EARLIER
-    codes = [_own(record) for record in (*records, *test)]
+    codes = [_own(record) for record in (*records, *test) if record.get("code")]
     kernels: dict[str, set[str]] = {}
     for record in records:
-        kernels.setdefault(_kernel(bench.code(record["parameters"])), set()).add(_kernel(record.get("code", {})))
+        if record.get("code"):
+            kernels.setdefault(_kernel(bench.code(record["parameters"])), set()).add(_kernel(record["code"]))
     mixed = any(code != codes[0] for code in codes) or any(len(found) > 1 for found in kernels.values())
     return MIXED if mixed else ""
 
@@ -88,4 +90,4 @@ def _kernel(code: Mapping[str, str]) -> str:
 
 def _own(record: Mapping[str, Any]) -> dict[str, str]:
     # Kernels differ from trial to trial where they are searched; those of one name are compared by themselves.
-    return {k: v for k, v in record.get("code", {}).items() if k not in (*LIBRARIES, "kernel")}
+    return {k: v for k, v in record["code"].items() if k not in (*LIBRARIES, "kernel")}

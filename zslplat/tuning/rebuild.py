@@ -84,12 +84,13 @@ def rebuild(
                     record = {**record, "setting": setting_of(record, identity, VALIDATION)}
                     _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
             shown.projection.close()
+    opened: dict[str, Projection] = {}
     for owner in records.owners():
         if owner.startswith(STUDY):
             continue
         folder = settings.studies / owner.replace(":", "-")
         mark_unshown(folder, owner)
-        projection = show_run(settings, records, owner, reporter.warn, announced=False, renewed=True)
+        projection = show_run(settings, records, owner, reporter.warn, announced=False, renewed=True, opened=opened)
         if projection is None:
             mark_shown(folder)
             continue
@@ -98,6 +99,7 @@ def rebuild(
         for key, record in records.evaluations(owner).items():
             if key != SUMMARY and "about" in record:
                 _again(settings, records, projection, key, record, matrices, reporter, workers, done)
+    for projection in opened.values():
         projection.close()
     return done
 

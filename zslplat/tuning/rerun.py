@@ -32,7 +32,7 @@ def find_record(settings: Settings, records: Records, run: str) -> Found:
     """Return a record by the run's identifier, or by the id that MLflow gave it; raises :class:`StoreError`."""
     found = records.find(run)
     if found is None:
-        alias = run_of_alias(settings, records.identity, run)
+        alias = run_of_alias(settings, records.shown_as, run)
         found = records.find(alias) if alias else None
     if found is None:
         raise StoreError(
