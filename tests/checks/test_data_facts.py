@@ -196,7 +196,8 @@ def test_columns_whose_squares_vanish_are_counted(scale, kind):
     assert facts.faint == int(kind is np.float64)
     assert data_facts(made(lambda X, y: (X * scale).astype(kind))).faint == 8
     assert np.square(kind(scale)) < np.finfo(kind).tiny
-    assert codes(made(lambda X, y: (X * scale).astype(kind))) == ["ZSP513"]
+    found = codes(made(lambda X, y: (X * scale).astype(kind)))
+    assert found == ["ZSP513", *(["ZSP514"] if kind is np.float64 else [])]
     assert data_facts(made(with_column(lambda X, y: y * 0.0))).faint == 0
 
 

@@ -13,10 +13,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
-
-import numpy as np
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.deadline import Deadline
@@ -106,9 +103,7 @@ class Session:
         self._at_work.enter_context(file_lock(working_lock(self.settings), shared=True))
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop_workers()
         self.records.close()
         self.bench.evict()
@@ -291,7 +286,6 @@ class Session:
             maps=request.maps,
             test=test,
             blocks=self.bench.blocks,
-            # The same for all trials, so that they have the same modules imported.
             sources=self.bench.sources(self.setting.space, request.parameters),
             model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
             about={"setting": setting.to_json()},
@@ -402,8 +396,3 @@ def has_model(folder: Path, record: Mapping[str, Any]) -> bool:
 def _usable(record: Mapping[str, Any]) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
     if record.get("state") == "complete" and "question" in record and "code" in record:
         yield key_of(record["question"], record["code"]), (record["run"], dict(record))
-
-
-def repeat_seed(seed: int, repeat: int) -> int:
-    """Return the seed of a repeat; repeat 0 uses the study's own."""
-    return seed if repeat == 0 else int(np.random.SeedSequence([seed, 7919, repeat]).generate_state(1)[0] >> 1)

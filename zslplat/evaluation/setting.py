@@ -120,3 +120,10 @@ def describe_range(dimension: Any) -> str:
     """Write a range with its conditions, for example ``0.001..1000:log if kernel=gaussian``."""
     conditions = [f"{n}={'|'.join(map(format_value, v))}" for n, v in dimension.when.items()]
     return str(dimension) + (f" if {' and '.join(conditions)}" if conditions else "")
+
+
+def repeat_seed(seed: int, repeat: int) -> int:
+    """Return the seed of a repeat; repeat 0 uses the study's own."""
+    import numpy as np
+
+    return seed if repeat == 0 else int(np.random.SeedSequence([seed, 7919, repeat]).generate_state(1)[0] >> 1)

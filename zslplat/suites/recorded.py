@@ -20,8 +20,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES, CodeReader
 from zslplat.evaluation.code_roots import code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
-from zslplat.evaluation.session import repeat_seed
-from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.setting import TEST, Setting, repeat_seed
 from zslplat.keys import key_of
 from zslplat.records.database import SEALED, Records
 from zslplat.records.membership import belongs, counted_in, parts_of

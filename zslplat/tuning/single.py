@@ -14,8 +14,8 @@ from zslplat.checks.base import Finding, unsilenced
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UsageError, ZslplatError
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.session import Request, Session, repeat_seed
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting, repeat_seed
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits

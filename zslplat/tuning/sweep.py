@@ -20,8 +20,8 @@ from zslplat.drawing import dispensable, render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
-from zslplat.evaluation.session import Problems, Request, Session, repeat_seed
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.session import Problems, Request, Session
+from zslplat.evaluation.setting import TEST, VALIDATION, Setting, repeat_seed
 from zslplat.evaluation.warned import entries_of
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench

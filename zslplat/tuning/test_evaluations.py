@@ -9,8 +9,8 @@ from typing import Any
 
 from zslplat.config import write_config
 from zslplat.errors import StoreError, ZslplatError
-from zslplat.evaluation.session import Request, Session, repeat_seed
-from zslplat.evaluation.setting import TEST, Setting
+from zslplat.evaluation.session import Request, Session
+from zslplat.evaluation.setting import TEST, Setting, repeat_seed
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.rerun import differences
