@@ -104,7 +104,8 @@ def talk(call, tmp_path, monkeypatch):
 )
 def test_json_is_all_that_a_command_prints_on_standard_output(arguments, talk):
     done = talk(*arguments, "--json")
-    assert done.returncode == 0, done.stderr
+    # The plugin is broken in one of its hooks, which `list` tells by its exit code.
+    assert done.returncode == int(arguments[0] == "list"), done.stderr
     json.loads(done.stdout)
 
 

@@ -87,20 +87,26 @@ def test_modules_in_the_folder_of_the_command_are_none_of_zslplats_own(program_e
     assert done.returncode == 0, done.stderr
 
 
-def test_nothing_is_left_of_a_program_that_is_killed_before_it_has_workers(tmp_path):
+def test_nothing_is_left_of_a_program_that_is_killed_before_it_has_workers():
+    # The address of a socket must be short.
+    with tempfile.TemporaryDirectory() as name:
+        leaves_nothing_in(Path(name))
+
+
+def leaves_nothing_in(folder):
     code = "from zslplat.evaluation import nursery; nursery.begin(['json']); print('there', flush=True); input()"
     leader = subprocess.Popen(
         [sys.executable, "-c", code],
-        env={**os.environ, "TMPDIR": str(tmp_path)},
+        env={**os.environ, "TMPDIR": str(folder)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
     )
     assert leader.stdout.readline() == "there\n"
-    assert list(tmp_path.glob("pymp-*/listener-*"))
+    assert list(folder.glob("pymp-*/listener-*"))
     leader.kill()
     leader.communicate()
     end = time.monotonic() + 60
-    while list(tmp_path.iterdir()) and time.monotonic() < end:
+    while list(folder.iterdir()) and time.monotonic() < end:
         time.sleep(0.05)
-    assert not list(tmp_path.iterdir())
+    assert not list(folder.iterdir())

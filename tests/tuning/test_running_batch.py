@@ -27,7 +27,7 @@ def stopped_after(count):
     study.setting = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
     study.proposer, study.wanted, study.started = proposer(), 40, 0.0
     study.thresholds = PruningThresholds("median", maximise=True)
-    study.session = SimpleNamespace()
+    study.session = SimpleNamespace(deadline=SimpleNamespace())
     trials = []
     while len(trials) < count:
         for parameters in proposed(trials)[: count - len(trials)]:
@@ -62,8 +62,9 @@ def test_thresholds_of_a_batch_come_from_the_batches_before_it(monkeypatch):
     monkeypatch.setattr(module, "Request", lambda **request: request)
     study.folder = Path("studies")
     study.log.in_order = lambda *given: SimpleNamespace(put=None)
+    study.log.best_number = lambda: 0
     study.session.evaluate = lambda requests, *given, **more: asked.extend(requests)
-    study.limits, study.deadline = None, None
+    study.limits = None
     numbers, proposals = study._next_batch()
     study._evaluate(numbers, proposals, [])
     expected = PruningThresholds("median", maximise=True).after(study.log.trials[:20])
