@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import pytest
 
+from zslplat.evaluation.deadline import Deadline
 from zslplat.records.trials import FinishedTrial
 from zslplat.space import Real
 from zslplat.tuning import study as module
@@ -27,7 +28,7 @@ def stopped_after(count):
     study.setting = SimpleNamespace(seed=0, space=SPACE, search={}, evaluation=lambda *asked: None)
     study.proposer, study.wanted, study.started = proposer(), 40, 0.0
     study.thresholds = PruningThresholds("median", maximise=True)
-    study.session = SimpleNamespace(deadline=SimpleNamespace())
+    study.session = SimpleNamespace(deadline=Deadline())
     trials = []
     while len(trials) < count:
         for parameters in proposed(trials)[: count - len(trials)]:
