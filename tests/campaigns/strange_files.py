@@ -142,7 +142,7 @@ def take_parquet(given: tuple[dict[str, np.ndarray], str, int, int], folder: Pat
 
     held, compression, seed, cuts = given
     rows = np.random.default_rng(seed)
-    columns: dict[str, Any] = {"features": list(rows.normal(size=(8, 3))), "label": [f"c{k % 4}" for k in range(8)]}
+    columns: dict[str, Any] = {"X": list(rows.normal(size=(8, 3))), "y": [f"c{k % 4}" for k in range(8)]}
     for name, a in held.items():
         if a.ndim in (1, 2) and len(a) == 8 and a.dtype.kind in "biufUM":
             columns[name.replace("\0", "").encode(errors="replace").decode()] = list(
