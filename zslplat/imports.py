@@ -32,6 +32,7 @@ VARIABLE = "ZSLPLAT_IMPORTS"
 _HOOKS = "zslplat_"
 _CODE = "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from zslplat.imports import _try; _try(*sys.argv[2:])"
 _trying = False
+_keeping = threading.RLock()  # the streams and variables are those of all threads
 
 
 def load(point: EntryPoint) -> Any:
@@ -54,6 +55,11 @@ def program_kept() -> Iterator[None]:
     What it prints goes to standard error. Variables that it adds stay, for libraries that read them later, unless they
     are settings of zslplat.
     """
+    with _keeping:
+        yield from _kept_program()
+
+
+def _kept_program() -> Iterator[None]:
     streams = {name: getattr(sys, name) for name in ("stdin", "stdout", "stderr", "excepthook")}
     variables, folder = dict(os.environ), None
     with contextlib.suppress(OSError):

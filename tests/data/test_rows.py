@@ -1,7 +1,9 @@
 """Rows are an array to whoever looks at them, and are read block by block from where they lie."""
 
+import copy
 import gc
 import mmap
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -221,3 +223,13 @@ def test_rows_are_shown_by_shape_type_and_views():
     assert repr(one) == "Rows(4, 3) of float64"
     two = Rows.of({"a": np.ones((4, 3)), "b": np.ones((4, 2))})
     assert repr(two) == f"Rows{two.shape} of float64: a (3,), b (2,)"
+
+
+def test_rows_of_an_open_file_do_not_travel_to_another_process(tmp_path):
+    np.arange(6.0).tofile(tmp_path / "rows")
+    with (tmp_path / "rows").open("rb") as file:
+        stored = Stored(file.fileno(), "float64", (3, 2), 0)
+        assert stored.whole()[2].tolist() == [4.0, 5.0]
+        assert copy.deepcopy(stored) is stored
+        with pytest.raises(TypeError, match="hand on an array"):
+            pickle.dumps(stored)

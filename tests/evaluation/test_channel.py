@@ -77,3 +77,15 @@ def test_many_large_arrays_go_in_one_message(ends):
     arrays = [np.full(OWN_BYTES // 8 + 1, float(number)) for number in range(4)] + [np.zeros(300_000)] * 2
     for found, array in zip(through(ends, arrays), arrays, strict=True):
         np.testing.assert_array_equal(found, array)
+
+
+def test_a_message_takes_more_files_than_one_call_hands_over(ends, tmp_path):
+    ours, theirs = ends
+    (tmp_path / "file").write_bytes(b"x")
+    descriptors = [os.open(tmp_path / "file", os.O_RDONLY) for _ in range(300)]
+    files = []
+    ours.send(pack("all"), descriptors)
+    assert theirs.receive(files=files) == "all"
+    assert [os.read(descriptor, 1) for descriptor in files] == [b"x"] * 300
+    for descriptor in files:
+        os.close(descriptor)

@@ -2,6 +2,7 @@
 
 import multiprocessing
 import sys
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -9,6 +10,9 @@ from cluster_toys import DaskCluster
 from support import install_distribution, records_of
 
 from zslplat.evaluation.method_host import MethodHost, host
+from zslplat.evaluation.processes import seed_generators
+from zslplat.evaluation.stand_ins import Ended
+from zslplat.registry import registry
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="elsewhere one process serves all evaluations")
 
@@ -65,6 +69,13 @@ def zslplat_methods():
     return {"leaky": Leaky}
 """
 STUDY = ("tune", "--method", "leaky", "--dataset", "marked", "--trials", 10, "--batch-size", 4, "--json")
+
+
+@pytest.fixture(autouse=True)
+def fresh_registry():
+    registry.cache_clear()
+    yield
+    registry.cache_clear()
 
 
 @pytest.fixture
@@ -132,6 +143,30 @@ def test_workers_of_a_cluster_give_the_same(one_worker, forked, tmp_path, plugin
         assert tuned(forked, tmp_path / "more", plugins, "--cluster", cluster.address) == one_worker
     finally:
         cluster.stop()
+
+
+def test_a_method_that_ends_its_process_in_good_order_fails_with_its_reason(tmp_path, monkeypatch):
+    leaving = LEAKY.replace("global fits", "import os; os._exit(0)").replace("Leaky", "Leaving")
+    monkeypatch.syspath_prepend(str(install_distribution(tmp_path, "zslplat-leaving", "zslplat_leaving", leaving)))
+    ours, theirs = multiprocessing.Pipe()
+    process = multiprocessing.get_context("fork").Process(target=host, args=(theirs, ["zslplat_leaving"]))
+    process.start()
+    theirs.close()
+    try:
+        method = MethodHost(process, ours, lambda done: None).methods.build("leaky", {"ridge": 1.0}, 0)
+        with pytest.raises(Ended, match="its process ended with exit code 0"):
+            method.fit(np.eye(4), np.arange(4), np.eye(4))
+    finally:
+        process.kill()
+        process.join()
+
+
+def test_torch_begins_alike_whether_it_is_imported_before_or_while_a_method_runs(monkeypatch):
+    seeds = []
+    monkeypatch.setitem(sys.modules, "torch", SimpleNamespace(manual_seed=seeds.append))
+    seed_generators(0)
+    seed_generators(1)
+    assert len(set(seeds)) == 1  # as where torch comes later, with the seed that it begins with
 
 
 def test_each_evaluation_has_a_process_and_generators_of_its_own(tmp_path, monkeypatch):

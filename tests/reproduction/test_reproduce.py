@@ -271,7 +271,7 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
     # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
     values = next(t[2] for t in trials if t[0] != cell.oracle.winner)
     one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
-    result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, workers=1)
+    result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, test=True, workers=1)
     # Two repeats of the winner, four trials of the oracle, and this point: each is a look at the test split.
     assert result.test_evaluations == 7
 

@@ -10,7 +10,7 @@ import numpy as np
 from zslplat.checks.base import Column, DataFacts, StandIn, Unshown
 from zslplat.data.dataset import Dataset, SignatureSet
 from zslplat.data.precision import Narrowing
-from zslplat.data.rows import Rows, blocks_of
+from zslplat.data.rows import blocks_of
 
 # Numbers of a sample of rows in which single columns are looked at: about a second's worth of sorting.
 SAMPLED_NUMBERS, FEWEST_ROWS, MOST_ROWS = 6_000_000, 300, 3000
@@ -49,19 +49,7 @@ def data_facts(dataset: Dataset) -> DataFacts:
     if dataset.signatures and unseen is not None:
         facts["rowless"] = tuple(name for number, name in enumerate(dataset.class_names) if number not in unseen)
     facts |= {"unsplit": _unsplit(dataset, unseen), "disagreements": disagreements_of(dataset)}
-    return DataFacts(dataset.name, **facts, **found, narrowed=_narrowed(dataset.X))
-
-
-def _narrowed(X: np.ndarray | Rows) -> str:
-    """Return what float32 would lose of rows that are float64."""
-    if X.dtype != np.float64:
-        return ""
-    narrowing = Narrowing()
-    for _, block in blocks_of(X):
-        narrowing.add(block)
-        if narrowing.seen:
-            break
-    return narrowing.loss
+    return DataFacts(dataset.name, **facts, **found)
 
 
 def disagreements_of(dataset: Dataset) -> tuple[str, ...]:
@@ -229,7 +217,7 @@ class _Sample:
 
 def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]:
     """Read all rows once: constant and faint columns, rows of one number, and test rows that are training rows, too."""
-    digests = np.zeros(len(side), dtype=np.int64)
+    digests, narrowing = np.zeros(len(side), dtype=np.int64), Narrowing()
     flat, zero = np.zeros(len(side), dtype=bool), np.zeros(len(side), dtype=bool)
     shift = None
     extremes: dict[bool, tuple[np.ndarray, np.ndarray]] = {}
@@ -244,6 +232,8 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
     for where, block in blocks_of(dataset.X):
         values = np.ascontiguousarray(block.reshape(len(block), -1))
         sample.collect(where, values)
+        if values.dtype == np.float64 and not narrowing.seen:
+            narrowing.add(values)
         digests[where] = [hash(row.tobytes()) for row in values + 0]  # a zero with a sign is a zero
         flat[where] = flat_rows(values)
         zero[where] = flat[where] & (values[:, 0] == 0)
@@ -264,6 +254,7 @@ def _read(dataset: Dataset, side: np.ndarray, sample: _Sample) -> dict[str, Any]
         "repeated": _repeated(digests, np.where(flat, -1, side)),
         "flat": int(flat.sum()),
         "zero": int(zero.sum()),
+        "narrowed": narrowing.loss,
     }
     if extremes:
         largest = np.abs([*extremes.values()]).max(axis=(0, 1))

@@ -9,6 +9,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from zslplat.data.class_folds import read_class_list, read_lines
+from zslplat.data.indices import mask_of
+from zslplat.data.splits import OF_ROWS
 from zslplat.errors import DataError
 
 # The list that names the classes of a split in full.
@@ -109,20 +111,22 @@ def check_second_names(fields: Fields, parts: Mapping[str, str], options: Collec
     read for this: they are refused.
     """
     for role, chosen in parts.items():
-        others = [name for name in fields.aliases[role] if name in fields.names and name not in parts.values()]
+        others = [name for name in fields.names_of(role) if name in fields.names and name not in parts.values()]
         if role in options or not chosen or not others:
             continue
-        if role == "X" or not _agree(role, _values(fields, role, chosen, base), _values(fields, role, others[0], base)):
+        values = [] if role == "X" else [_values(fields, role, name, parts, base) for name in (chosen, others[0])]
+        if role == "X" or not _agree(role, *values):
             raise DataError(
                 f"{fields.path}: {chosen} and {others[0]} are both names of {role}"
                 f"{'' if role == 'X' else ', and differ'}; say which counts: {role}={chosen} or {role}={others[0]}"
             )
 
 
-def _values(fields: Fields, role: str, name: str, base: int) -> np.ndarray:
-    if role in ("train", "test_seen", "test_unseen", "test"):
-        rows = np.asarray(fields.indices(name, base)).reshape(-1)
-        return np.flatnonzero(rows) if rows.dtype == bool else np.unique(rows) - base
+def _values(fields: Fields, role: str, name: str, parts: Mapping[str, str], base: int) -> np.ndarray:
+    if role in OF_ROWS:
+        rows = np.asarray(fields.indices(name, base))
+        mask = mask_of(rows, len(fields.column(parts["y"]))) if parts.get("y") else None
+        return np.unique(rows) - base if mask is None else np.flatnonzero(mask)
     if role == "S":
         return np.asarray(fields.signatures(name).values)
     return np.asarray(fields.column(name) if role in ("y", "split", "folds", "groups") else fields.read(name))

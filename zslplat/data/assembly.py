@@ -221,6 +221,12 @@ def _labels(raw: RawArrays) -> tuple[np.ndarray, tuple[str, ...]]:
                 f"{where}: -1 marks entries that are not counted, and there are more of these than of 0, absent; "
                 "where -1 says absent (and 0 difficult, as in VOC), write 0 for it (and -1 for difficult)"
             )
+        counts = (y == 1).sum(axis=1)
+        others = np.flatnonzero(counts != 1)
+        raw.notes.append(
+            f"labels of shape {y.shape}: taken for several labels per row; {len(y) - len(others)} of {len(y)} rows "
+            f"have one label, row {others[0] if len(others) else 0} has {counts[others[0]] if len(others) else 1}"
+        )
         return y.astype(np.int64), tuple(names or [str(label) for label in range(y.shape[1])])
     if y.ndim != 1:
         raise DataError(f"{where}: expected one per row, or a matrix of one column per label; got shape {y.shape}")

@@ -145,11 +145,14 @@ class Fields(ABC):
                 hint = f"; did you mean {near[0]}?" if near else ""
                 raise DataError(f"{self.path}: no {self.thing} {name!r} for {role}; {self.held}{hint}")
             return str(name or "")
-        names = self.aliases[role]
-        if role in OF_ROWS:
-            names = tuple(f"{name}{ending}" for name in names for ending in _ENDINGS)
-            names = (*names, *(f"splits/{name}" for name in names))
-        return next((name for name in names if name in self.names), "")
+        return next((name for name in self.names_of(role) if name in self.names), "")
+
+    def names_of(self, role: str) -> tuple[str, ...]:
+        """Return the names that a field of a role may have."""
+        if role not in OF_ROWS:
+            return self.aliases[role]
+        names = tuple(f"{name}{ending}" for name in self.aliases[role] for ending in _ENDINGS)
+        return (*names, *(f"splits/{name}" for name in names))
 
     @property
     def held(self) -> str:

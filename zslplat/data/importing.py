@@ -95,7 +95,7 @@ def import_arrays(
         return Imported(name, path, dataset, constant)
     taken = [p for p in (root / name, *(root / f"{name}{suffix}" for suffix in FILE_SUFFIXES)) if p.exists()]
     if taken and not overwrite:
-        raise DataError(f"{taken[0]} exists already; choose another name or say that it may be overwritten")
+        raise DataError(f"{taken[0]} exists already; choose another --name, or --overwrite")
     if dry_run:
         return Imported(name, path, dataset, constant)
     try:

@@ -46,6 +46,11 @@ def row_indices(values: np.ndarray, rows: int, where: str, *, base: int) -> np.n
     index = whole_numbers(values.reshape(-1) if values.ndim == 2 and 1 in values.shape else values, where)
     if len(index) == 0:
         raise DataError(f"{where}: holds no row; give the rows, or leave it out")
+    if len(index) > 2 and np.isin(index, (-1, 0, 1)).all():
+        raise DataError(
+            f"{where}: {len(index)} entries of {', '.join(map(str, np.unique(index)))}; a mask has one for each of the "
+            f"{rows} rows, 1 or 0, and indices name no row twice"
+        )
     if index.min() < base or index.max() >= rows + base:
         raise DataError(
             f"{where}: indices run from {index.min()} to {index.max()} but the {rows} rows count from {base} to "

@@ -103,7 +103,7 @@ class Narrowing:
 
     def __init__(self) -> None:
         self._sample: list[np.ndarray] = []
-        self._start, self._step = 0, 1
+        self._start, self._step, self._sampled = 0, 1, 0
         self.seen = ""  # what was lost in the rows so far, the sample not looked at
 
     def add(self, block: np.ndarray) -> np.ndarray:
@@ -125,10 +125,12 @@ class Narrowing:
     def _keep(self, rows: np.ndarray) -> None:
         """Add every so manyth row to the sample, of which every third one stays where it would grow too large."""
         most = max(FEWEST_ROWS, min(MOST_ROWS, SAMPLED_NUMBERS // rows.shape[1]))
-        while sum(map(len, self._sample)) + len(rows) // self._step > most:
+        while self._sampled + len(rows) // self._step > most:
             self._sample = [np.concatenate(self._sample)[::3]] if self._sample else []
+            self._sampled = sum(map(len, self._sample))
             self._step *= 3  # rows of classes in turn are often even in number
         self._sample.append(rows[-self._start % self._step :: self._step].astype(DOUBLE))
+        self._sampled += len(self._sample[-1])
         self._start += len(rows)
 
     @property

@@ -163,6 +163,15 @@ class Stored:
             return range_of
         return np.take(range_of, positions - first, axis=0, mode="clip")
 
+    def __deepcopy__(self, memo: dict[int, Any]) -> Stored:
+        return self
+
+    def __getstate__(self) -> dict[str, Any]:
+        # In another process the number is that of another file.
+        if isinstance(self.file, int):
+            raise TypeError("rows of an open file stay in their process; hand on an array: numpy.asarray(X)")
+        return vars(self)
+
     @property
     def _name(self) -> str:
         return self.file if isinstance(self.file, str) else "the file of the data set"

@@ -111,6 +111,10 @@ def complete_splits(splits: dict[str, np.ndarray], y: np.ndarray, notes: list[st
     their classes trains, and are divided by class where some do; where all do they stay what they are, test rows of a
     classification.
     """
+    if zero_shot and not splits:
+        notes.append(
+            "no splits: zero-shot tasks need to be told which rows train and which are tested (docs/formats.md)"
+        )
     if set(splits) == {"train"}:
         rest = np.setdiff1d(np.arange(len(y)), splits["train"])
         seen = np.isin(y[rest], y[splits["train"]]) if zero_shot else np.zeros(len(rest), dtype=bool)

@@ -30,7 +30,8 @@ from zslplat.errors import StoreError
 
 IN_BAND_BYTES = 2**14
 OWN_BYTES = 2**23
-MOST_OWN = 100  # a message takes some 250 descriptors
+MOST_OWN = 100
+_TOGETHER = 200  # descriptors that are sent at a time; the system takes some 250
 # Longer than most answers take, and short enough to be no burden where others wait for the processor.
 LOOK_SECONDS = 0.0003
 _ALIGNED = 64
@@ -139,8 +140,8 @@ class Channel:
         descriptors = [*own, *files]
         try:
             self.connection.send_bytes(pickle.dumps((packed.body, places, region, len(own), len(files)), protocol=5))
-            if descriptors:
-                sendfds(self._socket, descriptors)
+            for start in range(0, len(descriptors), _TOGETHER):
+                sendfds(self._socket, descriptors[start : start + _TOGETHER])
         finally:
             for descriptor in descriptors:
                 os.close(descriptor)
@@ -153,7 +154,9 @@ class Channel:
         """
         self._look_for_a_moment()
         body, places, region, count, count_of_files = pickle.loads(self.connection.recv_bytes())
-        descriptors = recvfds(self._socket, count + count_of_files) if count + count_of_files else []
+        descriptors: list[int] = []
+        while (left := count + count_of_files - len(descriptors)) > 0:
+            descriptors += recvfds(self._socket, min(left, _TOGETHER))
         if files is not None:
             files[:] = descriptors[count:]
         del descriptors[count:]

@@ -77,8 +77,8 @@ class Workers:
         while pending:
             pause = None if deadline is None else min(deadline.left, _LOOK_SECONDS)
             done, pending = wait(pending, timeout=pause, return_when=FIRST_COMPLETED)
-            if not done and deadline is not None:
-                if not deadline.left:
+            if deadline is not None:
+                if not done and not deadline.left:
                     self.stop()
                     raise DeadlineReached
                 deadline.look()

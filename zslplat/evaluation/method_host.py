@@ -17,6 +17,7 @@ import importlib
 import os
 import pickle
 import sys
+import traceback
 from collections.abc import Callable, Sequence
 from multiprocessing.connection import Connection
 from typing import Any
@@ -28,6 +29,7 @@ from zslplat.evaluation.stand_ins import Ended
 from zslplat.evaluation.telling import TellingMethods
 from zslplat.registry import registry
 
+_ENDED = 64  # the exit code of a method process whose evaluation has ended
 _COMPILED = "zslplat.methods.compiled"  # brings numba with it
 
 
@@ -60,7 +62,7 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
                     return
                 continue
             code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-            if code:
+            if code != _ENDED:
                 end_like(code)
             left = has_children()
             report.read()
@@ -72,9 +74,12 @@ def _serve_one(connection: Connection, report: _Report | None) -> None:
     os.setsid()
     code = 1
     try:
-        code = 0 if serve(connection) else 2
+        if serve(connection):
+            code = _ENDED
         if report is not None:
             report.write()
+    except BaseException:
+        traceback.print_exc()
     finally:
         with contextlib.suppress(Exception):
             sys.stdout.flush()
@@ -114,16 +119,16 @@ class _Report:
             return
         names, signatures = pickle.loads(content)
         for name in names:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(BaseException):
                 importlib.import_module(name)
         if loops := sys.modules.get(_COMPILED):
             loops.load(signatures)
         self._take_stock()
 
 
-def _signatures() -> list[list[Any]]:
+def _signatures() -> dict[str, list[Any]]:
     loops = sys.modules.get(_COMPILED)
-    return loops.signatures() if loops else []
+    return loops.signatures() if loops else {}
 
 
 class MethodHost:

@@ -15,6 +15,8 @@ from typing import Any
 
 # In what sets and dictionaries of texts are gone through is part of a result, too.
 _HASHING = {"PYTHONHASHSEED": "0"}
+# With which torch begins, so that it does not matter whether it is imported before or while a method runs.
+_TORCH_SEED = 67280421310721
 THREAD_VARIABLES = ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -37,7 +39,7 @@ def die_with_parent() -> None:
 
 
 def seed_generators(seed: int) -> None:
-    """Seed the global generators of ``random``, NumPy and, where it is imported, torch."""
+    """Seed the global generators of ``random`` and NumPy; that of torch, where it is imported, as torch begins."""
     import random
 
     import numpy as np
@@ -45,7 +47,7 @@ def seed_generators(seed: int) -> None:
     random.seed(seed)
     np.random.seed(seed % 2**32)  # noqa: NPY002
     if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
+        sys.modules["torch"].manual_seed(_TORCH_SEED)
 
 
 def ask_for_death_signal(number: int = signal.SIGKILL) -> None:

@@ -89,8 +89,6 @@ class Session:
     ) -> None:
         self.bench, self.records, self.reporter = bench, records, reporter
         self.setting, self.settings = bench.setting, bench.settings
-        for note in bench.dataset.source.get("notes", ()):
-            reporter.note(f"{bench.dataset.name}: {note}")
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self.deadline = Deadline()

@@ -5,14 +5,13 @@ Import it where loops are compiled, since numba takes its time.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar
 
 from numba import njit
 
 Loops = TypeVar("Loops", bound=Callable[..., Any])
-# In the order of their definition. A process that is forked off this one defines more of them after these.
-_functions: list[Any] = []
+_functions: dict[str, Any] = {}
 
 
 def compiled(**options: Any) -> Callable[[Loops], Loops]:
@@ -24,20 +23,20 @@ def compiled(**options: Any) -> Callable[[Loops], Loops]:
 
     def decorate(loops: Loops) -> Loops:
         function: Any = njit(cache=True, **options)(loops)
-        _functions.append(function)
+        _functions[f"{loops.__module__}.{loops.__qualname__}"] = function
         return function  # type: ignore[no-any-return]
 
     return decorate
 
 
-def signatures() -> list[list[Any]]:
-    """Return the types of arguments that each function is compiled for in this process."""
-    return [list(function.signatures) for function in _functions]
+def signatures() -> dict[str, list[Any]]:
+    """Return the types of arguments that each function is compiled for in this process, by its name."""
+    return {name: list(function.signatures) for name, function in _functions.items()}
 
 
-def load(known: Sequence[Sequence[Any]]) -> None:
+def load(signatures: Mapping[str, Sequence[Any]]) -> None:
     """Have the functions ready for these types of arguments, as :func:`signatures` of another process has them."""
-    for function, types in zip(_functions, known, strict=False):
-        for signature in types:
+    for name, function in _functions.items():
+        for signature in signatures.get(name, ()):
             if signature not in function.signatures:
                 function.compile(signature)

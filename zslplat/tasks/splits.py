@@ -32,6 +32,10 @@ def split_rows(dataset: Dataset, split: str, purpose: str) -> np.ndarray:
     if split not in dataset.splits or len(dataset.splits[split]) == 0:
         known = ", ".join(dataset.splits) or "none"
         hint = "" if dataset.splits else "; say which rows train and which are tested (splits, docs/formats.md)"
+        if "test" in dataset.splits and not dataset.signatures:
+            hint = (
+                "; rows called test are divided by class where there are signatures: give a row of attributes per class"
+            )
         raise DataError(f"{dataset.name} has no split {split!r}, which {purpose} needs; its splits: {known}{hint}")
     return dataset.rows(split)
 

@@ -214,7 +214,7 @@ class _Sweep:
             content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
             session.records.add_evaluation(self.owner, keys[position], split, session.setting.data, content)
             value = content["metrics"].get(session.bench.task.primary.name)
-            point = {"what": "point", "number": position, "parameters": {self.parameter: keys[position]}}
+            point = {"what": f"{split} point", "number": position, "parameters": requests[position].parameters}
             session.reporter.trial(position + 1, len(keys), {**point, "value": value, "reason": answer.reason}, None)
 
         if requests:

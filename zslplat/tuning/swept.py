@@ -40,7 +40,9 @@ def swept_by(chosen: Sequence[Setting], name: str, text: str | None) -> Swept:
         raise UnknownNameError(f"parameter of {setting.method.name} or option of {setting.task.name}", name, names)
     of_task = option in options and (name != option or not of_method)
     if not of_task and len(chosen) > 1:
-        raise UsageError(f"{name} is a hyperparameter of {setting.method.name}: give one --method, or sweep a task's")
+        raise UsageError(
+            f"{name} is a hyperparameter of {setting.method.name}: give one --method, or sweep an option of the task"
+        )
     legal = options[option].legal if of_task else known[name].legal if name in known else None
     if text is not None:
         dimension = parse_range(text, legal)

@@ -107,6 +107,8 @@ def run_task_sweep(
             about, result.primary, result.test_evaluations = run.about, run.primary, run.test_evaluations
             chances.add(run.chance)
         result.chance.append(max(chances))
+    if len(values) > 1 and not test and all(len(set(curve)) == 1 for curve in result.validation.values()):
+        result.warnings.append(f"{option} changes nothing on the validation folds; --test scores the test split")
     _finish(result, chosen, about, started, settings, reporter)
     return result
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks, unsilenced
 from zslplat.checks.data_findings import data_findings
+from zslplat.data.reading import notes_of
 from zslplat.evaluation.session import Session
 from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.warned import entries_of
@@ -104,7 +105,12 @@ def study_findings(
 
 
 def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> None:
-    """Say what the checks find in the data before anything is computed; ``part_of`` a suite it is only a note."""
+    """Say before anything is computed how the data were read, and what the checks find in them.
+
+    As ``part_of`` a suite findings are only notes.
+    """
+    for note in notes_of(session.bench.dataset):
+        session.reporter.note(f"{session.bench.dataset.name}: {note}")
     found, _ = unsilenced(data_findings(session.bench.dataset, session.settings.cache), session.settings.silenced)
     for finding in found:
         (session.reporter.note if part_of else session.reporter.warn)(finding.line)
