@@ -24,9 +24,8 @@ class Fields(Protocol):
     path: Path
     names: tuple[str, ...]
 
-    @property
-    def aliases(self) -> Mapping[str, tuple[str, ...]]:
-        """The names under which each part is found."""
+    def names_of(self, role: str) -> tuple[str, ...]:
+        """Return the names under which a part is found."""
 
     def read(self, name: str) -> np.ndarray:
         """Return a field that describes the classes, or the whole."""
