@@ -138,7 +138,7 @@ def main() -> None:
         X = stored(source, root / "kept" / "data")
         lies = X.parts[0].source
         assert isinstance(lies, Stored)
-        kept = Path(lies.path)
+        kept = Path(lies.file)
         sides = [(np.flatnonzero(part), np.flatnonzero(~part)) for part in (rng.random((3, asked.rows)) < 2 / 3)]
         fold = preprocessed([X.take(sides[0][0])], STEPS)[0]
         index = [np.sort(rng.integers(0, len(fold), BATCH)) for _ in range(BATCHES)]
