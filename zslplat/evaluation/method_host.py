@@ -51,21 +51,23 @@ def host(connection: Connection, modules: Sequence[str]) -> None:
         gc.freeze()
     report = _Report(modules) if forked else None
     left = False
-    with contextlib.suppress(OSError):
-        while True:
-            number = os.fork() if forked else os.getpid()
-            if number == 0:
-                _serve_one(connection, report)
+    while True:
+        number = os.fork() if forked else os.getpid()
+        if number == 0:
+            _serve_one(connection, report)
+        try:
             connection.send((left, number, report.shared_bytes if report else 0))
-            if report is None:
-                if not serve(connection):
-                    return
-                continue
-            code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
-            if code != _ENDED:
-                end_like(code)
-            left = has_children()
-            report.read()
+        except OSError:
+            return  # the scorer is gone
+        if report is None:
+            if not serve(connection):
+                return
+            continue
+        code = os.waitstatus_to_exitcode(os.waitpid(number, 0)[1])
+        if code != _ENDED:
+            end_like(code)
+        left = has_children()
+        report.read()
 
 
 def _serve_one(connection: Connection, report: _Report | None) -> None:

@@ -36,6 +36,15 @@ def open_records(settings: Settings, warn: Warn) -> Records:
     return records
 
 
+def reach_database(settings: Settings, warn: Warn) -> None:
+    """Ask a database on a server for an answer, before anything else is done; makes nothing.
+
+    Raises :class:`OutageError` where there is none. A server that has answered once is waited for later.
+    """
+    if not settings.storage_url.startswith("sqlite"):
+        _has_tables(settings, warn)
+
+
 def existing_records(settings: Settings, warn: Warn) -> Records:
     """Open the records of a store that is only read; raises :class:`StoreError` where there are none.
 

@@ -25,7 +25,7 @@ from zslplat.records.environment import environment_record
 from zslplat.records.locks import file_lock
 from zslplat.settings import Settings
 from zslplat.tracking.shown import show_run
-from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown, open_records
+from zslplat.tracking.stores import LOCK, catch_up, mark_shown, mark_unshown, open_records, reach_database
 from zslplat.tuning.exporting import check_export, export, names_artifact
 from zslplat.tuning.verdicts import evaluation_findings, said_findings
 
@@ -87,6 +87,7 @@ def run_setting(
     reporter = reporter or SilentReporter()
     if export_to is not None:
         check_export(export_to)
+    reach_database(settings, reporter.warn)
     bench = Workbench(setting, settings, on_stage=reporter.stage)
     split = TEST if test else VALIDATION
     bench.require_problems(split)

@@ -23,7 +23,7 @@ from zslplat.records.folders import study_folder
 from zslplat.records.took import took_together
 from zslplat.settings import Settings
 from zslplat.tracking.shown import ShownStudy
-from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records
+from zslplat.tracking.stores import catch_up, mark_shown, mark_unshown, open_records, reach_database
 from zslplat.tuning.code_changes import check_code, code_mark
 from zslplat.tuning.identity import number_of_trials, searching, study_name, unsearched
 from zslplat.tuning.options import StudyOptions
@@ -48,6 +48,7 @@ def run_study(
     reporter = reporter or SilentReporter()
     require_sampler(options.sampler)
     check_space(setting.space, setting.method.parameters)
+    reach_database(settings, reporter.warn)
     bench = Workbench(setting, settings, on_stage=reporter.stage)
     bench.require_problems(VALIDATION, TEST)
     records = open_records(settings, reporter.warn)

@@ -34,7 +34,7 @@ from zslplat.space import Choice, Range
 from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
-from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
+from zslplat.tracking.stores import mark_shown, mark_unshown, open_records, reach_database
 from zslplat.tuning.proposals import grid_values
 from zslplat.tuning.study_facts import searched_facts
 
@@ -87,6 +87,7 @@ def run_sweep(
     reporter = reporter or SilentReporter()
     if parameter in setting.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
+    reach_database(settings, reporter.warn)
     bench = Workbench(setting, settings, on_stage=reporter.stage)
     splits = (VALIDATION, TEST) if test else (VALIDATION,)
     bench.require_problems(*splits)
