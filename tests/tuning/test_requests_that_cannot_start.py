@@ -10,10 +10,17 @@ import numpy as np
 import pytest
 
 import zslplat
-from zslplat.errors import DataError, StoreError, UnknownNameError, UsageError, ZslplatError
+from zslplat.errors import DataError, OutageError, StoreError, UnknownNameError, UsageError, ZslplatError
+from zslplat.evaluation.setting import Setting
 from zslplat.front.datasets import make_dataset
 from zslplat.settings import resolve_settings
+from zslplat.space import Choice
+from zslplat.spec import Spec
 from zslplat.tracking.stores import existing_records
+from zslplat.tuning.options import StudyOptions
+from zslplat.tuning.single import run_setting
+from zslplat.tuning.study import run_study
+from zslplat.tuning.sweep import run_sweep
 
 HERE = {"trials": 1, "repeats": 1, "workers": 1, "quiet": True}
 CLASSES, OF_EACH = 10, 8
@@ -135,3 +142,24 @@ def test_a_cluster_that_is_not_there_leaves_no_study(tmp_path):
         zslplat.tune("eszsl", study="second", cluster="tcp://127.0.0.1:1", store=store, **HERE)
     with closing(sqlite3.connect(store / "optuna.db")) as connection:
         assert connection.execute("select study_name from studies").fetchall() == [("first",)]
+
+
+@pytest.mark.parametrize("command", ["study", "single", "sweep"])
+def test_a_database_on_a_server_is_asked_before_data_are_loaded(command, tmp_path, monkeypatch):
+    """One that has answered is waited for later, and one that does not answer costs no time."""
+    url = "postgresql://me@127.0.0.1:1/none"
+    settings = resolve_settings({"store": tmp_path / "store", "storage_url": url})
+
+    def away(*_):
+        raise OutageError("no answer")
+
+    monkeypatch.setattr("zslplat.tracking.stores._has_tables", away)
+    monkeypatch.setattr(f"zslplat.tuning.{command}.Workbench", lambda *_, **__: pytest.fail("data are loaded"))
+    setting = Setting(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
+    call = {
+        "study": lambda: run_study(setting, StudyOptions(trials=1), settings),
+        "single": lambda: run_setting(setting, settings),
+        "sweep": lambda: run_sweep(setting, "gamma", Choice((1.0,)), settings),
+    }[command]
+    with pytest.raises(OutageError, match="no answer"):
+        call()
