@@ -4,8 +4,8 @@
 
 A trial of a method that does nothing is evaluated in one process, in two, and in two of which that of the method is
 forked for the trial, in turns, on problems of the given size. The table has medians over the trials of the wall time,
-and of the difference to one process, which is to be at most 3 ms for two and 20 ms for a fresh one. Forking, the end of
-the process and the copies of the pages that it writes to are most of the latter, and take longest on virtual machines.
+and of the difference to one process, which is to be at most 3 ms for two and 5 ms more for a fresh one. Forking, the
+end of the process and the copies of the pages that it writes to are most of the latter; a virtual machine takes longer.
 
 direct    one problem, the scores of all rows once: a final evaluation
 folds     three problems, one after another: a trial
@@ -34,7 +34,7 @@ from zslplat.evaluation.method_process import serve
 from zslplat.evaluation.stand_ins import InProcess, MethodProcess
 from zslplat.tasks.base import Problem
 
-BOUNDS = (0.003, 0.020)
+BOUNDS = (0.003, 0.008)
 
 PLUGIN = """
 import numpy as np

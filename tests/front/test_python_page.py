@@ -41,10 +41,7 @@ def test_the_first_lines_of_python_print_what_the_command_prints(call):
     assert printed.getvalue() == shown
     (command,) = re.findall(r"test score of `zslplat ([^`]+)`", text)
     done = call(*command.split(), "--workers", 1, "--json")
-    assert f"{json.loads(done.stdout)['metrics'][0]['per_class_accuracy']:.4f}\n" == shown
-    data, test = names["data"], names["test"]
-    score = names["model"].score(data.X[test], data.y[test], names["S"], generalised=True)
-    assert score < float(shown)
+    assert f"{json.loads(done.stdout)['metrics'][0]['per_class_accuracy']:.4f}" == shown.split()[0]
 
 
 @pytest.mark.long
