@@ -7,11 +7,11 @@ them, from the folders AWA1 (histograms, as square roots) and ISOLET; 15 rows pe
 projected at random to 96 dimensions. ESZSL is fitted on a grid of 7 x 7 ridges, on the folds that a strategy draws and
 on the whole of the seen classes. ``T up to 0.4 C`` is what the tasks do without options. Columns are means over draws:
 
-bias      validation value of the setting that validation chose, minus its value on the test classes
+bias      validation value of the experiment that validation chose, minus its value on the test classes
 RMSE      root mean square of the same
-spread    standard deviation of the validation value over two draws of folds of the same seen classes, at each setting
-regret    value of the best setting on the test classes minus that of the chosen one, with its standard error
-rank      rank correlation of the validation and the test value over the grid
+spread    standard deviation of the validation value over two draws of folds of the same seen classes, at each
+experiment regret    value of the best experiment on the test classes minus that of the chosen one, with its standard
+error rank      rank correlation of the validation and the test value over the grid
 fits      folds, so fits per trial
 
 The test classes only judge strategies here; they are drawn anew each time, and nothing is tuned on them.

@@ -37,7 +37,7 @@ from zslplat.methods.coding.sparse_codes import optimality_gap, sparse_codes
 
 
 @dataclass(frozen=True)
-class Setting:
+class Experiment:
     """One problem: atoms, queries, bandwidth and weight, and whether scikit-learn is tried on it."""
 
     name: str
@@ -68,18 +68,18 @@ def spams_solver(K: np.ndarray, k: np.ndarray, gamma: float) -> Callable[[], np.
     return lambda: spams.lasso(q, Q=Q, q=q, lambda1=gamma / 2, mode=2, numThreads=1).T.tocsr()
 
 
-def measure(setting: Setting, repeats: int) -> None:
+def measure(experiment: Experiment, repeats: int) -> None:
     """Print one line per solver."""
-    kernel = Gaussian(sigma=float(np.sqrt(0.5 / setting.beta)))
-    K, k = kernel(setting.D), kernel(setting.X, setting.D)
-    gamma = setting.gamma
+    kernel = Gaussian(sigma=float(np.sqrt(0.5 / experiment.beta)))
+    K, k = kernel(experiment.D), kernel(experiment.X, experiment.D)
+    gamma = experiment.gamma
     algorithm = {"gram": K, "cov": k.T.copy(), "alpha": gamma / 2, "max_iter": 1000}
     sparse_codes(K, k[:2], gamma)  # compile
     solvers: dict[str, tuple[Callable[[], np.ndarray], int]] = {"zslplat": (lambda: sparse_codes(K, k, gamma), repeats)}
     spams_call = spams_solver(K, k, gamma)
     if spams_call is not None:
         solvers["spams"] = (spams_call, repeats)
-    if setting.scikit:
+    if experiment.scikit:
         # Coordinate descent wants vectors: those of the root of K, which have the same inner products.
         w, U = np.linalg.eigh(K)
         root = U * np.sqrt(np.maximum(w, 1e-12 * w[-1]))
@@ -105,7 +105,7 @@ def measure(setting: Setting, repeats: int) -> None:
     reference = results["zslplat"][0]
     nonzeros = np.count_nonzero(results["zslplat"][1]) / len(k)
     print(
-        f"\n{setting.name}: {len(k)} queries, {len(K)} atoms, beta={setting.beta:g}, gamma={gamma:g}, "
+        f"\n{experiment.name}: {len(k)} queries, {len(K)} atoms, beta={experiment.beta:g}, gamma={gamma:g}, "
         f"{nonzeros:.0f} non-zeros, condition {np.linalg.cond(K):.0e}; wall time {one:.3f} s with one thread, "
         f"{two:.3f} s with two"
     )
@@ -116,12 +116,12 @@ def measure(setting: Setting, repeats: int) -> None:
         )
 
 
-def settings(folder: Path, quick: bool) -> list[Setting]:
+def settings(folder: Path, quick: bool) -> list[Experiment]:
     """Return the problems: random directions, and faces where the file is found."""
     rng = np.random.default_rng(0)
     R = rng.normal(size=(1570, 64))
     R /= np.linalg.norm(R, axis=1, keepdims=True)
-    found = [Setting("random", R[:570], R[570:], 0.5, 0.15), Setting("random", R[:570], R[570:], 0.5, 0.25)]
+    found = [Experiment("random", R[:570], R[570:], 0.5, 0.15), Experiment("random", R[:570], R[570:], 0.5, 0.25)]
     file = folder / "extyaleb.npz"
     if not file.is_file():
         print(f"no {file}; random data only")
@@ -130,13 +130,13 @@ def settings(folder: Path, quick: bool) -> list[Setting]:
         X, train = data["rf504"].astype(np.float64), data["train32"]
     atoms, queries = rng.permutation(X[train]), rng.permutation(X[~train])[:1000]
     D = atoms[:570]
-    found += [Setting("faces", D, queries, 0.413, 0.01), Setting("faces", D, queries, 1.38, 0.05)]
+    found += [Experiment("faces", D, queries, 0.413, 0.01), Experiment("faces", D, queries, 1.38, 0.05)]
     if not quick:
         found += [
-            Setting("faces", D, queries, 0.413, 0.05),
-            Setting("faces", D, queries, 1.38, 0.01),
-            Setting("faces", atoms[:1200], queries[:100], 0.131, 0.0001, scikit=False),
-            Setting("faces", atoms[:1200], queries[:100], 1.38, 0.001, scikit=False),
+            Experiment("faces", D, queries, 0.413, 0.05),
+            Experiment("faces", D, queries, 1.38, 0.01),
+            Experiment("faces", atoms[:1200], queries[:100], 0.131, 0.0001, scikit=False),
+            Experiment("faces", atoms[:1200], queries[:100], 1.38, 0.001, scikit=False),
         ]
     return found
 
@@ -159,8 +159,8 @@ def main() -> None:
     if options.command == "digits":
         return coding_tables.digits(options.out, options.splits, options.trials, options.per_class)
     with threadpool_limits(1):
-        for setting in settings(options.data, options.quick):
-            measure(setting, options.repeats)
+        for experiment in settings(options.data, options.quick):
+            measure(experiment, options.repeats)
 
 
 if __name__ == "__main__":

@@ -18,7 +18,7 @@ from zslplat.comparison.paired import Scored, difference, interval
 from zslplat.comparison.test_evaluations import read_test_evaluations
 from zslplat.drawing import render
 from zslplat.evaluation.components import searched_space
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.figures import Curve
 from zslplat.kernels import parse_kernel
 from zslplat.registry import component
@@ -154,7 +154,7 @@ FINDINGS = [
 def tuned(row: Row, settings: Settings) -> StudyResult:
     """Carry out the study of a row, or what is left of it; its winner is refitted and scored on the test rows once."""
     template = component("methods", row.method).build(dict(row.fixed))
-    experiment = Setting(
+    experiment = Experiment(
         Spec(row.method, dict(row.fixed)),
         Spec.parse(row.dataset),
         Spec.parse(row.task),
@@ -256,7 +256,7 @@ def digits(out: Path, splits: int, trials: int, per_class: int) -> None:
         for label, (method, fixed) in CURVES.items():
             row = Row(label, method, {**fixed, "atoms": TUNED_AT}, {}, trials, dataset="digits", task=task)
             best = tuned(row, settings).parameters
-            experiment = Setting(Spec(method, {**fixed, **best}), Spec.parse("digits"), Spec.parse(task))
+            experiment = Experiment(Spec(method, {**fixed, **best}), Spec.parse("digits"), Spec.parse(task))
             swept = run_sweep(experiment, "atoms", Choice(ATOMS), settings, test=True, workers=1)
             accuracies = [np.nan if value is None else value for value in swept.test]
             test[label].append(accuracies)

@@ -67,15 +67,15 @@ def record(asked: Mapping[str, Any], split: str, value: float, folds: int, param
     """Return what an evaluation leaves in the records, of the size that it has there."""
     method = Spec.parse(str(asked["method"])).with_parameters(parameters)
     metrics = {"per_class_accuracy": value, "per_sample_accuracy": value, "per_class_top_5": min(value + 0.05, 1.0)}
-    setting = {k: v for k, v in asked.items() if k not in ("space", "batch_size", "sampler", "pruner")}
-    setting |= {"method": str(method), "split": split, "method_seed": asked["seed"], "carried": {}}
+    experiment = {k: v for k, v in asked.items() if k not in ("space", "batch_size", "sampler", "pruner")}
+    experiment |= {"method": str(method), "split": split, "method_seed": asked["seed"], "carried": {}}
     numbers = {"alpha_absolute": 18.749999733619685 * value, "gamma_absolute": 4.285714285714284 * value}
     told = {"metrics": metrics, "seconds": {"fit_and_score": 0.01}, "numbers": numbers, "best_step": 1}
     return {
         **{"state": "complete", "value": value, "metrics": metrics, "carry": {}, "warnings": [], "steps": {}},
         "folds": [{"name": "test" if split == "test" else f"fold-{i + 1}", **told} for i in range(folds)],
-        **{"seconds": 0.57, "cpu_seconds": 0.43, "peak_bytes": 176504832, "setting": setting},
-        **{"question": key_of(setting), "code": CODE, "knows": "nothing"},
+        **{"seconds": 0.57, "cpu_seconds": 0.43, "peak_bytes": 176504832, "experiment": experiment},
+        **{"question": key_of(experiment), "code": CODE, "knows": "nothing"},
     }
 
 
@@ -102,7 +102,7 @@ def fill(settings: Settings, studies: int, datasets: int) -> None:
         winner = int(values.argmax())
         data = {"name": asked["dataset"], "fingerprint": asked["data"]}
         primary = {"name": "per_class_accuracy", "maximise": True}
-        about = {"experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data}
+        about = {"mlflow_experiment": f"zsl: {asked['dataset']}", "primary": primary, "data": data}
         study.note("about", about | {"maps": False, "own_ranges": list(SPACE)})
         study.note("environment", {"packages": {}, "platform": "made"})
         took = {"trials": TRIALS, "seconds": TRIALS * 0.57}

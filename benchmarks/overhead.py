@@ -140,9 +140,9 @@ def help_seconds(repeats: int) -> list[float]:
 def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[Clock, dict[str, float]]:
     """Run a study of the idle method; returns the leader's times, and seconds per trial after the first ones."""
     from zslplat.evaluation.components import searched_space
+    from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.reporter import SilentReporter
     from zslplat.evaluation.session import Session
-    from zslplat.evaluation.setting import Setting
     from zslplat.evaluation.workbench import Workbench
     from zslplat.records.studies import OpenStudy
     from zslplat.registry import component
@@ -156,7 +156,7 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
 
     clock = Clock()
     space = searched_space(component("methods", "idle").build({}), {}, {})
-    setting = Setting(Spec("idle"), Spec("digit-pairs"), Spec("zsl"), space)
+    experiment = Experiment(Spec("idle"), Spec("digit-pairs"), Spec("zsl"), space)
     settings = resolve_settings({"store": store})
     reporter = SilentReporter()
     options = StudyOptions(name=f"{workers} workers", trials=trials, workers=workers, sampler=sampler)
@@ -167,7 +167,7 @@ def study_costs(store: Path, trials: int, workers: int, sampler: str) -> tuple[C
         "MLflow": (ShownStudy, "trials"),
         "whole": (study.Study, "_search"),
     }
-    bench = Workbench(setting, settings)
+    bench = Workbench(experiment, settings)
     with Session(bench, open_records(settings, reporter.warn), reporter, workers=workers) as session:
         leader = study.Study(session, options)
         with clock.watching(places):

@@ -80,7 +80,7 @@ def speed(arguments: argparse.Namespace) -> None:
     print(f"n={n} d={d} attributes={m} classes={c}; Gram matrix {d * d * 8 / 2**20:.0f} MiB")
     with measured("statistics, one pass") as first:
         statistics = SemFS().prepare_fit(X, y, S, space={})
-    with measured("semfs, first setting, from the statistics") as fit:
+    with measured("semfs, first experiment, from the statistics") as fit:
         selector = SemFS().fit(X, y, S, statistics=statistics)
     found = float(np.mean(selector.ranking_[:50] < d // 4))
     print(

@@ -90,7 +90,7 @@ class Bench:
         self._shared: dict[Any, Any] = {}
 
     def evaluate(self, problem: Any, contender: Contender, parameters: Mapping[str, Any]) -> dict[str, np.ndarray]:
-        """Return the curve of one setting: means over starts for each number of features."""
+        """Return the curve of one experiment: means over starts for each number of features."""
         parameters = dict(parameters)
         steps = parameters.pop("features", contender.features)
         method = registry.component("methods", contender.name).build(parameters)
@@ -113,8 +113,10 @@ class Bench:
             # Without folds to tune on: what is fixed, not the first point of the grid.
             return settings[0] if len(settings) == 1 else dict(contender.fixed)
 
-        def mean(setting: dict[str, Any]) -> float:
-            return float(np.mean([self.evaluate(fold, contender, setting)["accuracy"].mean() for fold in self.folds]))
+        def mean(experiment: dict[str, Any]) -> float:
+            return float(
+                np.mean([self.evaluate(fold, contender, experiment)["accuracy"].mean() for fold in self.folds])
+            )
 
         return max(settings, key=mean)
 
@@ -150,7 +152,7 @@ def scored(y: np.ndarray, clusters: np.ndarray) -> dict[str, np.ndarray]:
 
 
 @dataclass(frozen=True)
-class Setting:
+class Experiment:
     """A data set of the benchmark: ``load(split)`` gives data and options of the task; ``splits`` by default."""
 
     load: Callable[[int], tuple[Dataset, dict[str, Any]]]
@@ -159,7 +161,7 @@ class Setting:
     same_classes: str = ""
 
 
-def settings(folder: Path) -> dict[str, Setting]:
+def settings(folder: Path) -> dict[str, Experiment]:
     """Return the data sets by name."""
 
     def xlsa17(name: str, features: str, signatures: str = "att", steps: tuple[str, ...] = ()) -> Any:
@@ -183,12 +185,12 @@ def settings(folder: Path) -> dict[str, Setting]:
 
     isolet = xlsa17("ISOLET", "isolet")
     return {
-        "isolet": Setting(isolet, 6),
-        "digit-pairs": Setting(digits, 4),
-        "isolet-pairs": Setting(letter_pairs, 45, folds=0),
-        "awa1": Setting(xlsa17("AWA1", "surf", steps=("hellinger",)), 3),
-        "cifar100-att": Setting(xlsa17("CIFAR100", "mnv2"), 3),
-        "cifar100-hier": Setting(xlsa17("CIFAR100", "mnv2", "hier"), 3, same_classes="cifar100-att"),
+        "isolet": Experiment(isolet, 6),
+        "digit-pairs": Experiment(digits, 4),
+        "isolet-pairs": Experiment(letter_pairs, 45, folds=0),
+        "awa1": Experiment(xlsa17("AWA1", "surf", steps=("hellinger",)), 3),
+        "cifar100-att": Experiment(xlsa17("CIFAR100", "mnv2"), 3),
+        "cifar100-hier": Experiment(xlsa17("CIFAR100", "mnv2", "hier"), 3, same_classes="cifar100-att"),
     }
 
 
@@ -259,25 +261,25 @@ def check_protocol(folder: Path, arguments: argparse.Namespace) -> None:
     path.write_text(json.dumps(protocol) + "\n")
 
 
-def run_set(folder: Path, name: str, setting: Setting, arguments: argparse.Namespace) -> None:
+def run_set(folder: Path, name: str, experiment: Experiment, arguments: argparse.Namespace) -> None:
     """Add every missing curve to the CSV of the set, one at a time."""
     path = folder / f"{name}.csv"
     rows = read_rows(path)
     limits = {"rows": arguments.rows, "repeats": arguments.repeats, "scaling": arguments.scaling}
     limits |= {"validation_rows": 1000, "validation_repeats": 4}
     labels = arguments.methods or list(METHODS)
-    for split in range(arguments.splits or setting.splits):
+    for split in range(arguments.splits or experiment.splits):
         missing = [label for label in labels if (label, split) not in rows]
-        if setting.same_classes:
-            others = read_rows(folder / f"{setting.same_classes}.csv")
+        if experiment.same_classes:
+            others = read_rows(folder / f"{experiment.same_classes}.csv")
             for label in missing:
                 if not METHODS[label].signatures and (label, split) in others:
                     rows[label, split] = others[label, split]
             missing = [label for label in missing if (label, split) not in rows]
         if not missing:
             continue
-        dataset, options = setting.load(split)
-        bench = Bench(dataset, {**limits, **options}, folds=setting.folds)
+        dataset, options = experiment.load(split)
+        bench = Bench(dataset, {**limits, **options}, folds=experiment.folds)
         for label in missing:
             start = time.process_time()
             parameters, curve = bench.curve(METHODS[label])
@@ -321,7 +323,7 @@ def figure(folder: Path, name: str) -> None:
     drawn.savefig(folder / f"{name}.png", dpi=110)
 
 
-def summarise(folder: Path, available: Mapping[str, Setting]) -> None:
+def summarise(folder: Path, available: Mapping[str, Experiment]) -> None:
     """Write ``summary.md``: means over 5..50 features, and how far the default is ahead, with 95% intervals."""
     lines = ["Means over 5..50 features and splits. Difference: semfs less the method, mean over splits and 95%"]
     lines += [

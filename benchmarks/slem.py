@@ -191,7 +191,7 @@ def _prepared(problem: Problem, negatives: int | None) -> Problem:
 def _row(
     name: str, settings: Callable[[int], Settings], folds: list[list[Problem]], tests: list[Problem]
 ) -> list[tuple[float, np.ndarray]]:
-    """Return the best validation value and its test scores for every draw; methods of a setting share statistics."""
+    """Return the best validation value and its test scores for every draw; statistics are shared."""
     start = time.process_time()
     chosen = []
     for draw, (validation, test) in enumerate(zip(folds, tests, strict=True)):

@@ -77,7 +77,7 @@ def kept(folder: Any, method: str, task: str, dataset: Dataset, *, most: int = R
         problem = load_problem(folder / "problem")
         *_, (_, outputs) = judge.run(fitted, problem, {})
         place = folder / "evaluations" / "run"
-        about = {"setting": {"method": method, "dataset": dataset.name, "task": task}}
+        about = {"experiment": {"method": method, "dataset": dataset.name, "task": task}}
         told = keep_model(place / "model", state_within(fitted, most), judge, problem, fitted, choices, about)
         (place / "artifacts").mkdir(parents=True, exist_ok=True)
         judge.export(fitted, problem, place / "artifacts")

@@ -8,9 +8,9 @@ import pyarrow.parquet as pq
 
 from zslplat.data.catalogue import parse_dataset
 from zslplat.evaluation.components import build_component, open_dataset
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.exported_split import export_split
 from zslplat.evaluation.jobs import load_problem
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.spec import Spec
 from zslplat.tuning.outside import score_outside
@@ -50,7 +50,7 @@ def random_scores(folder, name="test", seed=0):
 
 def our_scores(settings, task, split):
     """Return (rows, classes, scores) of each problem of a split, as a method of ours gives them for all rows."""
-    bench = Workbench(Setting(ESZSL, parse_dataset(DATA), Spec.parse(task)), settings)
+    bench = Workbench(Experiment(ESZSL, parse_dataset(DATA), Spec.parse(task)), settings)
     found = []
     for folder in bench.problems(split):
         problem, method = (

@@ -87,7 +87,7 @@ class MadeStore:
     def _about(self, asked, more):
         part_of = {"part_of": more["part_of"]} if "part_of" in more else {}
         return {
-            "experiment": more.get("experiment", "zsl: made"),
+            "mlflow_experiment": more.get("mlflow_experiment", "zsl: made"),
             "primary": {
                 "name": more.get("metric", "per_class_accuracy"),
                 "maximise": more.get("maximise", True),
@@ -114,14 +114,19 @@ class MadeStore:
         digest = write_outcomes(self.records.evaluation_folder(run), outcomes)
         right = float(np.mean(predicted == y))
         carried = {} if "steps" not in more else {"best_step": more["steps"]}
-        setting = {name: value for name, value in asked.items() if name not in ("space", "batch_size", "sampler")}
-        setting |= {"method": str(method), "split": "test", "method_seed": asked["seed"] + repeat, "carried": carried}
+        experiment = {name: value for name, value in asked.items() if name not in ("space", "batch_size", "sampler")}
+        experiment |= {
+            "method": str(method),
+            "split": "test",
+            "method_seed": asked["seed"] + repeat,
+            "carried": carried,
+        }
         fold = {"name": "test", "metrics": dict.fromkeys(_metrics(more), right), "numbers": more.get("numbers", {})}
         return self._record(right, more) | {
             "folds": [{**fold, "rows": rows, "outcomes": digest}],
             **{"seconds": 1.5, "cpu_seconds": 1.0, "peak_bytes": 2.0e8, "run": run, "repeat": repeat, "warnings": []},
-            **{"setting": setting, "question": key_of(setting), "code": {**CODE, **more.get("code", {})}},
-            **{"knows": more.get("knows", NOTHING), "seed": setting["method_seed"], "created": self.now},
+            **{"experiment": experiment, "question": key_of(experiment), "code": {**CODE, **more.get("code", {})}},
+            **{"knows": more.get("knows", NOTHING), "seed": experiment["method_seed"], "created": self.now},
             **({"outside": more["outside"]} if "outside" in more else {}),
         }
 

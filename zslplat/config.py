@@ -9,7 +9,7 @@ from typing import Any
 
 from zslplat.errors import UsageError, quoted
 
-# Of the JSON form of a setting; its split is chosen when it is evaluated.
+# Of the JSON form of an experiment; its split is chosen when it is evaluated.
 _SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "method_seed", "data", "carried")
 _MOST_BYTES, _MOST_PARTS = 1 << 22, 500
 _TYPES: dict[str, type] = {
@@ -20,12 +20,12 @@ _TYPES: dict[str, type] = {
 
 
 def write_config(
-    path: Path, setting: Mapping[str, Any], *, repeats: int = 1, study: str = "", trial: int | None = None
+    path: Path, experiment: Mapping[str, Any], *, repeats: int = 1, study: str = "", trial: int | None = None
 ) -> None:
-    """Write a configuration that evaluates a setting, given in its JSON form, again; TOML has no form for nothing."""
+    """Write an experiment's JSON form as a configuration file; TOML has no null, so empty values are left out."""
     import tomli_w
 
-    content = {name: setting[name] for name in _SETTING if setting.get(name) not in (None, {}, "")}
+    content = {name: experiment[name] for name in _SETTING if experiment.get(name) not in (None, {}, "")}
     content |= {"repeats": repeats, **({"study": study} if study else {})}
     content |= {"trial": trial} if trial is not None else {}
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -18,7 +18,7 @@ from zslplat.data.source import DataPlaces
 from zslplat.data.xlsa17 import Xlsa17
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import registered_sources
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
 
 README = Path(__file__).parents[2] / "README.md"
@@ -177,7 +177,7 @@ def test_a_file_of_the_data_root_is_asked_for_by_its_name(tmp_path):
     ],
 )
 def test_names_of_studies_tell_the_file(dataset, title):
-    assert Setting(Spec("eszsl"), Spec.parse(dataset), Spec("zsl")).dataset_title == title
+    assert Experiment(Spec("eszsl"), Spec.parse(dataset), Spec("zsl")).dataset_title == title
 
 
 # Importing.

@@ -45,7 +45,7 @@ def test_looks_are_settings_that_no_study_has_chosen(call, tmp_path):
     carried_out("sweep", "-m", "plain", "-p", "ridge", "--range", "1..100:log", "--points", 3, "--test")
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     records = existing_records(settings, lambda text: None)
-    data = next(content["setting"]["data"] for _, _, content in records.all_evaluations() if "setting" in content)
+    data = next(content["experiment"]["data"] for _, _, content in records.all_evaluations() if "experiment" in content)
     assert unchosen_looks(records, data, "zsl") == 1 + 3
     assert unchosen_looks(records, data, "gzsl") == 0
     records.close()

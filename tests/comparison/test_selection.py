@@ -1,4 +1,4 @@
-"""What is compared: one row per setting, filters, short names, what is unequal, and several data sets."""
+"""What is compared: one row per experiment, filters, short names, what is unequal, and several data sets."""
 
 import json
 
@@ -29,7 +29,7 @@ def studies(found):
     return [row["study"] for row in found.rows]
 
 
-def test_a_setting_is_one_row_however_often_it_was_evaluated(made, show):
+def test_an_experiment_is_one_row_however_often_it_was_evaluated(made, show):
     short = made.study("eszsl", 0.9, trials=3, name="short", validation=0.7)
     long = made.study("eszsl", 0.7, trials=9, name="long")
     last = made.study("eszsl", 0.8, trials=3, name="last", repeats=2, validation=0.7)
@@ -54,7 +54,7 @@ def test_names_with_commas_behind_a_row_are_told_apart(made, show):
     assert show(every=True).behind == {}
 
 
-def test_what_stands_for_a_setting_is_not_chosen_by_its_test_score(made, show):
+def test_what_stands_for_an_experiment_is_not_chosen_by_its_test_score(made, show):
     made.study("eszsl", 0.9, trials=5, name="lucky", validation=0.6)
     made.study("eszsl", 0.5, trials=5, name="newer", validation=0.6)
     assert studies(show()) == ["newer"]
@@ -164,7 +164,7 @@ def test_a_study_that_is_named_is_shown_itself(made, show):
 
 def test_filters_take_patterns_and_all_of_them_have_to_fit(made, show):
     made.study("eszsl", 0.8, name="one")
-    made.study("sae", 0.7, name="two", experiment="suite: quick", part_of={"suite": "quick", "row": "sae"})
+    made.study("sae", 0.7, name="two", mlflow_experiment="suite: quick", part_of={"suite": "quick", "row": "sae"})
     made.study("mfmr-joint", 0.9, name="three", knows=BOTH)
     made.run("mfmr", 0.6)
 
@@ -176,20 +176,20 @@ def test_filters_take_patterns_and_all_of_them_have_to_fit(made, show):
     assert methods(names=["?a*"]) == ["sae"]
     assert methods(studies=["t*"]) == ["mfmr-joint", "sae"]
     assert methods(studies=["t*"], methods=["mfmr*"]) == ["mfmr-joint"]
-    assert methods(experiments=["suite:*"]) == methods(suites=["quick"]) == ["sae"]
+    assert methods(mlflow_experiments=["suite:*"]) == methods(suites=["quick"]) == ["sae"]
     with pytest.raises(UnknownNameError, match="unknown method 'eszls'; did you mean eszsl"):
         methods(methods=["eszls"])
     with pytest.raises(StoreError, match="leave a filter out"):
         methods(studies=["one"], methods=["sae"])
 
 
-def test_what_was_recorded_for_a_suite_is_shown_whatever_stands_for_its_setting_elsewhere(made, show):
-    quick = {"experiment": "suite: quick", "part_of": {"suite": "quick", "row": "eszsl"}}
+def test_what_was_recorded_for_a_suite_is_shown_whatever_stands_for_its_experiment_elsewhere(made, show):
+    quick = {"mlflow_experiment": "suite: quick", "part_of": {"suite": "quick", "row": "eszsl"}}
     made.study("eszsl", 0.8, trials=3, name="quick-1", **quick)
     made.study("sae", 0.7, trials=3, name="quick-2", **quick)
     made.study("eszsl", 0.9, trials=30, name="mine")
     assert studies(show()) == ["mine", "quick-2"]
-    for asked in ({"suites": ["quick"]}, {"experiments": ["suite: quick"]}, {"studies": ["quick-*"]}):
+    for asked in ({"suites": ["quick"]}, {"mlflow_experiments": ["suite: quick"]}, {"studies": ["quick-*"]}):
         assert sorted(studies(show(filters=Filters(**asked)))) == ["quick-1", "quick-2"], asked
     beside = show(filters=Filters(suites=["quick"]), against="mine")
     assert sorted(studies(beside)) == ["mine", "quick-1", "quick-2"]

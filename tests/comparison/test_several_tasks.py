@@ -107,7 +107,7 @@ def test_a_row_with_two_settings_on_one_data_set_keeps_the_names_of_settings(mad
     assert {row["short"] for row in found.rows} == {"ale [seed 0]", "ale [seed 1]"}
 
 
-def test_a_row_named_as_another_setting_says_its_suite(made, settings):
+def test_a_row_named_as_another_experiment_says_its_suite(made, settings):
     for epochs, dataset in ((10, "made"), (20, "made(seed=1)")):
         part_of = {"suite": "mine", "data": dataset, "row": "sae"}
         made.study(f"ale(epochs={epochs})", 0.7, dataset=dataset, part_of=part_of)

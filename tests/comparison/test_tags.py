@@ -24,7 +24,7 @@ def shown(call, *tags):
 def looks(store):
     """How often the test split of each data set was scored."""
     records = existing_records(resolve_settings({"store": store}), print)
-    found = {record["setting"]["data"]: 0 for _, _, record in records.all_evaluations()}
+    found = {record["experiment"]["data"]: 0 for _, _, record in records.all_evaluations()}
     return {data: records.test_evaluations(data) for data in found}
 
 

@@ -149,7 +149,7 @@ def test_a_run_of_every_seed_is_a_look_at_the_test_split(made, settings):
     for seed in range(4):
         made.run("zskl(alpha=3)", 0.7, seed=seed)
     records = Records(settings)
-    (fingerprint,) = {record["setting"]["data"] for _, _, record in records.all_evaluations()}
+    (fingerprint,) = {record["experiment"]["data"] for _, _, record in records.all_evaluations()}
     assert unchosen_looks(records, fingerprint, "zsl") == 4
 
 

@@ -22,7 +22,7 @@ from zslplat.data.parquet import ParquetSource
 from zslplat.data.source import DataPlaces
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.components import registered_sources
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.spec import Spec
 
 
@@ -108,7 +108,7 @@ def test_the_hint_for_a_path_given_as_a_data_set_works(tmp_path, kind):
     ],
 )
 def test_names_of_studies_tell_the_file(text, title):
-    assert Setting(Spec("eszsl"), Spec.parse(text), Spec("zsl")).dataset_title == title
+    assert Experiment(Spec("eszsl"), Spec.parse(text), Spec("zsl")).dataset_title == title
 
 
 def test_names_joined_by_plus_are_one_value_of_a_spec():

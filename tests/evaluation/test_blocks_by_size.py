@@ -3,8 +3,8 @@
 import pytest
 
 from zslplat.evaluation.cache import FOLD
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob, evaluate
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.methods.zero_shot.ranking.estimator import RankingMethod
 from zslplat.settings import resolve_settings
@@ -16,7 +16,7 @@ def evaluated(tmp_path):
     def evaluate_in(folder):
         settings = resolve_settings({"store": tmp_path / folder})
         settings.make_store()
-        bench = Workbench(Setting(Spec("ale"), Spec("digit-pairs"), Spec("zsl", {"folds": 1})), settings)
+        bench = Workbench(Experiment(Spec("ale"), Spec("digit-pairs"), Spec("zsl", {"folds": 1})), settings)
         problems = tuple((path.name, None) for path in bench.problems("validation"))
         job = EvaluateJob("trial", "ale", {"epochs": 3}, 0, "zsl", problems, blocks=bench.blocks)
         record = evaluate(job, bench.cache.root)

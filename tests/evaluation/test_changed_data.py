@@ -7,8 +7,8 @@ import pytest
 from array_toys import toy
 
 from zslplat.errors import StoreError
+from zslplat.evaluation.experiment import VALIDATION, Experiment
 from zslplat.evaluation.problems import load_problem
-from zslplat.evaluation.setting import VALIDATION, Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.methods.zero_shot.eszsl import ESZSL
 from zslplat.records.database import Records
@@ -18,8 +18,8 @@ from zslplat.tuning.identity import searching, study_name
 from zslplat.tuning.options import StudyOptions
 
 
-def setting_of(path):
-    return Setting(Spec("eszsl"), Spec("npz", {"file": str(path)}), Spec("zsl", {"folds": 2}))
+def experiment_of(path):
+    return Experiment(Spec("eszsl"), Spec("npz", {"file": str(path)}), Spec("zsl", {"folds": 2}))
 
 
 def test_problems_of_changed_data_are_made_anew(tmp_path):
@@ -28,7 +28,7 @@ def test_problems_of_changed_data_are_made_anew(tmp_path):
     arrays = toy()
     for scale in (1.0, 1.0, 3.0):
         np.savez(path, **{**arrays, "X": arrays["X"] * np.linspace(1, scale, arrays["X"].shape[1])})
-        bench = Workbench(setting_of(path), settings)
+        bench = Workbench(experiment_of(path), settings)
         problems = [*bench.problems(VALIDATION), bench.test_problem()]
         assert bench.counts["problems"] == (0 if found and scale == 1.0 else len(problems))
         found.append(problems)
@@ -47,7 +47,7 @@ def test_problems_of_a_copy_name_the_copy(tmp_path):
     arrays = {name: array for name, array in toy().items() if name not in ("folds", "groups")}
     for name in ("first", "second"):
         np.savez(tmp_path / f"{name}.npz", **arrays)
-        bench = Workbench(replace(setting_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
+        bench = Workbench(replace(experiment_of(tmp_path / f"{name}.npz"), task=Spec("zsl")), settings)
         problems = bench.problems(VALIDATION)
         assert {load_problem(folder).meta["dataset"] for folder in [*problems, bench.test_problem()]} == {name}
         (entry,) = bench.warned(problems)
@@ -57,15 +57,15 @@ def test_problems_of_a_copy_name_the_copy(tmp_path):
 @pytest.mark.parametrize("changed", [{"data": "b" * 64}, {"seed": 1}, {"features": "l2"}])
 def test_what_is_asked_of_other_data_is_another_question_and_another_study(tmp_path, changed):
     options = StudyOptions()
-    setting = searching(replace(setting_of("data.npz"), data="a" * 64), options, ESZSL)
-    other = replace(setting, **changed)
-    assert other.to_json() != setting.to_json()
-    assert other.question != setting.question
-    assert study_name(other, options) != study_name(setting, options)
+    experiment = searching(replace(experiment_of("data.npz"), data="a" * 64), options, ESZSL)
+    other = replace(experiment, **changed)
+    assert other.to_json() != experiment.to_json()
+    assert other.question != experiment.question
+    assert study_name(other, options) != study_name(experiment, options)
     settings = resolve_settings({"store": str(tmp_path / "mlruns")})
     settings.make_store()
     records = Records(settings)
-    records.open_study("mine", setting.to_json(), maximise=True)
+    records.open_study("mine", experiment.to_json(), maximise=True)
     with pytest.raises(StoreError, match=next(iter(changed))):
         records.open_study("mine", other.to_json(), maximise=True)
     records.close()

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from support import install_distribution
 
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.wanted import Place
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Limits, Worker
@@ -58,7 +58,7 @@ def test_what_a_method_is_given_names_no_file(tmp_path, monkeypatch, blocks):
     registry.cache_clear()
     settings = resolve_settings({"store": tmp_path / "store"})
     settings.make_store()
-    bench = Workbench(Setting(Spec("prying"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
+    bench = Workbench(Experiment(Spec("prying"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
     assert bench.blocks
     problems = tuple((path.name, None) for path in bench.problems("validation"))
     worker = Worker(Place(bench.cache.root))

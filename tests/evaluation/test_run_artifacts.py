@@ -44,10 +44,17 @@ def test_test_rows_choose_no_step(call, tmp_path):
 
 @pytest.mark.long
 def test_matrices_are_those_of_the_step_that_is_kept(call, tmp_path):
-    setting = "kernel=gaussian(sigma=1.0)"
+    experiment = "kernel=gaussian(sigma=1.0)"
     for epochs in (4, 2):
         done = call(
-            "run", "-m", f"zskl(epochs={epochs}, {setting})", "-q", "--export", tmp_path / str(epochs), "--workers", 1
+            "run",
+            "-m",
+            f"zskl(epochs={epochs}, {experiment})",
+            "-q",
+            "--export",
+            tmp_path / str(epochs),
+            "--workers",
+            1,
         )
         assert done.returncode == 0, done.stderr
     by_step = rows_of(tmp_path / "4" / "fold-1" / "by_step.csv")

@@ -126,9 +126,9 @@ def test_a_command_knows_what_a_function_evaluated_on_arrays(call, new_store, to
     store = new_store()
     given = {"X": X, "y": y, "S": S, "name": "birds", "unseen": [6, 7, 8]}
     found = zslplat.evaluate("eszsl", given, test=True, store=store, workers=1, quiet=True)
-    assert found.setting.dataset_title == "birds"
+    assert found.experiment.dataset_title == "birds"
     moved = store.rename(tmp_path / "moved")
-    again = ("run", "-m", "eszsl", "-d", found.setting.dataset, "--test", "--json", "--store", moved, "--workers", 1)
+    again = ("run", "-m", "eszsl", "-d", found.experiment.dataset, "--test", "--json", "--store", moved, "--workers", 1)
     told = json.loads(call(*again).stdout)
     assert told["known"] == 1
     assert told["metrics"] == json.loads(json.dumps(found.result.metrics))

@@ -336,10 +336,10 @@ def test_the_preprocessing_of_a_pipeline_is_that_which_is_evaluated(studies):
     found = zslplat.evaluate(pipeline, "marked", store=store, **HERE)
     steps = {"features": "center", "signatures": "none"}
     expected = zslplat.evaluate("eszsl(alpha=.1, gamma=2)", "marked", **steps, store=store, **HERE)
-    assert (found.setting, found.value) == (expected.setting, expected.value)
+    assert (found.experiment, found.value) == (expected.experiment, expected.value)
     assert expected.result.known == 1
     other = zslplat.evaluate(pipeline, "marked", features="l2", store=store, **HERE)
-    assert (other.setting.features, other.setting.signatures) == ("l2", "none")
+    assert (other.experiment.features, other.experiment.signatures) == ("l2", "none")
 
 
 @pytest.mark.long

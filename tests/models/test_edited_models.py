@@ -295,7 +295,7 @@ def refusal(folder, target, edit):
 def test_what_is_not_as_written_is_said_with_the_way_out(name, edit, said, saved, tmp_path):
     text = refusal(saved(name), tmp_path / "edited", edit)
     assert said in text
-    assert "restore it from a copy" in text or "evaluate the setting again" in text
+    assert "restore it from a copy" in text or "evaluate the experiment again" in text
 
 
 def test_a_header_that_declares_more_than_its_file_holds_takes_no_memory(saved, tmp_path):

@@ -51,7 +51,7 @@ def add_trials(study, numbers, *, state="complete"):
 def fill(records, settings, *, trials=3, ended=5.0):
     study = records.open_study("s", {"method": "m", "dataset": "d"}, True)
     add_trials(study, range(len(study.finished()), trials))
-    study.note("about", {"experiment": "e"})
+    study.note("about", {"mlflow_experiment": "e"})
     study.note("finished", {"winner": trials - 1, "ended": ended})
     run = study.run(f"trial-{trials - 1}/repeat-0")
     content = {"run": run, "folds": [], "metrics": {}, "created": 4.0, "winner": trials - 1}

@@ -25,7 +25,7 @@ def make_old(store):
         for number, owner, key, text in rows:
             record = json.loads(text)
             old[owner, key] = record
-            names = ("setting", "question", "code", "run", "about", "environment", "lines", "started", "knows")
+            names = ("experiment", "question", "code", "run", "about", "environment", "lines", "started", "knows")
             kept = {name: value for name, value in record.items() if name not in names}
             connection.execute("update zslplat_evaluations set content = ? where id = ?", (json.dumps(kept), number))
     with closing(sqlite3.connect(store / "mlflow.db")) as connection, connection:
@@ -35,16 +35,18 @@ def make_old(store):
         for run, own in tags.items():
             owner, key = own.get("zslplat.owner"), own.get("zslplat.key")
             connection.execute(
-                "delete from tags where run_uuid = ? and key in ('zslplat.store', 'zslplat.run', 'zslplat.setting')",
+                "delete from tags where run_uuid = ? and key in ('zslplat.store', 'zslplat.run', 'zslplat.experiment')",
                 (run,),
             )
             record = old.get((owner, key))
             if record is None:
                 continue
-            setting = record["setting"]
-            asked = {name: setting[name] for name in ("method", "dataset", "task", "features", "signatures", "split")}
-            asked |= {"problems_seed": setting["seed"], "seed": setting["method_seed"]}
-            asked |= {"carried": setting["carried"], "fingerprint": setting["data"]}
+            experiment = record["experiment"]
+            asked = {
+                name: experiment[name] for name in ("method", "dataset", "task", "features", "signatures", "split")
+            }
+            asked |= {"problems_seed": experiment["seed"], "seed": experiment["method_seed"]}
+            asked |= {"carried": experiment["carried"], "fingerprint": experiment["data"]}
             connection.execute(
                 "insert into tags (run_uuid, key, value) values (?, 'zslplat.rerun', ?)", (run, json.dumps(asked))
             )
@@ -107,6 +109,6 @@ def shown_runs(store):
 
 def test_what_an_old_run_says_of_a_task_that_is_not_installed_is_left_out():
     tags = {"zslplat.dataset": "birds(seed=2)", "zslplat.data_fingerprint": "f", "zslplat.task": "zsl"}
-    found = {"tags": tags, "experiment": "zsl: birds"}
+    found = {"tags": tags, "mlflow_experiment": "zsl: birds"}
     assert _about(found)["about"]["data"]["name"] == "birds"
     assert _about({**found, "tags": {**tags, "zslplat.task": "a-task-of-theirs"}}) == {}

@@ -172,7 +172,9 @@ def test_what_a_command_left_running_is_ended_by_the_next(call, leader, tmp_path
     running.wait_for("trial 2 ")
     running.kill()
     assert runs_of(tmp_path / "mlruns")["study"][0] == "RUNNING"
-    (study,) = Records(resolve_settings({"store": tmp_path / "mlruns"})).study_names()
+    # Closed before the store is copied: the last connection removes the database's journal.
+    with closing(records_of_store(tmp_path)) as records:
+        (study,) = records.study_names()
     run = ("run", "-m", "plain", "-d", "marked", "-q")
     for number, command in enumerate([run, ("studies", "list"), ("studies", "show", study), ("report",)]):
         store = shutil.copytree(tmp_path / "mlruns", tmp_path / f"copy-{number}")

@@ -131,7 +131,7 @@ def test_the_check_of_a_store_asks_for_its_studies_once(tmp_path, monkeypatch):
     settings.make_store()
     records = Records(settings)
     for number in range(30):
-        records.add_evaluation(f"run:{number}", "repeat-0", "test", "data", {"setting": {}})
+        records.add_evaluation(f"run:{number}", "repeat-0", "test", "data", {"experiment": {}})
     asked = []
     for name in ("study_names", "_attributes"):
         found = getattr(Records, name)
@@ -145,9 +145,9 @@ def test_the_check_of_a_store_asks_for_its_studies_once(tmp_path, monkeypatch):
 def test_a_damaged_evaluation_is_said_to_be_one_where_it_is_asked_for(tmp_path, new_store):
     store = new_store(tmp_path)
     records = Records(resolve_settings({"store": store}))
-    records.add_evaluation("run:1", "repeat-0", "test", "data", {"setting": {}})
+    records.add_evaluation("run:1", "repeat-0", "test", "data", {"experiment": {}})
     run = records.run_of("run:1", "repeat-0")
-    assert records.find(run).record["setting"] == {}
+    assert records.find(run).record["experiment"] == {}
     damage(store, "update zslplat_evaluations set content = '{'")
     with pytest.raises(StoreError, match="evaluation repeat-0 of run:1 is damaged; restore the records"):
         records.find(run)

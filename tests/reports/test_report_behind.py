@@ -1,4 +1,4 @@
-"""A report of studies of one setting: one stands for the others, whatever these are called."""
+"""A report of studies of one experiment: one stands for the others, whatever these are called."""
 
 import json
 
@@ -34,7 +34,7 @@ def test_a_name_with_a_comma_is_one_name_and_stands_behind_the_other(settings):
     assert [entry.name for _, entry in board_entries(board)] == ["p, q"]
     found = page(facts)
     assert len(table_called(found, "What it cost")[1]) == 1
-    told = f"The same setting was also evaluated as {json.dumps(TWO)} and {json.dumps(MORE)}."
+    told = f"The same experiment was also evaluated as {json.dumps(TWO)} and {json.dumps(MORE)}."
     assert told in found.text
     assert [e.text for e in found.every("h4")].count("eszsl") == 1
 

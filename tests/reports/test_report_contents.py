@@ -191,7 +191,7 @@ def test_the_commands_of_a_study_that_began_at_another_give_the_same_in_a_store_
     begun.append(json.loads(call("studies", "show", "warm", "--store", "fresh", "--json").stdout))
     first, second = ([{k: v for k, v in trial.items() if k != "run"} for trial in one["trials"]] for one in begun)
     assert first == second
-    assert begun[0]["setting"] == begun[1]["setting"]
+    assert begun[0]["experiment"] == begun[1]["experiment"]
     assert begun[0]["tests"][0]["metrics"] == begun[1]["tests"][0]["metrics"]
 
 

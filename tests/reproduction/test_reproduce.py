@@ -13,7 +13,7 @@ import zslplat.reproduction.reproduce as module
 from zslplat.data.dataset import SignatureSet
 from zslplat.errors import StoreError, UnknownNameError, UsageError
 from zslplat.evaluation.components import open_dataset
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.published import load_table, read_table
 from zslplat.reproduction.cells import Budget, planned
 from zslplat.reproduction.oracle import _oracle
@@ -186,10 +186,10 @@ def test_a_cell_says_the_trials_and_seconds_of_its_study_whoever_made_them(made_
 def test_an_error_of_any_kind_is_the_affair_of_its_cell(made_up, monkeypatch):
     whole = module.run_study
 
-    def run_study(setting, options, *rest):
-        if "mix" in setting.method.parameters:
+    def run_study(experiment, options, *rest):
+        if "mix" in experiment.method.parameters:
             raise ValueError("no such shape")
-        return whole(setting, options, *rest)
+        return whole(experiment, options, *rest)
 
     monkeypatch.setattr(module, "run_study", run_study)
     printed, ours = made(made_up, only=["plain/here"]).made
@@ -262,15 +262,15 @@ def test_the_oracle_changes_neither_trials_nor_winner_nor_what_is_compared(made_
 @pytest.mark.long
 def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_scored(made_up, call):
     from zslplat.space import Choice
-    from zslplat.tuning.single import run_setting
+    from zslplat.tuning.single import run_experiment
     from zslplat.tuning.sweep import run_sweep
 
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
-    setting, trials = cell.cell.setting, trials_of(made_up.store)
+    experiment, trials = cell.cell.experiment, trials_of(made_up.store)
 
     # A point of a sweep keeps no outcomes per row, and would be content with what the oracle recorded.
     values = next(t[2] for t in trials if t[0] != cell.oracle.winner)
-    one = Setting(setting.method.with_parameters({"ridge": values["ridge"]}), setting.dataset, setting.task)
+    one = Experiment(experiment.method.with_parameters({"ridge": values["ridge"]}), experiment.dataset, experiment.task)
     result = run_sweep(one, "mix", Choice((values["mix"],)), made_up, test=True, workers=1)
     # Two repeats of the winner, four trials of the oracle, and this point: each is a look at the test split.
     assert result.test_evaluations == 7
@@ -285,8 +285,8 @@ def test_the_oracle_is_the_best_of_the_same_trials_and_nobody_recalls_what_it_sc
 
     by_hand = []
     for _, _, parameters, *_ in trials:
-        one = Setting(setting.method.with_parameters(parameters), setting.dataset, setting.task)
-        by_hand.append(run_setting(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
+        one = Experiment(experiment.method.with_parameters(parameters), experiment.dataset, experiment.task)
+        by_hand.append(run_experiment(one, made_up, test=True, workers=1).metrics[0]["per_class_accuracy"])
     assert cell.oracle.best == max(by_hand)
     assert by_hand[cell.oracle.trial] == max(by_hand)
     assert cell.oracle.chosen == by_hand[cell.oracle.winner]
@@ -300,7 +300,7 @@ def oracle_records(settings):
 
 
 @pytest.mark.long
-def test_what_the_oracle_recorded_counts_where_it_is_of_this_setting_and_code_and_complete(made_up):
+def test_what_the_oracle_recorded_counts_where_it_is_of_this_experiment_and_code_and_complete(made_up):
     chosen = {"only": ["plain/here"], "ways": ["ours"], "oracle": True}
     cell, first = made(made_up, **chosen).made[0], oracle_records(made_up)
     owner = f"oracle:{cell.study}"
@@ -341,11 +341,11 @@ def test_what_the_oracle_scored_of_a_study_is_deleted_with_it(made_up, call):
 @pytest.mark.long
 def test_a_plan_of_a_suite_does_not_take_what_the_oracle_scored_for_done(made_up):
     cell = made(made_up, only=["plain/here"], ways=["ours"], oracle=True).made[0]
-    asked = cell.cell.setting
+    asked = cell.cell.experiment
     values = next(t[2] for t in trials_of(made_up.store) if t[0] != cell.oracle.winner)
-    setting = Setting(asked.method.with_parameters(values), asked.dataset, asked.task)
+    experiment = Experiment(asked.method.with_parameters(values), asked.dataset, asked.task)
     recorded = Recorded(made_up, open_records(made_up, print), by_data=False)
-    assert recorded._tested(setting, 1) is None
+    assert recorded._tested(experiment, 1) is None
 
 
 @pytest.mark.long

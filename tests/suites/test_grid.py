@@ -135,12 +135,12 @@ def test_the_first_task_is_tuned_and_the_others_have_what_it_found(whole):
     assert len(records) == 4  # two rows of two trials; retrieval is only tested
     with closing(sqlite3.connect(folder / "mlruns" / "optuna.db")) as connection:
         runs = connection.execute("select content from zslplat_evaluations where owner like 'run:%'").fetchall()
-    asked = [json.loads(text)["setting"] for (text,) in runs]
+    asked = [json.loads(text)["experiment"] for (text,) in runs]
     studies = [cell["study"] for cell in result["cells"] if cell["task"] == "zsl"]
     for study in studies:
         best = max((r for (name, _), r in records.items() if name == study), key=lambda r: r["value"])
         found = {"mix": 0.3, **best["parameters"]}
-        assert sum(setting["method"] == str(Spec("plain", found)) for setting in asked) == 2
+        assert sum(experiment["method"] == str(Spec("plain", found)) for experiment in asked) == 2
 
 
 def test_one_experiment_holds_the_grid_and_its_runs_say_which_cell_they_are_of(whole):

@@ -53,7 +53,7 @@ def recorded(store):
         records = {row[:2]: json.loads(json.loads(row[2])) for row in connection.execute(query)}
         tested = [json.loads(text) for (text,) in connection.execute("select content from zslplat_evaluations")]
     trials = {key: (record["parameters"], record["value"], record["state"]) for key, record in records.items()}
-    scores = sorted(json.dumps([record["setting"], record["metrics"]], sort_keys=True) for record in tested)
+    scores = sorted(json.dumps([record["experiment"], record["metrics"]], sort_keys=True) for record in tested)
     spans = {
         name: (
             min(r["started"] for (study, _), r in records.items() if study == name),

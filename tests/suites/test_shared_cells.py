@@ -39,7 +39,7 @@ def reported(store, suite):
 
 @pytest.fixture(scope="module", name="store")
 def _store(tmp_path_factory):
-    """A store with one study that was tuned by itself, and two suites that share its setting and another one."""
+    """A store with one study that was tuned by itself, and two suites that share its experiment and another one."""
     store = tmp_path_factory.mktemp("shared") / "store"
     zslplat.tune("eszsl", "digit-pairs", trials=1, workers=1, quiet=True, no_model=True, store=store)
     bench(store, "first", LINEAR, RIDGE)

@@ -49,8 +49,8 @@ def test_every_registered_suite_is_sound_and_builds_its_settings(name):
     suite = load_suite(name)
     assert suite.summary
     for piece in pieces_of(suite):
-        setting = piece.setting(piece.tasks[0])
-        assert registry().claims("methods", setting.method.name)
+        experiment = piece.experiment(piece.tasks[0])
+        assert registry().claims("methods", experiment.method.name)
         piece.template()
 
 
@@ -62,16 +62,16 @@ def test_settings_follow_the_rules_of_the_file():
     assert pieces["two", "a"].tasks == ("zsl",)
     assert pieces["two", "b"].tasks == ("gzsl", "zsl")
     # Steps of the data set come first, before the row's own.
-    assert pieces["one", "a"].setting("zsl").features == "center,l2"
-    assert pieces["two", "a"].setting("zsl").features == "hellinger,center,l2"
+    assert pieces["one", "a"].experiment("zsl").features == "center,l2"
+    assert pieces["two", "a"].experiment("zsl").features == "hellinger,center,l2"
     # Values are fixed where a method has them; the first task is searched, the others take what it found.
-    first = pieces["two", "b"].setting("gzsl")
+    first = pieces["two", "b"].experiment("gzsl")
     assert first.method.parameters == {"kernel": "gaussian", "epochs": 3}
     assert str(first.space["lam"]) == "0.001..1:log"
-    other = pieces["two", "b"].setting("zsl", {"lam": 0.5})
+    other = pieces["two", "b"].experiment("zsl", {"lam": 0.5})
     assert other.space == {}
     assert other.method == Spec("zskl-ort", {"kernel": "gaussian", "epochs": 3, "lam": 0.5})
-    assert "epochs" not in pieces["two", "a"].setting("zsl").method.parameters
+    assert "epochs" not in pieces["two", "a"].experiment("zsl").method.parameters
     assert pieces["one", "a"].only_tested("retrieval")
     assert not pieces["one", "a"].only_tested("zsl")
     assert suite.metrics_of("gzsl") == ("AUSUC",)

@@ -52,7 +52,7 @@ def test_a_single_fold_is_refused(dataset):
         Coding().validation(whole)
 
 
-def test_all_folds_at_once_are_tested_with_one_setting_and_that_is_said(dataset):
+def test_all_folds_at_once_are_tested_with_one_experiment_and_that_is_said(dataset):
     task = Coding(splits=10)
     with pytest.warns(OutcomeWarning, match="hold the test rows of the others"):
         problem = task.test(dataset)

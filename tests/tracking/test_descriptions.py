@@ -30,6 +30,6 @@ def test_a_study_has_a_table_of_what_it_searched_where_it_searched():
 
 @pytest.mark.parametrize(("validation", "said"), [(0.75, "accuracy .500, validation .750."), (None, "accuracy .500.")])
 def test_an_evaluation_tells_the_validation_of_what_validation_chose(validation, said):
-    setting = {"method": "eszsl(gamma=2)", "dataset": "birds", "task": "zsl", "split": "test"}
+    experiment = {"method": "eszsl(gamma=2)", "dataset": "birds", "task": "zsl", "split": "test"}
     record = {"metrics": {"accuracy": 0.5}, "folds": [{}]}
-    assert said in evaluation_note(setting, ABOUT, record, validation=validation).splitlines()[0]
+    assert said in evaluation_note(experiment, ABOUT, record, validation=validation).splitlines()[0]

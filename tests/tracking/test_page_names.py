@@ -21,8 +21,8 @@ ABOUT = {
 
 
 def facts(method, names, ended, stages=("study", "trial", "final"), about=ABOUT, **more):
-    setting = {"method": method, "dataset": "toy", "task": "zsl", "space": dict.fromkeys(names, "0..1")}
-    return page_facts(setting, about, stages=stages, began=ended - 1, ended=ended, **more)
+    experiment = {"method": method, "dataset": "toy", "task": "zsl", "space": dict.fromkeys(names, "0..1")}
+    return page_facts(experiment, about, stages=stages, began=ended - 1, ended=ended, **more)
 
 
 @pytest.mark.parametrize(

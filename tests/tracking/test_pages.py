@@ -232,7 +232,12 @@ def test_a_study_that_runs_can_be_looked_at(tmp_path, new_store):
     identity = {"method": "eszsl", "dataset": "toy", "task": "zsl", "seed": 0, "space": {"gamma": "0..1"}}
     study = records.open_study("eszsl@toy-zsl-1", identity, maximise=True)
     data = {"name": "toy", "fingerprint": "f" * 64, "source": {}, "profile": {}}
-    about = {"experiment": "zsl: toy", "primary": {"name": "a", "maximise": True}, "preprocessing": "", "data": data}
+    about = {
+        "mlflow_experiment": "zsl: toy",
+        "primary": {"name": "a", "maximise": True},
+        "preprocessing": "",
+        "data": data,
+    }
     for name, value in (("about", about), ("environment", {"packages": {"zslplat": "1"}, "git": {}}), ("began", 5.0)):
         study.note(name, value)
     shown = ShownStudy(settings, records, study, tmp_path / "folder", pytest.fail)

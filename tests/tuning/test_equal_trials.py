@@ -34,7 +34,7 @@ def computed(monkeypatch):
     settings, job = [], Session._job
 
     def noted(self, request, *rest):
-        settings.append((request.setting.split, tuple(sorted(request.parameters.items()))))
+        settings.append((request.experiment.split, tuple(sorted(request.parameters.items()))))
         return job(self, request, *rest)
 
     monkeypatch.setattr(Session, "_job", noted)
@@ -48,7 +48,7 @@ def test_equal_trials_of_a_batch_are_evaluated_once_with_any_number_of_workers(c
         stores.append(tmp_path / f"{workers}")
         done = call(*TUNE, *SPACE, "--batch-size", 5, "--workers", workers, "--store", stores[-1])
         assert done.returncode == 0, done.stderr
-        tried = [setting for setting in computed if setting[0] == "validation"]
+        tried = [experiment for experiment in computed if experiment[0] == "validation"]
         assert len(tried) == len(set(tried)) == 2
         printed = json.loads(done.stdout)
         assert (printed["known"], printed["known_tests"]) == (3, 0)

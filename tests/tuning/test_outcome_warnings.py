@@ -113,7 +113,7 @@ def test_what_methods_warn_of_is_recorded_even_where_statistics_are_found_in_the
 
 
 def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch):
-    from zslplat.evaluation.setting import Setting
+    from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.workbench import Workbench
     from zslplat.settings import resolve_settings
     from zslplat.spec import Spec
@@ -128,7 +128,7 @@ def test_what_building_problems_warns_of_is_kept_with_them(tmp_path, monkeypatch
 
     monkeypatch.setattr(ZeroShot, "validation", warning)
     for _ in range(2):  # built, then found
-        bench = Workbench(Setting(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
+        bench = Workbench(Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl", {"folds": 2})), settings)
         (entry,) = bench.warned(bench.validation_problems())
         assert entry == {
             "text": "folds cannot resemble the test split",

@@ -14,12 +14,12 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.data.kept import in_files
 from zslplat.errors import OutcomeWarning
 from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.exported_split import Manifest
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.records.database import Records
 from zslplat.settings import resolve_settings
 from zslplat.spec import Spec
-from zslplat.tuning.single import run_setting
+from zslplat.tuning.single import run_experiment
 
 
 @pytest.fixture
@@ -37,9 +37,9 @@ def test_scores_of_our_own_method_give_the_numbers_of_its_run_to_the_last_bit(se
     order = [place[int(row)] for row in column(tmp_path / "split" / "test" / "rows.csv", "row")]
     columns = [classes.index(name) for name in column(tmp_path / "split" / "test" / "classes.csv", "class")]
     np.save(tmp_path / "test.npy", scores[np.ix_(order, columns)])
-    setting = Setting(ESZSL, parse_dataset(DATA), Spec.parse(task))
-    validated = run_setting(setting, settings, workers=1)
-    ours = run_setting(setting, settings, test=True, validation_choices=validated.validation_choices, workers=1)
+    experiment = Experiment(ESZSL, parse_dataset(DATA), Spec.parse(task))
+    validated = run_experiment(experiment, settings, workers=1)
+    ours = run_experiment(experiment, settings, test=True, validation_choices=validated.validation_choices, workers=1)
     theirs = score(
         settings,
         task,
@@ -343,7 +343,7 @@ def test_records_hold_no_truth_in_the_hash_of_a_method_but_the_digest_of_the_sco
     records.close()
     assert owner.startswith("run:")
     assert key == "repeat-0"
-    assert record["setting"]["method"] == f"outside:net(scores={record['code']['method'][:12]})"
+    assert record["experiment"]["method"] == f"outside:net(scores={record['code']['method'][:12]})"
     assert set(record["code"]) >= {"method", "task", "data", "scoring", "numpy"}
     assert record["outside"]["labels_exported"] is False
 

@@ -11,14 +11,14 @@ import pytest
 
 import zslplat
 from zslplat.errors import DataError, OutageError, StoreError, UnknownNameError, UsageError, ZslplatError
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.front.datasets import make_dataset
 from zslplat.settings import resolve_settings
 from zslplat.space import Choice
 from zslplat.spec import Spec
 from zslplat.tracking.stores import existing_records
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.single import run_setting
+from zslplat.tuning.single import run_experiment
 from zslplat.tuning.study import run_study
 from zslplat.tuning.sweep import run_sweep
 
@@ -155,11 +155,11 @@ def test_a_database_on_a_server_is_asked_before_data_are_loaded(command, tmp_pat
 
     monkeypatch.setattr("zslplat.tracking.stores._has_tables", away)
     monkeypatch.setattr(f"zslplat.tuning.{command}.Workbench", lambda *_, **__: pytest.fail("data are loaded"))
-    setting = Setting(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
+    experiment = Experiment(Spec("eszsl"), Spec("digit-pairs"), Spec("zsl"))
     call = {
-        "study": lambda: run_study(setting, StudyOptions(trials=1), settings),
-        "single": lambda: run_setting(setting, settings),
-        "sweep": lambda: run_sweep(setting, "gamma", Choice((1.0,)), settings),
+        "study": lambda: run_study(experiment, StudyOptions(trials=1), settings),
+        "single": lambda: run_experiment(experiment, settings),
+        "sweep": lambda: run_sweep(experiment, "gamma", Choice((1.0,)), settings),
     }[command]
     with pytest.raises(OutageError, match="no answer"):
         call()

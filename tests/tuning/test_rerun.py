@@ -1,4 +1,4 @@
-"""Which recorded runs can be evaluated again, with which setting; others are refused by what they are."""
+"""Which recorded runs can be evaluated again, with which experiment; others are refused by what they are."""
 
 import shutil
 
@@ -28,7 +28,7 @@ def store(tmp_path, store_template):
     [
         ("run:a", {"state": "failed"}, "is a failed run"),
         ("sweep:a", {"state": "complete"}, "is a sweep run"),
-        ("run:a", {"state": "complete"}, "was recorded by an earlier version, without its setting"),
+        ("run:a", {"state": "complete"}, "was recorded by an earlier version, without its experiment"),
         ("run:a", {"state": "complete", "outside": {}}, "is of scores that were made elsewhere"),
     ],
 )
@@ -45,7 +45,7 @@ def test_a_run_that_is_not_recorded_is_refused(store):
         find_run(*store, "ffff")
 
 
-def test_records_of_early_studies_have_the_setting_of_their_trial(store):
+def test_records_of_early_studies_have_the_experiment_of_their_trial(store):
     settings, records = store
     identity = {"method": "eszsl(gamma=2)", "dataset": "birds", "task": "zsl", "seed": 5, "space": {"alpha": "0..1"}}
     study = records.open_study("s", identity, True)
@@ -57,8 +57,8 @@ def test_records_of_early_studies_have_the_setting_of_their_trial(store):
     records.add_evaluation(study.owner, "trial-1/repeat-0", "test", "data", final)
     tried = find_run(settings, records, study.run("trial-0"))
     tested = find_run(settings, records, study.run("trial-1/repeat-0"))
-    assert str(tried.setting.method) == "eszsl(alpha=0.25, gamma=2)"
-    assert (tried.setting.split, dict(tried.setting.validation_choices)) == ("validation", {})
-    assert str(tested.setting.method) == "eszsl(alpha=0.75, gamma=2)"
-    assert (tested.setting.split, dict(tested.setting.validation_choices)) == ("test", {"bias": 0.75})
+    assert str(tried.experiment.method) == "eszsl(alpha=0.25, gamma=2)"
+    assert (tried.experiment.split, dict(tried.experiment.validation_choices)) == ("validation", {})
+    assert str(tested.experiment.method) == "eszsl(alpha=0.75, gamma=2)"
+    assert (tested.experiment.split, dict(tested.experiment.validation_choices)) == ("test", {"bias": 0.75})
     assert tested.metrics == {"accuracy": 0.5}

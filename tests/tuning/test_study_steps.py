@@ -74,8 +74,8 @@ def test_records_hold_every_metric_of_every_fold_by_step_and_the_carry_is_of_the
 
 
 def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeypatch):
+    from zslplat.evaluation.experiment import Experiment
     from zslplat.evaluation.jobs import EvaluateJob, evaluate
-    from zslplat.evaluation.setting import Setting
     from zslplat.evaluation.workbench import Workbench
     from zslplat.registry import registry
     from zslplat.settings import resolve_settings
@@ -85,7 +85,7 @@ def test_pruning_looks_at_the_mean_over_the_folds(tmp_path, plugin_path, monkeyp
     registry.cache_clear()
     settings = resolve_settings({"store": tmp_path / "mlruns"})
     settings.make_store()
-    bench = Workbench(Setting(Spec("stepwise"), Spec("marked"), Spec("zsl")), settings)
+    bench = Workbench(Experiment(Spec("stepwise"), Spec("marked"), Spec("zsl")), settings)
     problems = tuple((path.name, None) for path in bench.validation_problems())
 
     def state(thresholds):

@@ -8,8 +8,8 @@ import pytest
 from zslplat import registry
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.jobs import EvaluateJob, evaluate
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.kernels.expression import parse_kernel
 from zslplat.kernels.scales import spread_rows
@@ -65,7 +65,7 @@ def values_of(name, folder, scale, features, store):
     space = {k: r for k, r in template.space.items() if k not in fixed}
     kind = "rows" if method.kind == "coding" else "classes"
     data = Spec("npz", {"file": str(folder / f"{kind}-{scale}.npz")})
-    experiment = Setting(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
+    experiment = Experiment(Spec(name, fixed), data, Spec.parse(TASKS[method.kind]), space, features=features)
     settings = resolve_settings({"store": store})
     settings.make_store()
     bench = Workbench(experiment, settings)

@@ -41,7 +41,7 @@ def test_a_warm_start_is_recorded_and_goes_on_as_it_began(source, call, tmp_path
     whole = trials_by_study(store)["warm"]
     assert len(whole) == 10
     assert whole[1] == printed["parameters"]  # the best of the source comes right after the default
-    begun = json.loads(call("studies", "show", "warm", "--json").stdout)["setting"]["warm_start"]
+    begun = json.loads(call("studies", "show", "warm", "--json").stdout)["experiment"]["warm_start"]
     assert begun["from"] == "source:2"
     assert begun["trials"][0]["trial"] == printed["winner"]
     assert [trial["parameters"] for trial in begun["trials"]] == whole[1:3]

@@ -208,7 +208,7 @@ class DataFacts:
 
 @dataclass(frozen=True)
 class RowFacts:
-    """A row of a comparison: one setting's test evaluations.
+    """A row of a comparison: one experiment's test evaluations.
 
     ``trials`` is the budget of its search (None: not tuned), ``rows`` the digest of the scored rows, ``data`` the
     fingerprint of the data, ``seconds`` the time of a final evaluation, ``verdict`` how it stands to the row labelled

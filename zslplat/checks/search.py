@@ -83,7 +83,7 @@ class TestAtChance(Check):
 class FoldsDisagree(Check):
     """Speaks where the spread between folds is larger than the gain over chance, at two folds or more.
 
-    The spread is the standard deviation over the folds of the best setting's gain. At three folds a gain of one
+    The spread is the standard deviation over the folds of the best experiment's gain. At three folds a gain of one
     spread is sqrt 3 = 1.7 standard errors above chance, which t with 2 degrees of freedom takes for p = .11: what is
     found by validation may as well be the draw of the folds. Where validation is at chance, ZSP103 says so instead.
     """
@@ -99,7 +99,7 @@ class FoldsDisagree(Check):
         spread = float(np.std(gains, ddof=1))
         if spread > abs(float(gains.mean())):
             yield (
-                f"folds disagree: {reached.metric} of the best setting lies {gains.mean():.4f} above chance on "
+                f"folds disagree: {reached.metric} of the best experiment lies {gains.mean():.4f} above chance on "
                 f"average, with a standard deviation of {spread:.4f} between {len(gains)} folds"
             )
 

@@ -225,7 +225,7 @@ def described(entry: Any, spec: Any) -> dict[str, Any]:
     import inspect
 
     from zslplat.evaluation.components import NOTHING
-    from zslplat.evaluation.setting import describe_range
+    from zslplat.evaluation.experiment import describe_range
     from zslplat.methods.base import Method
     from zslplat.spec import format_value
 

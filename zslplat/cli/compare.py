@@ -57,9 +57,9 @@ def compare(
             "--study", autocompletion=completion.studies, help="Show these studies only; patterns are known, too."
         ),
     ] = None,
-    experiments: Annotated[
+    mlflow_experiments: Annotated[
         list[str] | None,
-        typer.Option("--experiment", help='Show what was recorded in this experiment only, "zsl: digit-pairs".'),
+        typer.Option("--mlflow-experiment", help='Show what one MLflow experiment holds only, "zsl: digit-pairs".'),
     ] = None,
     suites: Annotated[
         list[str] | None, typer.Option("--suite", help="Show what was recorded for this suite only.")
@@ -89,7 +89,7 @@ def compare(
         ),
     ] = None,
     every: Annotated[
-        bool, typer.Option("--all", help="A row per study and single run; default: one per setting.")
+        bool, typer.Option("--all", help="A row per study and single run; default: one per experiment.")
     ] = False,
     wide: Annotated[bool, typer.Option("--wide", help="Show every column, however wide the table is.")] = False,
     store: o.Store = None,
@@ -108,8 +108,8 @@ def compare(
     a task may draw by the seed, have no interval of their difference. Methods that score the rows of a batch jointly
     (transductive) stand below the others, with a baseline of their own.
 
-    There is a row per setting. Reruns and other studies of the same setting stand behind it: of what the newest code
-    computed, the study with the best validation is shown, of equals the one with the most trials, then the newest.
+    There is a row per experiment. Reruns and other studies of the same experiment stand behind it: of what the newest
+    code computed, the study with the best validation is shown, of equals the one with the most trials, then the newest.
 
     Several tasks or metrics make a table each, below each other; JSON is then a list.
     """
@@ -124,7 +124,7 @@ def compare(
     settings = o.settings_from(None, store, tracking_uri, storage_url, silence)
     found = compared_as_asked(
         settings,
-        Filters(*(tuple(given or ()) for given in (names, methods, studies, experiments, suites, tags))),
+        Filters(*(tuple(given or ()) for given in (names, methods, studies, mlflow_experiments, suites, tags))),
         datasets=datasets or (),
         tasks=tasks or (),
         against=against,

@@ -66,14 +66,14 @@ def cross_validate(
     """
     from rich.table import Table as Shown
 
-    from zslplat.cli.experiments import setting_of
+    from zslplat.cli.experiments import experiment_of
     from zslplat.cli.reporting import print_json, print_warnings, reporting, stdout_console
     from zslplat.tables import Table, write_table
     from zslplat.tuning import cross_validation
     from zslplat.tuning.options import StudyOptions
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence)
-    setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
+    experiment = experiment_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers, memory)
     options = StudyOptions(
         name=study,
@@ -87,7 +87,7 @@ def cross_validate(
         retry_failed=retry_failed,
     )
     with reporting(as_json=as_json, quiet=quiet) as reporter:
-        found = cross_validation.cross_validate(setting, options, settings, reporter, splits=splits)
+        found = cross_validation.cross_validate(experiment, options, settings, reporter, splits=splits)
     columns = {name: [fold[name] for fold in found.test] for name in found.mean}
     if out is not None:
         write_table(Table({"fold": found.folds, "study": [s.name for s in found.studies], **columns}), out)
@@ -96,7 +96,10 @@ def cross_validate(
         print_json({"primary": found.primary, "mean": found.mean, "spread": found.spread, "studies": studies})
         return
     console = stdout_console()
-    title = f"{setting.method.name} on {setting.dataset}, task {setting.task}: {len(found.folds)} folds, a study each"
+    title = (
+        f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: "
+        f"{len(found.folds)} folds, a study each"
+    )
     console.print(title, highlight=False, markup=False, soft_wrap=True)
     table = Shown("fold", *(f"{'validation and ' if name == found.primary else ''}test {name}" for name in columns))
     for number, one in enumerate(found.studies):

@@ -148,7 +148,7 @@ def tune(
 
     check_search(sampler, pruner)
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
-    setting = setting_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
+    experiment = experiment_of(method, set_, kernel, dataset, task, features, signatures, seed, space, searched=True)
     count = o.worker_count(workers, memory)
     study_options = StudyOptions(
         name=study,
@@ -179,14 +179,14 @@ def tune(
         from zslplat.tuning.rehearsal import rehearse
 
         with reporting(as_json=as_json, quiet=quiet) as reporter:
-            found = rehearse(setting, study_options, settings, reporter)
+            found = rehearse(experiment, study_options, settings, reporter)
         print_rehearsal(found, settings, as_json=as_json)
         return
     with reporting(as_json=as_json, quiet=quiet) as reporter:
-        result = run_study(setting, study_options, settings, reporter)
+        result = run_study(experiment, study_options, settings, reporter)
     from zslplat.cli.outcomes import print_study
 
-    print_study(result, setting, settings, as_json=as_json)
+    print_study(result, experiment, settings, as_json=as_json)
 
 
 def run(
@@ -232,18 +232,18 @@ def run(
     as_json: o.Json = False,
     quiet: o.Quiet = False,
 ) -> None:
-    """Evaluate one setting on the validation folds, or on the test split with --test."""
+    """Evaluate one experiment on the validation folds, or on the test split with --test."""
     from zslplat.cli.reporting import reporting
     from zslplat.config import read_config
     from zslplat.errors import UsageError
     from zslplat.evaluation.worker import Limits
-    from zslplat.tuning.single import run_setting
+    from zslplat.tuning.single import run_experiment
 
     if (method is None) == (config is None):
         raise UsageError("give either --method or --config")
     content: dict[str, Any] = read_config(config) if config is not None else {"method": method}
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
-    setting = setting_of(
+    experiment = experiment_of(
         content["method"],
         set_,
         kernel,
@@ -256,8 +256,8 @@ def run(
     )
     count = o.worker_count(workers, memory)
     with reporting(as_json=as_json, quiet=quiet) as reporter:
-        result = run_setting(
-            setting,
+        result = run_experiment(
+            experiment,
             settings,
             test=test,
             repeats=max(repeats, int(content.get("repeats", 1))),
@@ -272,7 +272,7 @@ def run(
         )
     from zslplat.cli.outcomes import print_run
 
-    print_run(result, setting, settings, as_json=as_json)
+    print_run(result, experiment, settings, as_json=as_json)
 
 
 def rerun(
@@ -306,7 +306,7 @@ def rerun(
         raise StoreError(f"run {found.name!r} did not give its recorded numbers again")
 
 
-def setting_of(
+def experiment_of(
     method: str,
     assignments: list[str] | None,
     kernel: str | None,
@@ -320,7 +320,7 @@ def setting_of(
     searched: bool = False,
     recorded: bool = False,
 ) -> Any:
-    """Return the setting that the options of a command ask for."""
+    """Return the experiment that the options of a command ask for."""
     from zslplat.data.catalogue import parse_dataset
     from zslplat.front.asking import asked
     from zslplat.spec import Spec

@@ -11,13 +11,13 @@ from zslplat.cli.reporting import metrics_table, print_json, print_warnings, std
 from zslplat.spec import format_value
 
 
-def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
+def print_study(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
     """Print a study: metrics, winner, what it knows of the batch, trials, where the runs are, warnings."""
     from zslplat.evaluation.components import knowledge
     from zslplat.tuning.code_changes import MEANING
 
-    knows = knowledge(setting.method.with_parameters(result.parameters), setting.signatures)
-    fixed = dict(setting.method.parameters)
+    knows = knowledge(experiment.method.with_parameters(result.parameters), experiment.signatures)
+    fixed = dict(experiment.method.parameters)
     if as_json:
         print_json(
             {**vars(result), "fixed": fixed, "knows_of_batch": knows, "tracking_uri": settings.shown_tracking_uri}
@@ -27,7 +27,7 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
     states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
     states += f", {result.known} of them known from records" if result.known else ""
     known_tests = f", {result.known_tests} of them known from records" if result.known_tests else ""
-    title = f"{setting.method.name} on {setting.dataset}, task {setting.task}: study {result.name}"
+    title = f"{experiment.method.name} on {experiment.dataset}, task {experiment.task}: study {result.name}"
     chance = {"validation": result.chance, "test": result.test_chance}
     _line(console, title)
     console.print(metrics_table(result.validation, result.test, result.primary, chance))
@@ -53,13 +53,13 @@ def print_study(result: Any, setting: Any, settings: Any, *, as_json: bool) -> N
     print_warnings(console, result.warnings, result.silenced)
 
 
-def print_run(result: Any, setting: Any, settings: Any, *, as_json: bool) -> None:
-    """Print the metrics of a single setting, and where its runs and artifacts are."""
+def print_run(result: Any, experiment: Any, settings: Any, *, as_json: bool) -> None:
+    """Print the metrics of a single experiment, and where its runs and artifacts are."""
     if as_json:
         print_json({**vars(result), "tracking_uri": settings.shown_tracking_uri})
         return
     console = stdout_console()
-    title = f"{setting.method} on {setting.dataset}, task {setting.task}: {result.split} split"
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: {result.split} split"
     validation = {} if result.split == "test" else result.metrics[0]
     test = result.metrics if result.split == "test" else []
     _line(console, title)
@@ -83,7 +83,7 @@ def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
         return
     console = stdout_console()
     test = result.metrics if result.split == "test" else []
-    _line(console, f"{result.method} on {result.about['experiment'].partition(': ')[2]}: {result.split} split")
+    _line(console, f"{result.method} on {result.about['mlflow_experiment'].partition(': ')[2]}: {result.split} split")
     chance = {"validation": result.validation_chance, "test": result.chance}
     console.print(metrics_table(result.validation, test, result.primary, chance))
     lines = [
@@ -97,7 +97,7 @@ def print_outside(result: Any, settings: Any, *, as_json: bool) -> None:
     print_warnings(console, result.warnings, result.silenced)
 
 
-def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
+def print_sweep(result: Any, experiment: Any, *, as_json: bool) -> None:
     """Print the points of a sweep, and where its figure and table are."""
     from rich.table import Table
 
@@ -112,7 +112,7 @@ def print_sweep(result: Any, setting: Any, *, as_json: bool) -> None:
     for value, *numbers in zip(result.values, *curves.values(), strict=True):
         table.add_row(format_value(value), *("failed" if v is None else f"{v:.4f}" for v in numbers))
     console = stdout_console()
-    title = f"{setting.method} on {setting.dataset}, task {setting.task}: sweep of {result.parameter}"
+    title = f"{experiment.method} on {experiment.dataset}, task {experiment.task}: sweep of {result.parameter}"
     _line(console, title)
     console.print(table)
     _line(console, f"chance {result.chance:.4f}; {_looks(result)}; {_files(result)}")

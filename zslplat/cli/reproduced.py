@@ -101,7 +101,9 @@ def _cells(found: list[Made], *, dry_run: bool) -> Shown:
         compared = not place.standin and not made.differs
         line = [cell.row, place.id, place.metric, cell.way, _number(cell.printed) if compared else ""]
         if dry_run:
-            shown.add_row(*line, "", "", "", "", f"{cell.trials} trials, {cell.setting.method}, {cell.setting.task}")
+            shown.add_row(
+                *line, "", "", "", "", f"{cell.trials} trials, {cell.experiment.method}, {cell.experiment.task}"
+            )
             continue
         ours = [_number(made.ours), _ends(made.low, made.high), _ends(made.low_classes, made.high_classes)]
         priced = [_price(made.oracle) if made.oracle else ""] if with_oracle else []

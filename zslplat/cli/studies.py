@@ -118,7 +118,7 @@ def show(
     sign = -1.0 if about.get("primary", {}).get("maximise", True) else 1.0
     ordered = sorted(trials, key=lambda r: (r["value"] is None, sign * (r["value"] or 0.0), r["number"]))
     content = {
-        **{"study": study, "setting": values.get("identity"), "finished": finished or None},
+        **{"study": study, "experiment": values.get("identity"), "finished": finished or None},
         "trials": [{k: r.get(k) for k in ("number", "run", "state", "value", "parameters", "reason")} for r in trials],
         **({} if mattered is None else {"importance": mattered.shares or mattered.why_not}),
         "tests": [{k: r.get(k) for k in ("run", "winner", "repeat", "metrics", "created")} for r in tests],

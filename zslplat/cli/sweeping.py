@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from zslplat.cli import options as o
-from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK, setting_of
+from zslplat.cli.experiments import DEFAULT_DATASET, DEFAULT_TASK, experiment_of
 
 
 def register(app: typer.Typer) -> None:
@@ -71,8 +71,8 @@ def sweep(
     from zslplat.tuning.task_sweep import run_task_sweep
 
     settings = o.settings_from(data_root, store, tracking_uri, storage_url, silence, tag)
-    chosen = [setting_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
-    setting = chosen[0]
+    chosen = [experiment_of(one, set_, kernel, dataset, task, features, signatures, seed) for one in method]
+    experiment = chosen[0]
     swept = swept_by(chosen, param, range_)
     count = o.worker_count(workers, memory)
     limits = Limits(trial_timeout, o.memory_limit(memory, count, cluster))
@@ -91,11 +91,11 @@ def sweep(
                 limits=limits,
                 reporter=reporter,
             )
-        print_task_sweep(found, str(setting.dataset), as_json=as_json)
+        print_task_sweep(found, str(experiment.dataset), as_json=as_json)
         return
     with reporting(as_json=as_json, quiet=quiet) as reporter:
         result = run_sweep(
-            setting,
+            experiment,
             swept.name,
             swept.dimension,
             settings,
@@ -107,4 +107,4 @@ def sweep(
             limits=limits,
             reporter=reporter,
         )
-    print_sweep(result, setting, as_json=as_json)
+    print_sweep(result, experiment, as_json=as_json)

@@ -64,7 +64,9 @@ COLUMNS = (
     Column("epochs", lambda row: whole(row["epochs"]), 8),
     Column("knows of batch", lambda row: knows(row), 15, right=False),
     Column("unequal", lambda row: row["unequal"], 16, right=False),
-    Column("stands for", lambda row: f"{row['folded'] + 1} of this setting" if row["folded"] else "", 17, right=False),
+    Column(
+        "stands for", lambda row: f"{row['folded'] + 1} of this experiment" if row["folded"] else "", 17, right=False
+    ),
     Column("study", lambda row: row["study"], 18, right=False),
 )
 

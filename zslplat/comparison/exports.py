@@ -54,7 +54,7 @@ _TEXTS = frozenset(
         "tested",
         "features",
         "signatures",
-        "experiment",
+        "mlflow_experiment",
         "suite",
         "tags",
         "data",

@@ -25,16 +25,16 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
     counted as if nothing had been at hand;
     ``labels_exported`` whether scores made elsewhere are of a split whose test labels were exported, too; ``data`` and
     ``test_rows`` are the fingerprints of data set and scored rows; ``others`` are the studies and runs of the same
-    setting that the entry stands for as well, ``folded`` how many these are; a name with a comma stands in quotes, as
-    values of tags do (:attr:`zslplat.comparison.selection.Comparison.behind` has the names themselves).
+    experiment that the entry stands for as well, ``folded`` how many these are; a name with a comma stands in quotes,
+    as values of tags do (:attr:`zslplat.comparison.selection.Comparison.behind` has the names themselves).
     """
     group = entry.shown
     first = group.tested[0]
-    steps = first["setting"].get("carried", {}).get("best_step")
+    steps = first["experiment"].get("carried", {}).get("best_step")
     known = None if knows is None else set(knows.split(", "))
     return {
         "kind": "study" if group.is_study else "run",
-        "tested": str(first["setting"]["method"]),
+        "tested": str(first["experiment"]["method"]),
         "trials": group.searched,
         "trial_seconds": seconds,
         "epochs": None if steps is None else float(steps),
@@ -48,7 +48,7 @@ def facts(entry: Folded, knows: str | None, seconds: float | None) -> dict[str, 
         "features": group.asked.get("features"),
         "signatures": group.asked.get("signatures"),
         "seed": group.asked.get("seed"),
-        "experiment": group.about.get("experiment"),
+        "mlflow_experiment": group.about.get("mlflow_experiment"),
         "suite": ", ".join(group.suites) or None,
         "tags": ", ".join(f"{name}={unmistakable(value)}" for name, value in group.tags.items()) or None,
         "data": group.data,

@@ -16,22 +16,23 @@ class Filters:
     """What is shown: entries that one name of each kind fits, where names of that kind are given.
 
     ``names`` are of studies, methods, specs, labels or runs (:mod:`zslplat.comparison.naming`), ``methods`` of a
-    method or its spec, ``studies`` of a study or single run, ``experiments`` of what the tracking calls the experiment,
-    ``suites`` of the suites that a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or ``KEY``. All
-    may be patterns with ``*`` and ``?``.
+    method or its spec, ``studies`` of a study or single run, ``mlflow_experiments`` of the MLflow experiment it is
+    shown in, ``suites`` of the suites that a study belongs to, ``tags`` of tags that users gave, as ``KEY=VALUE`` or
+    ``KEY``. All may be patterns with ``*`` and ``?``.
     """
 
     names: Sequence[str] = ()
     methods: Sequence[str] = ()
     studies: Sequence[str] = ()
-    experiments: Sequence[str] = ()
+    mlflow_experiments: Sequence[str] = ()
     suites: Sequence[str] = ()
     tags: Sequence[str] = ()
 
     def recorded(self, groups: Sequence[Recorded]) -> list[int]:
-        """Return the places of what fits by study, experiment, suite and tag, in order: before anything is folded.
+        """Return the places of what fits by study, MLflow experiment, suite and tag, in order: before anything is
+        folded.
 
-        What stands behind another of its setting is not what the other was recorded for. Raises
+        What stands behind another of its experiment is not what the other was recorded for. Raises
         :class:`UnknownNameError` for a name that fits none of them.
         """
         kept = set(range(len(groups)))
@@ -44,7 +45,7 @@ class Filters:
 
     @property
     def are_recorded(self) -> bool:
-        """Whether a study, experiment, suite or tag is asked for: what a record says of itself."""
+        """Whether a study, MLflow experiment, suite or tag is asked for: what a record says of itself."""
         return any(self._wanted(field) for field in _RECORDED)
 
     def by_task(self, groups: Mapping[str, Sequence[Recorded]]) -> dict[str, Filters]:
@@ -90,7 +91,7 @@ EVERYTHING = Filters()
 # By the field of the filters: what messages call such a name, and what of a record it may fit.
 _RECORDED: dict[str, tuple[str, Callable[[Recorded], set[str]]]] = {
     "studies": ("study", lambda group: {group.name, *group.names}),
-    "experiments": ("experiment", lambda group: {str(group.about.get("experiment", ""))}),
+    "mlflow_experiments": ("MLflow experiment", lambda group: {str(group.about.get("mlflow_experiment", ""))}),
     "suites": ("suite", lambda group: set(group.suites)),
     "tags": ("tag", lambda group: {*group.tags, *(f"{k}={v}" for k, v in group.tags.items())}),
 }

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from zslplat.checks.base import ComparisonFacts, Finding, RowFacts, run_checks
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 
 # Owners of evaluations that no validation has chosen.
@@ -63,8 +63,8 @@ def unchosen_looks(records: Records, fingerprint: str, task: str) -> int:
     """
     asked = set()
     for _, _, content in records.evaluations_on(fingerprint, _CHOSEN_BY_NOBODY):
-        setting = content.get("setting", {})
-        tested = setting.get("split") == TEST and setting.get("task") == task and "known_from" not in content
+        experiment = content.get("experiment", {})
+        tested = experiment.get("split") == TEST and experiment.get("task") == task and "known_from" not in content
         if tested:
-            asked.add(tuple(str(setting.get(name)) for name in ("method", "features", "signatures", "seed")))
+            asked.add(tuple(str(experiment.get(name)) for name in ("method", "features", "signatures", "seed")))
     return len(asked)

@@ -1,4 +1,4 @@
-"""One entry per setting: reruns, and studies that searched the same thing, stand behind one of them.
+"""One entry per experiment: reruns, and studies that searched the same thing, stand behind one of them.
 
 Which one is never chosen by a test score. It is one that was computed by the newest code; among these the study with
 the best validation; among equals the one with the most trials, and of these the one that was evaluated last.
@@ -15,7 +15,7 @@ from zslplat.comparison.recorded import Recorded
 
 @dataclass(frozen=True)
 class Folded:
-    """What is recorded of one setting: the entry that stands for it, and the others."""
+    """What is recorded of one experiment: the entry that stands for it, and the others."""
 
     shown: Recorded
     others: tuple[Recorded, ...] = ()
@@ -43,18 +43,18 @@ def alone(groups: Sequence[Recorded]) -> list[Folded]:
 
 
 def folded(groups: Sequence[Recorded]) -> list[Folded]:
-    """Return an entry per setting, in the order of their first.
+    """Return an entry per experiment, in the order of their first.
 
-    A single run joins the study whose winner it evaluates again. Studies and runs that were asked for the same setting
-    (method, its fixed and searched hyperparameters, data, task, preprocessing and seed) and scored the same rows are
-    one entry, whatever their names, numbers of trials and samplers.
+    A single run joins the study whose winner it evaluates again. Studies and runs that were asked for the same
+    experiment (method, its fixed and searched hyperparameters, data, task, preprocessing and seed) and scored the same
+    rows are one entry, whatever their names, numbers of trials and samplers.
     """
     homes: dict[str, list[Recorded]] = {}
-    settings_of = {question: g.setting_key for g in groups if g.is_study for question in g.questions}
+    settings_of = {question: g.experiment_key for g in groups if g.is_study for question in g.questions}
     for group in groups:
         evaluated = {settings_of[question] for question in group.questions if question in settings_of}
         rerun = not group.is_study and len(evaluated) > 0
-        key = sorted(evaluated)[0] if rerun else group.setting_key
+        key = sorted(evaluated)[0] if rerun else group.experiment_key
         homes.setdefault(key, []).append(group)
     return [_represented(members) for members in homes.values()]
 

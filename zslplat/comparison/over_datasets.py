@@ -26,10 +26,10 @@ def over_datasets(
 ) -> list[dict[str, Any]]:
     """Return a dictionary per group of methods that are ranked among themselves, ready for JSON.
 
-    A setting has the same short name (``short``) on all data sets. Draws of the classes of one data set (``redrawn``)
-    are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``: what tells
-    the images of a data set from those of others (:func:`zslplat.data.families.images_of`). ``against`` is the short
-    name of what differences are taken from, by default what has the best mean rank.
+    An experiment has the same short name (``short``) on all data sets. Draws of the classes of one data set
+    (``redrawn``) are no several data sets: a method's mean over them is its one score there, and is ranked. ``images``:
+    what tells the images of a data set from those of others (:func:`zslplat.data.families.images_of`). ``against`` is
+    the short name of what differences are taken from, by default what has the best mean rank.
 
     ``group``; ``methods``, best mean rank first and those without a rank last, each with ``method``, ``scores`` by data
     set (None where it has none), ``mean_rank`` with the ends of its interval over data sets, ``difference`` from

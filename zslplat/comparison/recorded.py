@@ -12,7 +12,7 @@ from typing import Any
 from zslplat.data.families import images_of
 from zslplat.data.redrawn import draw_of
 from zslplat.errors import StoreError
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.keys import key_of, run_identifier
 from zslplat.records.database import Records
 from zslplat.records.membership import parts_of, suites_of
@@ -20,7 +20,7 @@ from zslplat.records.overview import Overview
 from zslplat.records.studies import STUDY
 from zslplat.tracking.views import PARENT
 
-# Studies that nobody named end in eight digits of the key of their setting.
+# Studies that nobody named end in eight digits of the key of their experiment.
 _DRAWN = re.compile(r"@.*-([0-9a-f]{8})$", re.DOTALL)
 _SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "data")
 
@@ -29,8 +29,8 @@ _SETTING = ("method", "dataset", "task", "features", "signatures", "seed", "data
 class Recorded:
     """The test evaluations of one study or single run: its name, what was asked for, records by repeat.
 
-    ``asked`` is the setting as it was given: that of a study holds the ranges it searched. ``winner`` is the record of
-    the trial that the evaluations refit, empty for single runs, and ``trials`` how many trials chose it.
+    ``asked`` is the experiment as it was given: that of a study holds the ranges it searched. ``winner`` is the record
+    of the trial that the evaluations refit, empty for single runs, and ``trials`` how many trials chose it.
     """
 
     name: str
@@ -55,7 +55,7 @@ class Recorded:
     @property
     def data(self) -> str:
         """The fingerprint of the data set."""
-        return str(self.tested[0]["setting"]["data"])
+        return str(self.tested[0]["experiment"]["data"])
 
     @property
     def created(self) -> float:
@@ -109,8 +109,8 @@ class Recorded:
         return key_of(self.method, [text for name, text in self.particulars.items() if name != "data"])[:8]
 
     @property
-    def setting_key(self) -> str:
-        """What two of the same setting share: what was asked of which rows, however long it was searched, and how."""
+    def experiment_key(self) -> str:
+        """What two records of one experiment share, however they were searched."""
         asked = {name: self.asked.get(name) for name in _SETTING}
         return key_of(asked, self.asked.get("space"), self.asked.get("carried"), self.data, self.rows)
 
@@ -181,7 +181,7 @@ class Reader:
             for name, identity in self.identities.items()
             if identity.get("task") == task and STUDY + name in self._by_owner
         ]
-        found += [str(setting["dataset"]) for setting, _ in self._runs() if setting["task"] == task]
+        found += [str(experiment["dataset"]) for experiment, _ in self._runs() if experiment["task"] == task]
         return list(dict.fromkeys(found))
 
     def tasks(self, datasets: Sequence[str] = ()) -> list[str]:
@@ -190,7 +190,7 @@ class Reader:
         On draws of the classes of one of them, too.
         """
         found: list[Mapping[str, Any]] = [i for name, i in self.identities.items() if STUDY + name in self._by_owner]
-        found += [setting for setting, _ in self._runs()]
+        found += [experiment for experiment, _ in self._runs()]
         return list(dict.fromkeys(str(one["task"]) for one in found if is_of(str(one.get("dataset")), datasets)))
 
     def by_task(self) -> dict[str, list[Recorded]]:
@@ -223,7 +223,7 @@ class Reader:
                     continue
                 # An extended study has a new winner; the test evaluations of the earlier one are history.
                 known = self._by_owner.get(STUDY + name, [])
-                tested = [_with_setting(r, identity) for r in known if r["winner"] == finished["winner"]]
+                tested = [_with_experiment(r, identity) for r in known if r["winner"] == finished["winner"]]
                 winner = self.overview.chosen(name, finished["winner"], winners)
                 about = self.overview.value(name, "about") or {}
                 origin = str(self.overview.value(name, "origin") or "")
@@ -247,18 +247,18 @@ class Reader:
     def _single_runs(self, dataset: str, task: str) -> list[Recorded]:
         """Return the single runs that scored the test split."""
         groups = []
-        for setting, found in self._runs():
-            if setting["dataset"] == dataset and setting["task"] == task:
+        for experiment, found in self._runs():
+            if experiment["dataset"] == dataset and experiment["task"] == task:
                 name, runs = f"run {found[0]['run'][:8]}", frozenset(record["run"] for record in found)
                 about = found[0].get("about", {})
-                groups.append(Recorded(name, setting, _ordered(found), names=runs, about=about))
+                groups.append(Recorded(name, experiment, _ordered(found), names=runs, about=about))
         return groups
 
     def _runs(self) -> Iterable[tuple[Mapping[str, Any], list[dict[str, Any]]]]:
         for owner, found in self._by_owner.items():
-            setting = found[0].get("setting", {})
-            if owner.startswith("run:") and {"method", "dataset", "task"} <= set(setting):
-                yield setting, found
+            experiment = found[0].get("experiment", {})
+            if owner.startswith("run:") and {"method", "dataset", "task"} <= set(experiment):
+                yield experiment, found
 
 
 def is_of(dataset: str, asked: Sequence[str]) -> bool:
@@ -266,8 +266,8 @@ def is_of(dataset: str, asked: Sequence[str]) -> bool:
     return not asked or dataset in asked or draw_of(dataset) in asked
 
 
-def _with_setting(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
-    return record if "setting" in record else {**record, "setting": {**identity, "split": TEST}}
+def _with_experiment(record: dict[str, Any], identity: Mapping[str, Any]) -> dict[str, Any]:
+    return record if "experiment" in record else {**record, "experiment": {**identity, "split": TEST}}
 
 
 def _ordered(records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:

@@ -45,7 +45,7 @@ class Comparison:
     what checks find in the rows of each data set, ``silenced``: codes that are counted and not shown. ``unasked``: data
     sets on which the task is recorded, too, and that were not asked for; ``without``: those asked for without a row.
     ``further``: metrics that the task has for its own on other data sets that were asked for.
-    ``behind``: the names of the studies and runs of the same setting that a study or run stands for, by its name.
+    ``behind``: the names of the studies and runs of the same experiment that a study or run stands for, by its name.
     """
 
     task: str
@@ -128,10 +128,10 @@ def compared(
     """Return what is recorded in a store of one task on these data sets, side by side.
 
     ``datasets`` and ``task`` are specs as they were given to ``tune``; without data sets all that are recorded are
-    meant. There is a row per setting, of the newest version of a data set, and of an older one for a study or run that
-    is named; with ``every`` a row per study and single run, of all versions. ``against`` names what differences are
-    taken from, ``metric`` what is compared, by default the task's own. ``warn`` is told of records that cannot be read.
-    ``reader``: what several comparisons of one store share, so that records are read, and rows are made, once.
+    meant. There is a row per experiment, of the newest version of a data set, and of an older one for a study or run
+    that is named; with ``every`` a row per study and single run, of all versions. ``against`` names what differences
+    are taken from, ``metric`` what is compared, by default the task's own. ``warn`` is told of records that cannot be
+    read. ``reader``: what several comparisons of one store share, so that records are read, and rows are made, once.
 
     Rows have the keys ``dataset``, ``task``, ``metric``, ``short`` (a short name), those of
     :func:`zslplat.comparison.leaderboard.leaderboard`, those of :func:`zslplat.comparison.facts.facts`, and
@@ -279,7 +279,7 @@ def _entries(
     *,
     every: bool,
 ) -> list[_Entry]:
-    """Return the entries of one data set: one per setting and explicit name, or all; what is left out is noted.
+    """Return the entries of one data set: one per experiment and explicit name, or all; what is left out is noted.
 
     They are made of the groups whose ``id`` is ``fitting``; of the others there is only what differences are taken
     from, where none that fits is called so.
@@ -309,7 +309,7 @@ def _is_named(group: Recorded, explicit: Container[str]) -> bool:
 
 
 def _scored(found: Sequence[Folded]) -> list[Scored]:
-    """Return what stands for each setting, under all names that are known of it."""
+    """Return what stands for each experiment, under all names that are known of it."""
     return [
         replace(own, names=own.names | entry.names, suite_rows=row_names(entry.suite_rows))
         for entry, own in zip(found, entries_of([entry.shown for entry in found]), strict=True)

@@ -179,7 +179,7 @@ def _remarks(rows: Sequence[Row]) -> list[str]:
     lines += _named("unequal", rows, lambda row: row["unequal"])
     lines += _named("code", rows, lambda row: f"{row['code']} ({MEANING.get(row['code'], '')})" if row["code"] else "")
     lines += [
-        f"{row['short']}: {row['study']} stands for {row['folded']} more of this setting: {row['others']}"
+        f"{row['short']}: {row['study']} stands for {row['folded']} more of this experiment: {row['others']}"
         for row in rows
         if row["folded"]
     ]

@@ -27,7 +27,7 @@ _SEVERAL = "other scores on each data set; their digests stand under method in t
 def short_names(groups: Sequence[Recorded]) -> tuple[list[str], dict[str, str]]:
     """Return a short name per group, and {method or name: the parameters that it leaves out}.
 
-    Names differ on a data set; the same setting has the same name on all of them.
+    Names differ on a data set; the same experiment has the same name on all of them.
     """
     methods = _without_digests(groups)
     asked = [(method, *_particulars(group)) for method, group in zip(methods, groups, strict=True)]

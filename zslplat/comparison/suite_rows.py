@@ -1,7 +1,7 @@
 """Rows of a suite that are other settings on other data sets: one name, so that they are ranked as the row they are.
 
 A suite may fix parameters for a data set (``fixed = { epochs = 10 }``), and scores other tasks with what it found for
-the first. What it asks for of one row is then one setting here and another there, and by settings alone no such row
+the first. What it asks for of one row is then one experiment here and another there, and by settings alone no such row
 would have a score on every data set and for every task.
 """
 
@@ -42,14 +42,14 @@ def called_by_rows(
 ) -> tuple[dict[Place, str], dict[str, str]]:
     """Return {place: name of the row that it is}, and by that name what the row is, in words.
 
-    ``rows``: by suite and row the places that are it; ``short``: what each place is called as a setting; ``where``:
-    what a place is on, in words. Where another row or setting is called so, the suite stands behind it.
+    ``rows``: by suite and row the places that are it; ``short``: what each place is called as an experiment; ``where``:
+    what a place is on, in words. Where another row or experiment is called so, the suite stands behind it.
     """
     names: dict[Place, str] = {}
     notes: dict[str, str] = {}
     for (suite, row), found in rows.items():
         if names.keys() & set(found):
-            continue  # rows of two suites share a setting: the first one has it
+            continue  # rows of two suites share an experiment: the first one has it
         others = {name for place, name in short.items() if place not in found} | {*names.values()}
         called = row if row not in others else _of_suite(row, suite)
         names |= dict.fromkeys(found, called)

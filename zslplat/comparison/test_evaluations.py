@@ -19,8 +19,8 @@ from zslplat.data.catalogue import available
 from zslplat.data.source import DataPlaces
 from zslplat.errors import StoreError, UnknownNameError, ZslplatError
 from zslplat.evaluation.components import build_component, is_from_memory, knowledge, registered_sources
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.outcomes import class_values, read_outcomes, replicates
-from zslplat.evaluation.setting import Setting
 from zslplat.records.database import Records
 from zslplat.records.took import costs
 from zslplat.settings import Settings
@@ -123,7 +123,7 @@ def _require_known(settings: Settings, dataset: str, records: Records) -> None:
     places = DataPlaces(settings.data_root, settings.cache / "data", settings.given)
     known = {entry.name for entry in available(places, registered_sources())}
     recorded = {str(identity["dataset"]) for identity in records.identities().values()}
-    recorded |= {str(r["setting"]["dataset"]) for _, _, r in records.all_evaluations() if "setting" in r}
+    recorded |= {str(r["experiment"]["dataset"]) for _, _, r in records.all_evaluations() if "experiment" in r}
     known |= {Spec.parse(text).name for text in recorded}
     if name not in known:
         where = f"built in, nor under a data root, nor recorded in {settings.store}"
@@ -142,7 +142,7 @@ def _entry(group: Recorded, several: Mapping[str, int], from_memory: Mapping[str
         values={name: [found[name] for found in values] for name in values[0] if all(name in v for v in values)},
         replicates={},
         validation=group.validation,
-        knows=first["knows"] if "knows" in first else _knowledge(first["setting"]),
+        knows=first["knows"] if "knows" in first else _knowledge(first["experiment"]),
         rows=group.rows,
         data=group.data,
         images=group.images,
@@ -159,9 +159,9 @@ def _values(record: Mapping[str, Any]) -> dict[str, float]:
     return {**numbers, **costs(record), **{k: float(v) for k, v in record["metrics"].items()}}
 
 
-def _knowledge(setting: Mapping[str, Any]) -> str | None:
+def _knowledge(experiment: Mapping[str, Any]) -> str | None:
     with suppress(ZslplatError):
-        asked = Setting.from_json(setting)
+        asked = Experiment.from_json(experiment)
         return knowledge(asked.method, asked.signatures)
     return None
 

@@ -9,12 +9,12 @@ from typing import Any
 import numpy as np
 
 from zslplat.data.dataset import Dataset
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.tasks.base import Task
 
 
 def about(
-    setting: Setting,
+    experiment: Experiment,
     data: Dataset,
     task: Task,
     preprocessing: str,
@@ -43,7 +43,9 @@ def about(
         "fingerprint": data.fingerprint,
     }
     found: dict[str, Any] = {
-        "experiment": f"suite: {part_of['suite']}" if part_of else f"{setting.task.name}: {setting.dataset}",
+        "mlflow_experiment": f"suite: {part_of['suite']}"
+        if part_of
+        else f"{experiment.task.name}: {experiment.dataset}",
         **({"part_of": dict(part_of)} if part_of else {}),
         **({"tags": dict(tags)} if tags else {}),
         "primary": {"name": primary.name, "maximise": primary.maximise},
@@ -54,7 +56,7 @@ def about(
             "name": data.name,
             "fingerprint": data.fingerprint,
             "features_digest": data.features_digest,
-            "source": {"spec": str(setting.dataset), **{k: str(v) for k, v in data.source.items()}},
+            "source": {"spec": str(experiment.dataset), **{k: str(v) for k, v in data.source.items()}},
             "profile": profile,
         },
     }

@@ -9,7 +9,7 @@ from typing import Any
 from zslplat import registry
 from zslplat.data.source import DataSource
 from zslplat.evaluation.code import CodeReader, libraries
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.methods.base import Method
 from zslplat.tasks.base import Task
 
@@ -18,17 +18,17 @@ SCORING = ("zslplat.evaluation.folds", "zslplat.evaluation.jobs")
 
 
 def roots_of(
-    setting: Setting, values: Mapping[str, Any], method: type[Method], task: Task, source: DataSource
+    experiment: Experiment, values: Mapping[str, Any], method: type[Method], task: Task, source: DataSource
 ) -> dict[str, set[str]]:
     """Return the modules by role: ``method``, ``kernel`` (where a value names any), ``task``, ``data``, ``scoring``.
 
-    ``values``: the hyperparameters that are not fixed by the setting.
+    ``values``: the hyperparameters that are not fixed by the experiment.
     """
     return {
         "method": {method.__module__},
-        "kernel": modules_named("kernels", {**setting.method.parameters, **values}.values()),
+        "kernel": modules_named("kernels", {**experiment.method.parameters, **values}.values()),
         # The options of a task may name methods of their own.
-        "task": {type(task).__module__} | modules_named("methods", setting.task.parameters.values()),
+        "task": {type(task).__module__} | modules_named("methods", experiment.task.parameters.values()),
         "data": {type(source).__module__},
         "scoring": set(SCORING),
     }

@@ -23,7 +23,7 @@ from zslplat.data.rows import Rows
 from zslplat.data.score_files import CLASS, ROW, read_classes, read_rows
 from zslplat.errors import DataError, UsageError
 from zslplat.evaluation.aligned_scores import Batch
-from zslplat.evaluation.setting import TEST, VALIDATION
+from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.tables import Table, write_table
 from zslplat.tasks.base import Problem, Task
 

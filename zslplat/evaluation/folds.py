@@ -1,10 +1,10 @@
 """The problems of a job: each is fitted and scored, and one step of an iterative method is kept for all of them.
 
 The step that is kept is the best of the mean curve: the mean over the folds of the primary metric after each step. It
-is one number for the whole setting, as it is for the refit, which has no validation rows to choose its own by; the best
-step of each fold apart would be chosen on the very rows that are scored, fold by fold, and favour iterative methods
-over direct ones. A fold whose training ends before that of others stays as it ended: with more steps allowed, it would
-have given the same.
+is one number for the whole experiment, as it is for the refit, which has no validation rows to choose its own by; the
+best step of each fold apart would be chosen on the very rows that are scored, fold by fold, and favour iterative
+methods over direct ones. A fold whose training ends before that of others stays as it ended: with more steps allowed,
+it would have given the same.
 """
 
 from __future__ import annotations

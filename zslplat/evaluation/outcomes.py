@@ -93,7 +93,7 @@ def read_outcomes(folder: Path) -> RowOutcomes:
     except _DAMAGED as error:
         raise StoreError(
             f"outcomes per row in {folder} cannot be read: {error}; restore them from a copy of the store, or evaluate "
-            "the setting again"
+            "the experiment again"
         ) from error
     return outcomes
 

@@ -2,7 +2,7 @@
 
 Every command that evaluates (a search, a run, a sweep, the repetition of a run, a table) opens a session and closes
 it. Preparation is written here once, and so is the rule that an evaluation which is recorded already, of the same
-setting by the same code, is taken from the record and not computed again.
+experiment by the same code, is taken from the record and not computed again.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from typing import Any, Self
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import Workers
+from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.outcomes import REPLICATES, read_outcomes
 from zslplat.evaluation.reporter import Reporter, Working
-from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.wanted import EvaluateJob, Place, PrepareJob
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
@@ -51,7 +51,7 @@ def seconds_of_trial(record: Mapping[str, Any], problems: Problems) -> float:
 
 @dataclass(frozen=True)
 class Request:
-    """One evaluation that is asked for: its setting, and what beside its metrics is wanted.
+    """One evaluation that is asked for: its experiment, and what beside its metrics is wanted.
 
     ``run``: identifier under which it will be recorded; ``artifacts``: folder for what it leaves; ``thresholds``: see
     :class:`~zslplat.evaluation.jobs.EvaluateJob`; ``describe``: tables, figures and maps as well; ``model``: what was
@@ -60,7 +60,7 @@ class Request:
 
     label: str
     run: str
-    setting: Setting
+    experiment: Experiment
     parameters: Mapping[str, Any]
     artifacts: Path | None = None
     matrices_bytes: int = ALL_BYTES
@@ -88,7 +88,7 @@ class Session:
         recall: bool = True,
     ) -> None:
         self.bench, self.records, self.reporter = bench, records, reporter
-        self.setting, self.settings = bench.setting, bench.settings
+        self.experiment, self.settings = bench.experiment, bench.settings
         self.most_workers, self.cluster, self.recall = workers, cluster, recall
         self.computed = self.known = 0
         self.deadline = Deadline()
@@ -124,7 +124,7 @@ class Session:
 
         Where the method searches something costly, statistics are made for each of its values, by :meth:`evaluate`.
         """
-        bench, name = self.bench, self.setting.method.name
+        bench, name = self.bench, self.experiment.method.name
         if self.cluster or not bench.made(split):
             self._pool.warm_up()
         problems = bench.problems(split)
@@ -152,7 +152,7 @@ class Session:
     ) -> None:
         """Carry out the requests, all on these problems; ``on_answer(position, answer)`` is called as each ends.
 
-        An answer's result is the record to be stored: it holds setting, question, code and what the method knows.
+        An answer's result is the record to be stored: it holds experiment, question, code and what the method knows.
         Requests for the same evaluation share one. Raises like :meth:`zslplat.evaluation.executor.Workers.run`.
         """
         alike: dict[str | int, list[int]] = {}
@@ -223,7 +223,7 @@ class Session:
         working: Callable[[int, float], None] = lambda place, done: None,
     ) -> list[Answer]:
         at_once = len(jobs) if self.cluster else self._pool.count
-        self.deadline.begin(f"preparing {self.setting.method.name} for the first trials", len(jobs), at_once)
+        self.deadline.begin(f"preparing {self.experiment.method.name} for the first trials", len(jobs), at_once)
         ready = itertools.count(1)
 
         def made(place: int, answer: Answer) -> None:
@@ -238,7 +238,7 @@ class Session:
         wanted = [[self._preparation(request, problem) for problem in waiting] for request in requests]
         missing = self._missing([job for jobs in wanted for job in jobs])
         if missing:
-            self.reporter.stage(f"preparing statistics of {self.setting.method.name} for new values")
+            self.reporter.stage(f"preparing statistics of {self.experiment.method.name} for new values")
         answers = self._prepare(missing, limits) if missing else []
         self.bench.counts["statistics"] += sum(answer.result is not None for answer in answers)
         failed = {job.target: a for job, a in zip(missing, answers, strict=True) if a.result is None}
@@ -264,18 +264,18 @@ class Session:
         return self._workers
 
     def _job(self, request: Request, problems: Problems, limits: Limits) -> EvaluateJob:
-        setting, test = request.setting, request.setting.split == TEST
+        experiment, test = request.experiment, request.experiment.split == TEST
         return EvaluateJob(
             label=request.label,
-            method=setting.method.name,
-            parameters={**self.setting.method.parameters, **request.parameters},
-            seed=int(setting.method_seed or 0),
-            task=str(setting.task),
+            method=experiment.method.name,
+            parameters={**self.experiment.method.parameters, **request.parameters},
+            seed=int(experiment.method_seed or 0),
+            task=str(experiment.task),
             problems=tuple(
                 (problem.name, self._entry_name(request, problem, statistics)) for problem, statistics in problems
             ),
             thresholds=request.thresholds,
-            validation_choices=dict(setting.validation_choices),
+            validation_choices=dict(experiment.validation_choices),
             full=request.describe,
             artifacts=request.artifacts,
             matrices_bytes=request.matrices_bytes,
@@ -284,13 +284,13 @@ class Session:
             maps=request.maps,
             test=test,
             blocks=self.bench.blocks,
-            sources=self.bench.sources(self.setting.space, request.parameters),
+            sources=self.bench.sources(self.experiment.space, request.parameters),
             model_bytes=self._model_bytes(limits) if self._keeps_model(request) else 0,
-            about={"setting": setting.to_json()},
+            about={"experiment": experiment.to_json()},
         )
 
     def _keeps_model(self, request: Request) -> bool:
-        return request.model and request.setting.split == TEST and self.settings.model_gigabytes > 0
+        return request.model and request.experiment.split == TEST and self.settings.model_gigabytes > 0
 
     def _model_bytes(self, limits: Limits) -> int:
         """Return how large a model may be: it is copied while the method still holds what it learned."""
@@ -301,14 +301,15 @@ class Session:
         """Return what a record says of its evaluation, beside what came out."""
         return {
             "run": request.run,
-            "setting": request.setting.to_json(),
-            "question": request.setting.question,
+            "experiment": request.experiment.to_json(),
+            "question": request.experiment.question,
             "code": self.bench.code(request.parameters),
             "knows": self.bench.knows(request.parameters),
         }
 
     def _known(self, request: Request) -> dict[str, Any] | None:
-        """Return a new record of a recorded evaluation of the same setting by the same code; None where there is none.
+        """Return a new record of a recorded evaluation of the same experiment by the same code; None where there is
+        none.
 
         Evaluations that thresholds may stop early are computed: what they would have given depends on the thresholds.
         """
@@ -330,7 +331,11 @@ class Session:
 
     def _content(self, request: Request) -> str:
         """Return what two requests for one evaluation agree in: all but the run and its folders."""
-        evaluation = request.setting.question, self.bench.code(request.parameters), sorted(request.thresholds.items())
+        evaluation = (
+            request.experiment.question,
+            self.bench.code(request.parameters),
+            sorted(request.thresholds.items()),
+        )
         return key_of(*evaluation, request.describe, request.maps, request.model)
 
     def has_outcomes(self, run: str, record: Mapping[str, Any]) -> bool:
@@ -372,16 +377,16 @@ class Session:
 
     def _search_records(self) -> Iterator[tuple[str, tuple[str, dict[str, Any]]]]:
         """Yield (key of question and code, (run, record)) of everything complete that was recorded on these data."""
-        asked = self.setting.to_json()
+        asked = self.experiment.to_json()
         same = ("dataset", "task", "features", "signatures", "seed", "data")
         for name, identity in self.records.identities().items():
             sure = all(identity.get(part) == asked.get(part) for part in same)
-            if sure and str(identity.get("method", "")).partition("(")[0] == self.setting.method.name:
+            if sure and str(identity.get("method", "")).partition("(")[0] == self.experiment.method.name:
                 with suppress(StoreError):  # one that is damaged knows nothing
                     for _, record in self.records.study(name).finished():
                         yield from _usable(record)
-        for owner, _, record in self.records.evaluations_on(self.setting.data):
-            if not owner.startswith(STUDY) or self.setting.method.name in str(record.get("setting", "")):
+        for owner, _, record in self.records.evaluations_on(self.experiment.data):
+            if not owner.startswith(STUDY) or self.experiment.method.name in str(record.get("experiment", "")):
                 yield from _usable(record)
 
 

@@ -1,4 +1,4 @@
-"""What workers are asked for: statistics of a problem, or an evaluation of one setting.
+"""What workers are asked for: statistics of a problem, or an evaluation of one experiment.
 
 Inputs are named by the keys of their cache entries, which are digests of all that they were made from: a worker finds
 them in its own :class:`Place`, wherever that is.
@@ -64,7 +64,7 @@ class PrepareJob(Job):
 
 @dataclass(frozen=True)
 class EvaluateJob(Job):
-    """Evaluate one setting on problems; write artifacts into a folder when one is given.
+    """Evaluate one experiment on problems; write artifacts into a folder when one is given.
 
     ``problems`` holds the keys of each problem and of the method's statistics for it, if there are any. ``thresholds``
     maps step numbers to the value of the mean curve below which the trial is pruned (already signed so that larger is

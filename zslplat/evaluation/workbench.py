@@ -1,4 +1,4 @@
-"""What a setting needs beside itself: data set, task and method, and the problems and statistics made for them.
+"""What an experiment needs beside itself: data set, task and method, and the problems and statistics made for them.
 
 Everything that does not depend on searched hyperparameters is made once here, into the cache: problems (the rows and
 classes of a fold, preprocessed with its own training rows) and the method's statistics for them.
@@ -20,9 +20,9 @@ from zslplat.evaluation.cache import ArrayCache, read_arrays, write_arrays
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.code_roots import code_of, roots_of
 from zslplat.evaluation.components import build_component, knowledge, open_dataset, source_of
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.problems import data_of, folds_of, load_problem, save_problem
 from zslplat.evaluation.problems import preprocess as preprocess
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
 from zslplat.evaluation.wanted import PrepareJob
 from zslplat.evaluation.warned import MOST_TEXTS, Entries, collected, entries_of
 from zslplat.keys import key_of
@@ -35,35 +35,35 @@ from zslplat.tasks.base import Problem, Task
 
 
 class Workbench:
-    """The data set, task and method of a setting, and the cache of what was made for them.
+    """The data set, task and method of an experiment, and the cache of what was made for them.
 
-    ``setting`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was found
-    in the cache, for the log.
+    ``experiment`` is the given one with the fingerprint of its data. ``counts`` tells what was computed and what was
+    found in the cache, for the log.
     """
 
     def __init__(
-        self, setting: Setting, settings: Settings, *, on_stage: Callable[[str], None] = lambda stage: None
+        self, experiment: Experiment, settings: Settings, *, on_stage: Callable[[str], None] = lambda stage: None
     ) -> None:
         self.settings, self.on_stage = settings, on_stage
         self.cache = ArrayCache(settings.cache / "prepared", settings.cache_gigabytes * 2**30)
         self.counts = {"problems": 0, "problems cached": 0, "statistics": 0, "statistics cached": 0}
-        self.task: Task = build_component("tasks", setting.task)
-        self.method_class: type[Method] = registry.component("methods", setting.method.name)
+        self.task: Task = build_component("tasks", experiment.task)
+        self.method_class: type[Method] = registry.component("methods", experiment.method.name)
         require_kind(self.method_class, self.task.kind, self.task.name)
         # Building once checks names and values before any data is touched.
-        self.template = self.method_class.build(setting.method.parameters)
+        self.template = self.method_class.build(experiment.method.parameters)
         self.preprocessing: Preprocessing = self.template.wanted_preprocessing.overridden(
-            setting.features, setting.signatures
+            experiment.features, experiment.signatures
         )
-        self._source = source_of(setting.dataset, settings)
+        self._source = source_of(experiment.dataset, settings)
         settings.make_store()
-        on_stage(f"loading {setting.dataset}")
+        on_stage(f"loading {experiment.dataset}")
         with collected() as self._loaded, with_right_form(registry.known_as(type(self._source))):
-            self.dataset = in_files(open_dataset(setting.dataset, settings), settings.cache / "data")
+            self.dataset = in_files(open_dataset(experiment.dataset, settings), settings.cache / "data")
         self.task = self.task.suited(self.dataset)
         # Whether the method can do with these views, or without any, is known before anything is computed.
-        self.method_class.build(setting.method.parameters).take_views(self.dataset.views)
-        self.setting = replace(setting, data=self.dataset.fingerprint)
+        self.method_class.build(experiment.method.parameters).take_views(self.dataset.views)
+        self.experiment = replace(experiment, data=self.dataset.fingerprint)
         self.remembered_code = settings.cache / "code.json"
         self._reader = CodeReader(self.remembered_code)
         self._codes: dict[str, dict[str, str]] = {}
@@ -73,7 +73,7 @@ class Workbench:
     @property
     def random(self) -> bool:
         """Whether repeats mean something: the method draws random numbers, and its seed is not fixed."""
-        return self.template.is_random and "seed" not in self.setting.method.parameters
+        return self.template.is_random and "seed" not in self.experiment.method.parameters
 
     @property
     def blocks(self) -> bool:
@@ -104,7 +104,7 @@ class Workbench:
         return {" ".join(sorted(modules)): code[role] for role, modules in imported.items() if modules}
 
     def _roots(self, parameters: Mapping[str, Any] | None) -> dict[str, set[str]]:
-        return roots_of(self.setting, parameters or {}, self.method_class, self.task, self._source)
+        return roots_of(self.experiment, parameters or {}, self.method_class, self.task, self._source)
 
     def about(self, part_of: Mapping[str, str] | None = None) -> dict[str, Any]:
         """Return what records keep of the surroundings: enough to show and to compare a result without the data.
@@ -115,14 +115,14 @@ class Workbench:
         told = "; ".join(f"{role}={text}" for role, text in steps.items())
         maps = hasattr(self.method_class, "embeddings")
         usual = self.template.space
-        searched = self.setting.space.items()
+        searched = self.experiment.space.items()
         own = [n for n, d in searched if n not in usual or describe_range(usual[n]) != describe_range(d)]
         tags = self.settings.tags
-        return about(self.setting, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own, tags=tags)
+        return about(self.experiment, self.dataset, self.task, told, part_of, maps=maps, own_ranges=own, tags=tags)
 
     def knows(self, parameters: Mapping[str, Any]) -> str:
         """Return in words what the method with these parameters knows of the batch that it scores."""
-        return knowledge(self.setting.method.with_parameters(parameters), self.setting.signatures)
+        return knowledge(self.experiment.method.with_parameters(parameters), self.experiment.signatures)
 
     def require_problems(self, *splits: str) -> None:
         """Raise what keeps the task from building its problems of these splits, before anything is recorded.
@@ -133,7 +133,7 @@ class Workbench:
             self._validation = self._build_validation()
         if TEST in splits and not self.made(TEST):
             with collected():
-                self.task.test(self.dataset, seed=self.setting.seed)
+                self.task.test(self.dataset, seed=self.experiment.seed)
 
     def problems(self, split: str) -> list[Path]:
         """Return the folders of the preprocessed problems of a split, made now or found in the cache."""
@@ -163,7 +163,7 @@ class Workbench:
     def _build_validation(self) -> tuple[list[Problem], list[str]]:
         self.on_stage("building validation problems")
         with collected() as warned:
-            return self.task.validation(self.dataset, seed=self.setting.seed), warned
+            return self.task.validation(self.dataset, seed=self.experiment.seed), warned
 
     def test_problem(self) -> Path:
         """Return the folder of the preprocessed test problem; only final evaluations ask for it."""
@@ -173,7 +173,7 @@ class Workbench:
             return folder
         self.on_stage("building the test problem")
         with collected() as warned:
-            problem = self.task.test(self.dataset, seed=self.setting.seed)
+            problem = self.task.test(self.dataset, seed=self.experiment.seed)
         return self._store(problem, warned)
 
     def warned(self, problems: Sequence[Path]) -> Entries:
@@ -188,18 +188,18 @@ class Workbench:
         ``values`` of a trial matter where some of them are costly: see :class:`~zslplat.methods.base.Method`.
         """
         told, space = self.method_class.prepared_with(space, values or {})
-        fixed = {**self.setting.method.parameters, **told}
+        fixed = {**self.experiment.method.parameters, **told}
         key = key_of(
             "statistics",
             problem.name,
-            self.setting.method.name,
+            self.experiment.method.name,
             {name: format_value(value) for name, value in fixed.items()},
             {name: describe_range(space[name]) for name in sorted(space)},
-            str(self.setting.task),
+            str(self.experiment.task),
             self.code(_all_values(space, told)),  # kernels that are searched prepare, too
         )
         sources = self.sources(space, told)
-        name, task = self.setting.method.name, str(self.setting.task)
+        name, task = self.experiment.method.name, str(self.experiment.task)
         return PrepareJob(name, fixed, space, task, problem.name, key, self.blocks, sources=sources)
 
     def chance(self, problem: Path) -> float:
@@ -226,12 +226,12 @@ class Workbench:
         return self.cache.path(key_of("problem", TEST, *self._problem_parts()))
 
     def _problem_parts(self) -> tuple[Any, ...]:
-        setting, code = self.setting, self.code()
+        experiment, code = self.experiment, self.code()
         steps = {role: self.preprocessing.told(role) for role in ("features", "signatures")}
         makers = self._reader.digest({__name__, preprocess.__module__, type(self.task).__module__})
         # Problems keep what building them warned of, and their titles: both name the data set, as copies do not.
-        named = (setting.data, self.dataset.name)
-        return (*named, str(setting.task), setting.seed, steps, makers, {n: code[n] for n in libraries()})
+        named = (experiment.data, self.dataset.name)
+        return (*named, str(experiment.task), experiment.seed, steps, makers, {n: code[n] for n in libraries()})
 
     def _store(self, problem: Problem, warned: Sequence[str]) -> Path:
         folder = self.cache.path(key_of("problem", problem.name, *self._problem_parts()))

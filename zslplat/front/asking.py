@@ -1,4 +1,4 @@
-"""From what a command or a function is given to the setting that it asks for: one way for both, with one default.
+"""From what a command or a function is given to the experiment that it asks for: one way for both, with one default.
 
 Everything here is light until it is called, as commands name these defaults before they have anything to do.
 """
@@ -15,7 +15,7 @@ from zslplat.settings import Settings, resolve_settings
 from zslplat.spec import Spec, format_value
 
 if TYPE_CHECKING:
-    from zslplat.evaluation.setting import Setting
+    from zslplat.evaluation.experiment import Experiment
     from zslplat.methods.base import Method
     from zslplat.pipelines.base import Pipeline
 
@@ -90,17 +90,17 @@ def asked(
     signatures: str | None,
     seed: int,
     ranges: Mapping[str, str] | None = None,
-) -> Setting:
-    """Return the setting; with ``ranges``, even none, the method's space is searched, these in place of its own."""
+) -> Experiment:
+    """Return the experiment; with ``ranges``, even none, the method's space is searched, these in place of its own."""
     from zslplat.evaluation.components import searched_space
-    from zslplat.evaluation.setting import Setting
+    from zslplat.evaluation.experiment import Experiment
     from zslplat.registry import component
 
     space = {}
     if ranges is not None:
         template = component("methods", method.name).build(method.parameters)
         space = searched_space(template, method.parameters, ranges)
-    return Setting(method, dataset, task, space, features, signatures, seed)
+    return Experiment(method, dataset, task, space, features, signatures, seed)
 
 
 def check_search(sampler: str, pruner: str) -> None:

@@ -97,7 +97,7 @@ def compare(
     task: Texts | None = None,
     method: Texts | None = None,
     study: Texts | None = None,
-    experiment: Texts | None = None,
+    mlflow_experiment: Texts | None = None,
     suite: Texts | None = None,
     tag: Texts | None = None,
     against: str | Study | None = None,
@@ -134,8 +134,8 @@ def compare(
         store = store or own.store
         tracking_uri = tracking_uri or (None if own.tracking_is_local else own.tracking_uri)
         storage_url = storage_url or (None if own.storage_is_local else own.storage_url)
-        dataset = dataset or [str(one.setting.dataset) for one in given]
-        task = task or [str(one.setting.task) for one in given]
+        dataset = dataset or [str(one.experiment.dataset) for one in given]
+        task = task or [str(one.experiment.task) for one in given]
     settings = places(None, store, tracking_uri, storage_url, silence)
     texts = [name.name if isinstance(name, Study) else name for name in names]
     found = compared_as_asked(
@@ -144,7 +144,7 @@ def compare(
             tuple(texts),
             _texts(method, "method"),
             _texts(study, "study"),
-            _texts(experiment, "experiment"),
+            _texts(mlflow_experiment, "mlflow_experiment"),
             _texts(suite, "suite"),
             _texts(tag, "tag"),
         ),

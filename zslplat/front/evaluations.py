@@ -1,4 +1,4 @@
-"""``zslplat.evaluate``: one setting, on the validation folds, or on the test split where that is asked for."""
+"""``zslplat.evaluate``: one experiment, on the validation folds, or on the test split where that is asked for."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 from zslplat.config import read_config
 from zslplat.drawing import PALETTE, drawn, written
 from zslplat.errors import UsageError
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.memory import memory_limit, worker_count
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.figures import Curve
 from zslplat.front.asking import (
@@ -31,7 +31,7 @@ from zslplat.front.datasets import DatasetLike, dataset_spec
 from zslplat.front.progress import progress
 from zslplat.front.results import Result, Summary, legend_below, mean_and_spread, warning_lines
 from zslplat.settings import Settings
-from zslplat.tuning.single import RunResult, run_setting
+from zslplat.tuning.single import RunResult, run_experiment
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Result):
-    """One setting, evaluated: ``result`` holds all that the command prints as JSON."""
+    """One experiment, evaluated: ``result`` holds all that the command prints as JSON."""
 
     result: RunResult
-    setting: Setting = field(repr=False)
+    experiment: Experiment = field(repr=False)
     settings: Settings = field(repr=False)
 
     @property
@@ -54,7 +54,7 @@ class Evaluation(Result):
     @property
     def best(self) -> dict[str, Any]:
         """The hyperparameters that were given; those of a configuration, where it was one."""
-        return dict(self.setting.method.parameters)
+        return dict(self.experiment.method.parameters)
 
     @property
     def metrics(self) -> dict[str, float]:
@@ -83,7 +83,7 @@ class Evaluation(Result):
         frame, primary = self.to_frame(), self.result.primary
         values = [float(value) for value in frame[primary]]
         places = list(range(1, len(values) + 1))
-        title = f"{self.setting.method.name} on {self.setting.dataset_title}: {primary}, {self.split}"
+        title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary}, {self.split}"
         lines = {"mean": ([0.5, len(values) + 0.5], [self.value] * 2)}
         figure = drawn(Curve(lines, "", primary, title))
         axes = figure.axes[0]
@@ -106,7 +106,8 @@ class Evaluation(Result):
             "chance": [result.chance if name == result.primary else None for name in names],
         }
         return Summary(
-            f"{self.setting.method} on {self.setting.dataset_title}, task {self.setting.task}: {self.split} split",
+            f"{self.experiment.method} on {self.experiment.dataset_title}, "
+            f"task {self.experiment.task}: {self.split} split",
             [table],
             [
                 f"evaluations on this test split so far: {result.test_evaluations}",
@@ -143,7 +144,7 @@ def evaluate(
     tag: Tags | None = None,
     quiet: bool = False,
 ) -> Evaluation:
-    """Evaluate one setting on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
+    """Evaluate one experiment on the validation folds, or with ``test=True`` on the test split, as ``zslplat run``.
 
     The arguments are the options of the command, with its defaults: ``method`` and ``dataset`` as
     :func:`~zslplat.front.studies.tune` takes them, or ``config``, a ``best.toml`` or ``run.toml`` that holds them.
@@ -161,7 +162,7 @@ def evaluate(
     given = spec_of(method if method is not None else content["method"])
     if method is not None:
         features, signatures = steps_of(method, features, signatures)
-    setting = asked(
+    experiment = asked(
         combined(given, set or {}, kernel, recorded=config is not None),
         dataset_spec(dataset if dataset is not None else content.get("dataset", DEFAULT_DATASET), settings),
         parsed(content.get("task", DEFAULT_TASK) if task is None else task, "task"),
@@ -171,8 +172,8 @@ def evaluate(
     )
     count = worker_count(numbers["workers"], numbers["memory"])
     with progress(quiet=quiet) as reporter:
-        result = run_setting(
-            setting,
+        result = run_experiment(
+            experiment,
             settings,
             test=test,
             repeats=max(numbers["repeats"], int(content.get("repeats", 1))),
@@ -185,4 +186,4 @@ def evaluate(
             export_to=None if export is None else Path(export),
             method_seed=content.get("method_seed") if seed is None else None,
         )
-    return Evaluation(result, setting, settings)
+    return Evaluation(result, experiment, settings)

@@ -173,7 +173,7 @@ def _line(text: str) -> None:
 
 def trial_text(done: int, total: int, record: Mapping[str, Any], best: float | None) -> str:
     """Return the line of a trial that has ended."""
-    setting = ", ".join(f"{k}={_short(v)}" for k, v in record["parameters"].items())
+    experiment = ", ".join(f"{k}={_short(v)}" for k, v in record["parameters"].items())
     if record.get("reason"):
         outcome = f"failed: {record['reason']}"
     elif record.get("value") is None:
@@ -184,7 +184,7 @@ def trial_text(done: int, total: int, record: Mapping[str, Any], best: float | N
     # Trials have numbers from 0 on, here as in MLflow, Optuna and the result.
     what = f"{record.get('what', 'trial')} {record['number']} ({done} of {total})"
     return (
-        f"{what}  {setting}  {outcome}"
+        f"{what}  {experiment}  {outcome}"
         + ("" if best is None else f"  best {best:.4f}")
         + (f"  warning: {looked}" if looked else "")
     )

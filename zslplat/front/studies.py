@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, Literal, overload
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import knowledge
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.memory import memory_limit, worker_count
-from zslplat.evaluation.setting import Setting
 from zslplat.figures import Curve
 from zslplat.front.asking import (
     DEFAULT_DATASET,
@@ -55,12 +55,12 @@ _OF_A_TRIAL = ("number", "state", "value", "seconds", "reason")
 class Study(Result):
     """A study that was carried out: what it chose, and what that reaches on validation and on the test split.
 
-    ``result`` holds all that the command prints as JSON; ``setting`` is what was searched, ``settings`` where it is
+    ``result`` holds all that the command prints as JSON; ``experiment`` is what was searched, ``settings`` where it is
     recorded.
     """
 
     result: StudyResult
-    setting: Setting = field(repr=False)
+    experiment: Experiment = field(repr=False)
     settings: Settings = field(repr=False)
 
     @property
@@ -71,12 +71,12 @@ class Study(Result):
     @property
     def best(self) -> dict[str, Any]:
         """The hyperparameters that were chosen, those that were fixed included."""
-        return {**self.setting.method.parameters, **self.result.parameters}
+        return {**self.experiment.method.parameters, **self.result.parameters}
 
     @property
     def method(self) -> str:
         """The method with the hyperparameters that were chosen, as a spec."""
-        return str(Spec(self.setting.method.name, self.best))
+        return str(Spec(self.experiment.method.name, self.best))
 
     @property
     def value(self) -> float:
@@ -101,12 +101,12 @@ class Study(Result):
     def make(self) -> Pipeline:
         """Return the winner with its preprocessing, not fitted, and as many steps as validation chose."""
         values = {**self.best}
-        step = getattr(component("methods", self.setting.method.name), "step_parameter", "")
+        step = getattr(component("methods", self.experiment.method.name), "step_parameter", "")
         record = next(r for r in self._records() if r["number"] == self.result.winner)
         if step and "best_step" in record.get("carry", {}):
             values[step] = max(1, round(float(record["carry"]["best_step"])))
-        spec = Spec(self.setting.method.name, values)
-        return make(spec, features=self.setting.features, signatures=self.setting.signatures)
+        spec = Spec(self.experiment.method.name, values)
+        return make(spec, features=self.experiment.features, signatures=self.experiment.signatures)
 
     def to_frame(self) -> pd.DataFrame:
         """Return a row per trial: its number, state, value on validation, seconds, and its hyperparameters."""
@@ -128,7 +128,7 @@ class Study(Result):
         known = frame["value"].dropna()
         best = known.cummax() if self._maximise else known.cummin()
         numbers, primary = [int(n) for n in known.index], self.result.primary
-        title = f"{self.setting.method.name} on {self.setting.dataset_title}: {primary} on validation"
+        title = f"{self.experiment.method.name} on {self.experiment.dataset_title}: {primary} on validation"
         figure = drawn(Curve({"best so far": (numbers, best.tolist())}, "trial", primary, title))
         axes = figure.axes[0]
         axes.plot(numbers, known.tolist(), linestyle="", marker="o", color="#666666", markersize=4, label="trial")
@@ -139,7 +139,7 @@ class Study(Result):
 
     @property
     def _maximise(self) -> bool:
-        return bool(component("tasks", self.setting.task.name).primary.maximise)
+        return bool(component("tasks", self.experiment.task.name).primary.maximise)
 
     def _mean(self, metric: str) -> float:
         values = [metrics[metric] for metrics in self.result.test]
@@ -163,9 +163,10 @@ class Study(Result):
         }
         chosen = ", ".join(f"{k}={format_value(v)}" for k, v in sorted(self.best.items()))
         states = ", ".join(f"{count} {state}" for state, count in result.trials.items() if count)
-        known = knowledge(Spec(self.setting.method.name, self.best), self.setting.signatures)
+        known = knowledge(Spec(self.experiment.method.name, self.best), self.experiment.signatures)
         return Summary(
-            f"{self.setting.method.name} on {self.setting.dataset_title}, task {self.setting.task}: study {self.name}",
+            f"{self.experiment.method.name} on {self.experiment.dataset_title}, "
+            f"task {self.experiment.task}: study {self.name}",
             [table],
             [
                 f"best: trial {result.winner}" + (f" ({chosen})" if chosen else ""),
@@ -270,7 +271,7 @@ def tune(  # type: ignore[misc]  # the overloads say what decides the result, an
     settings = places(data_root, store, tracking_uri, storage_url, silence, tag)
     spec = combined(spec_of(method), set or {}, kernel)
     steps, ranges = steps_of(method, features, signatures), range_texts(space)
-    setting = asked(spec, dataset_spec(dataset, settings), parsed(task, "task"), *steps, numbers["seed"], ranges)
+    experiment = asked(spec, dataset_spec(dataset, settings), parsed(task, "task"), *steps, numbers["seed"], ranges)
     count = worker_count(numbers["workers"], numbers["memory"])
     options = StudyOptions(
         name=study,
@@ -294,6 +295,6 @@ def tune(  # type: ignore[misc]  # the overloads say what decides the result, an
     )
     if dry_run:
         with progress(quiet=quiet) as reporter:
-            return Rehearsed(rehearse(setting, options, settings, reporter))
+            return Rehearsed(rehearse(experiment, options, settings, reporter))
     with progress(quiet=quiet) as reporter:
-        return Study(run_study(setting, options, settings, reporter), setting, settings)
+        return Study(run_study(experiment, options, settings, reporter), experiment, settings)

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 from zslplat.drawing import drawn
 from zslplat.errors import UsageError
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.memory import memory_limit, worker_count
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.front.asking import (
     DEFAULT_DATASET,
@@ -52,13 +52,13 @@ class Sweep(Result):
 
     result: SweepResult | TaskSweepResult
     swept: Swept = field(repr=False)
-    setting: Setting = field(repr=False)
+    experiment: Experiment = field(repr=False)
     settings: Settings = field(repr=False)
 
     @property
     def best(self) -> dict[str, Any]:
         """The value with the best validation: of a hyperparameter ``{name: value}``, of a task's option by method."""
-        name, maximise = self.swept.name, component("tasks", self.setting.task.name).primary.maximise
+        name, maximise = self.swept.name, component("tasks", self.experiment.task.name).primary.maximise
         found = {}
         for label, curve in self._curves(VALIDATION).items():
             known = [(value if maximise else -value, -i) for i, value in enumerate(curve) if value is not None]
@@ -93,15 +93,15 @@ class Sweep(Result):
 
     def _curves(self, split: str) -> Mapping[str, Sequence[float | None]]:
         found = self.result.validation if split == VALIDATION else self.result.test
-        return found if isinstance(found, dict) else {self.setting.method.name: found}
+        return found if isinstance(found, dict) else {self.experiment.method.name: found}
 
     def _summary(self) -> Summary:
         result = self.result
         table: dict[str, Sequence[Any]] = {n: column.tolist() for n, column in self.to_frame().astype(object).items()}
         table[self.swept.name] = [format_value(value) for value in table[self.swept.name]]
         return Summary(
-            f"{result.primary} of {self.setting.method} on {self.setting.dataset_title}, task {self.setting.task}: "
-            f"sweep of {self.swept.name}",
+            f"{result.primary} of {self.experiment.method} on {self.experiment.dataset_title}, "
+            f"task {self.experiment.task}: sweep of {self.swept.name}",
             [table],
             [*(["test is for analysis only"] if result.test else []), *warning_lines(result.warnings, result.silenced)],
         )

@@ -181,7 +181,7 @@ def unfit(folder: Path, error: Exception) -> StoreError:
     """Return what to raise where the content of a model is not what one of its kind has."""
     text = " ".join(f"{type(error).__name__}: {error}".split())[:300]
     return StoreError(
-        f"the model in {folder} is not as it was written ({text}); restore it from a copy, or evaluate the setting "
+        f"the model in {folder} is not as it was written ({text}); restore it from a copy, or evaluate the experiment "
         "again"
     )
 

@@ -121,8 +121,8 @@ class SavedModel(ABC):
         return {
             "method": str(Spec(self.method_name, _given(content["parameters"]))),
             "kind": content["kind"],
-            "task": content["setting"]["task"],
-            "dataset": content["setting"]["dataset"],
+            "task": content["experiment"]["task"],
+            "dataset": content["experiment"]["dataset"],
             "features": self.width,
             "views": [{"name": view.name, "shape": list(view.shape)} for view in self.features.views if view.name],
             "joint": self.joint,
@@ -188,7 +188,7 @@ def _restored(content: Mapping[str, Any], folder: Path) -> Any:
         text = error if isinstance(error, ZslplatError) else f"{type(error).__name__}: {error}"
         raise StoreError(
             f"method {name} as it is installed here does not take what the model in {folder} learned ({text}); "
-            "evaluate the setting again"
+            "evaluate the experiment again"
         ) from error
     return method
 
@@ -214,7 +214,7 @@ def finite(name: str, scores: Any, shape: tuple[int, int]) -> np.ndarray:
     if found.shape != shape:
         raise StoreError(
             f"{name} gave scores of shape {found.shape}, and the model names {shape[1]} classes for {shape[0]} rows; "
-            "restore the model from a copy, or evaluate the setting again"
+            "restore the model from a copy, or evaluate the experiment again"
         )
     if not np.isfinite(found).all():
         raise DataError(f"{name} gave scores that are NaN or infinite; the rows may be far from what it was trained on")

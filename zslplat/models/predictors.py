@@ -227,7 +227,7 @@ class SelectionModel(SavedModel):
         if ranking.dtype.kind not in "iu" or not np.array_equal(np.sort(ranking), np.arange(self.width)):
             raise StoreError(
                 f"the ranking of the model in {self.folder} is none of {self.width} features; restore it from a copy, "
-                "or evaluate the setting again"
+                "or evaluate the experiment again"
             )
         return ranking
 

@@ -208,7 +208,7 @@ class Records:
         return OpenStudy(study, self.url, self.engine, self.outages, lambda: self.leads.confirm(study.study_name))
 
     def identities(self) -> dict[str, dict[str, Any]]:
-        """Return {name of study: its setting in JSON form} of all studies of this program, oldest first."""
+        """Return {name of study: its experiment in JSON form} of all studies of this program, oldest first."""
         return self._attributes("identity")
 
     def close(self) -> None:

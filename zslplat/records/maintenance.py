@@ -63,8 +63,8 @@ def problems_of(records: Records) -> Iterator[str]:
     for owner, key, record in records.all_evaluations():
         if owner.startswith(STUDY) and owner not in owners:
             yield f"evaluation {key} belongs to {owner}, which is not recorded"
-        if "setting" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
-            yield f"evaluation {key} of {owner} was recorded without its setting, and cannot be evaluated again"
+        if "experiment" not in record and not owner.startswith((STUDY, "sweep:")) and record.get("state") != "failed":
+            yield f"evaluation {key} of {owner} was recorded without its experiment, and cannot be evaluated again"
     for owner, key in sorted(records.damaged):
         yield damaged(owner, key)
 

@@ -36,7 +36,7 @@ class OpenStudy:
 
     @patient
     def values(self) -> dict[str, Any]:
-        """Return all JSON values of the study; ``identity`` is its setting."""
+        """Return all JSON values of the study; ``identity`` is its experiment."""
         with lasting_errors(self.url, f"study {self.name!r}"):
             return dict(self.study.user_attrs)
 

@@ -10,7 +10,7 @@ from typing import Any
 from zslplat.checks.base import Finding
 from zslplat.comparison.selection import Comparison
 from zslplat.data.families import images_of
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.records.membership import suites_of
 from zslplat.tasks.base import Metric
 
@@ -39,7 +39,7 @@ class Evaluation:
 class Recorded:
     """A study, or a run of its own, with its evaluations.
 
-    ``name`` is what comparisons call it; ``identity`` is its setting in JSON form; ``trials`` are the records of a
+    ``name`` is what comparisons call it; ``identity`` is its experiment in JSON form; ``trials`` are the records of a
     study's trials; ``tested`` the test evaluations of the winner of a study, or all of a run; ``finished`` what a study
     noted at its end, None while it goes on. ``validated`` are evaluations of the validation folds beside those of the
     test, of scores made elsewhere; ``source`` is the study at whose best trials a study began, None where it is not in
@@ -169,7 +169,7 @@ class Board:
 
     @property
     def behind(self) -> Mapping[str, Sequence[str]]:
-        """The names of the studies and runs of the same setting that one stands for, by its name."""
+        """The names of the studies and runs of the same experiment that one stands for, by its name."""
         return self.comparison.behind if self.comparison is not None else {}
 
     @property
@@ -180,7 +180,7 @@ class Board:
 
     @property
     def searched(self) -> list[tuple[str, Recorded]]:
-        """Name of every row of the leaderboard with the study of its setting: its own, or one that it stands for."""
+        """Name of every row of the leaderboard with the study of its experiment: its own, or one that it stands for."""
         found = []
         for row in self.rows:
             names = [str(row["study"]), *self.behind.get(str(row["study"]), ())]

@@ -8,7 +8,7 @@ from typing import Any
 
 from zslplat.checks.recorded import recorded_findings
 from zslplat.errors import StoreError
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.folders import study_folder
 from zslplat.records.overview import Overview
@@ -94,16 +94,16 @@ def recorded_runs(records: Records) -> list[Recorded]:
     """
     by_owner: dict[str, list[dict[str, Any]]] = {}
     for owner, _, record in records.all_evaluations([RUN]):
-        if "setting" in record:
+        if "experiment" in record:
             by_owner.setdefault(owner, []).append(record)
     runs = []
     for found in by_owner.values():
-        shown = [record for record in found if record["setting"].get("split") == TEST] or found
+        shown = [record for record in found if record["experiment"].get("split") == TEST] or found
         beside = [record for record in found if record not in shown]
         runs.append(
             Recorded(
                 f"run {shown[0]['run'][:8]}",
-                shown[0]["setting"],
+                shown[0]["experiment"],
                 shown[0].get("about", {}),
                 shown[0].get("environment", {}),
                 _evaluations(records, shown),
@@ -120,11 +120,11 @@ def recorded_sweeps(records: Records) -> list[Sweep]:
     found = []
     for owner in records.owners():
         summary = records.evaluations(owner).get(SUMMARY, {}) if owner.startswith(SWEEP) else {}
-        if {"setting", "parameter", "values", "curves"} <= set(summary):
+        if {"experiment", "parameter", "values", "curves"} <= set(summary):
             primary = summary.get("about", {}).get("primary", {}).get("name", "score")
             found.append(
                 Sweep(
-                    summary["setting"],
+                    summary["experiment"],
                     str(summary["parameter"]),
                     summary["values"],
                     summary["curves"],

@@ -10,7 +10,7 @@ from zslplat.data.layouts import named
 from zslplat.data.roots import HOW_TO_SET
 from zslplat.errors import MissingDataError, UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.published import PublishedTable
 from zslplat.registry import component, names
 from zslplat.reproduction.recipe import WAYS, Column, Recipe, StandIn, Way, sources
@@ -74,7 +74,7 @@ class Cell:
     row: str
     place: Place
     way: str
-    setting: Setting
+    experiment: Experiment
     trials: int
     repeats: int
     printed: float | None
@@ -283,14 +283,14 @@ def _cell(table: PublishedTable, row: str, named_way: str, way: Way, place: Plac
         wanted = template.wanted_preprocessing.overridden(features, way.signatures)
         features = ",".join([place.standin.first_steps, *wanted.features])
     space = searched_space(template, method.parameters, way.space)
-    setting = Setting(
+    experiment = Experiment(
         method, Spec.parse(place.dataset), Spec.parse(way.task or place.task), space, features, way.signatures, seed
     )
     published = table.cell(row, place.column) if place.column else None
     unit = 100 if place.column and table.column(place.column).unit == PERCENT else 1
     trials, repeats = budget.trials or way.trials, budget.repeats or way.repeats
     return Cell(
-        *(table.id, row, place, named_way, setting, trials if space else 1, repeats),
+        *(table.id, row, place, named_way, experiment, trials if space else 1, repeats),
         printed=None if published is None or published.value is None else published.value / unit,
         share=place.metric not in NO_SHARES,
         unsure=way.unsure,

@@ -20,9 +20,9 @@ from itertools import count
 from typing import Any
 
 from zslplat.errors import StoreError
+from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.keys import run_identifier
@@ -71,7 +71,7 @@ def gain_words(gain: float | None, by_metric: float | None, metric: str) -> str:
 
 
 def score_trials(
-    setting: Setting,
+    experiment: Experiment,
     study: str,
     metric: str,
     settings: Settings,
@@ -84,13 +84,14 @@ def score_trials(
 ) -> Oracle:
     """Score every complete trial of a study that has ended on the test split.
 
-    What is recorded of the same setting by the same code is not scored again, unless it failed. ``setting`` is that of
-    the study, with its ranges; ``less_is_better`` says it of the metric. Trials that fail are passed over. Raises
+    What is recorded of the same experiment by the same code is not scored again, unless it failed. ``experiment`` is
+    that of the study, with its ranges; ``less_is_better`` says it of the metric. Trials that fail are passed over.
+    Raises
     :class:`StoreError` for a study that has not ended, or of which no trial can be scored.
     """
     reporter = reporter or SilentReporter()
     records = open_records(settings, reporter.warn)
-    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench = Workbench(experiment, settings, on_stage=reporter.stage)
     with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=False) as session:
         opened = records.study(study)
         values, trials = opened.values(), [record for _, record in opened.finished()]
@@ -113,10 +114,10 @@ def _evaluated(
     known = records.evaluations(owner)
     requests = {}
     for trial in trials:
-        setting = session.setting.evaluation(trial["parameters"], TEST, session.setting.seed, trial["carry"])
-        key = _key(trial["number"], known, setting, session.bench.code(trial["parameters"]))
+        experiment = session.experiment.evaluation(trial["parameters"], TEST, session.experiment.seed, trial["carry"])
+        key = _key(trial["number"], known, experiment, session.bench.code(trial["parameters"]))
         run = run_identifier("", owner, key)
-        requests[key] = Request(label=f"oracle {key}", run=run, setting=setting, parameters=trial["parameters"])
+        requests[key] = Request(label=f"oracle {key}", run=run, experiment=experiment, parameters=trial["parameters"])
     missing = [key for key in requests if key not in known]
     if missing:
         _evaluate(session, owner, study, {key: requests[key] for key in missing}, limits)
@@ -124,8 +125,8 @@ def _evaluated(
     return {trial["number"]: known.get(key) for trial, key in zip(trials, requests, strict=True)}
 
 
-def _key(number: int, known: Mapping[str, Mapping[str, Any]], setting: Setting, code: Mapping[str, str]) -> str:
-    """Return the key of a trial's record: that of one which is complete, of this setting, by the code of today.
+def _key(number: int, known: Mapping[str, Mapping[str, Any]], experiment: Experiment, code: Mapping[str, str]) -> str:
+    """Return the key of a trial's record: that of one which is complete, of this experiment, by the code of today.
 
     Where there is none, one that is free: what failed is tried again, and what was computed otherwise stays as it is,
     for it was a look at the test split.
@@ -135,7 +136,7 @@ def _key(number: int, known: Mapping[str, Mapping[str, Any]], setting: Setting, 
         record = known.get(key)
         if record is None:
             break
-        same = record.get("question") == setting.question and record.get("code") == code
+        same = record.get("question") == experiment.question and record.get("code") == code
         if same and record.get("state") == "complete":
             break
     return key
@@ -148,11 +149,11 @@ def _evaluate(session: Session, owner: str, study: str, requests: Mapping[str, R
     def keep(position: int, answer: Answer) -> None:
         content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}, "folds": []}
         content = {**content, "analysis": "oracle", "started": time.time()}
-        records.add_evaluation(owner, keys[position], TEST, session.setting.data, content)
+        records.add_evaluation(owner, keys[position], TEST, session.experiment.data, content)
 
     try:
         session.start_workers(len(keys), study_folder(session.settings, study) / "workers.log")
-        prepared = session.prepared(TEST, session.setting.space)
+        prepared = session.prepared(TEST, session.experiment.space)
         session.reporter.stage(f"oracle: scoring {len(keys)} trials of {study} on the test split, for analysis only")
         session.evaluate(list(requests.values()), prepared, limits, keep)
     except KeyboardInterrupt:

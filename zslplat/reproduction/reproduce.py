@@ -75,9 +75,9 @@ class Made:
             "stand_in_for": cell.place.column if cell.place.standin else None,
             "stand_in": cell.place.standin is not None,
             "way": cell.way,
-            "method": str(cell.setting.method),
-            "dataset": str(cell.setting.dataset),
-            "task": str(cell.setting.task),
+            "method": str(cell.experiment.method),
+            "dataset": str(cell.experiment.dataset),
+            "task": str(cell.experiment.task),
             "metric": cell.place.metric,
             # Other data are never compared with the number of the column that they stand for.
             "paper": None if cell.place.standin or self.differs else cell.printed,
@@ -95,7 +95,7 @@ class Made:
             "oracle_trials": oracle.trials if oracle else None,
             "trials": self.trials,
             "repeats": self.repeats,
-            "seed": cell.setting.seed,
+            "seed": cell.experiment.seed,
             "seconds": round(self.seconds, 1),
             "status": self.status,
             "study": self.study,
@@ -189,12 +189,12 @@ class _Work:
         cell = made.cell
         if cell.place.standin is None:
             known = facts_of_data().get(cell.place.dataset, {})
-            made.differs = other_data(open_dataset(cell.setting.dataset, self.settings), known)
+            made.differs = other_data(open_dataset(cell.experiment.dataset, self.settings), known)
         study = self._study(made)
         made.study = study.name
-        setting = cell.setting
+        experiment = cell.experiment
         (scored,) = read_test_evaluations(
-            self.settings, str(setting.dataset), str(setting.task), [made.study], warn=self.reporter.warn
+            self.settings, str(experiment.dataset), str(experiment.task), [made.study], warn=self.reporter.warn
         )
         judge(made, scored)
         # A study goes on where it was: it may have had more trials than this call asks for.
@@ -207,7 +207,7 @@ class _Work:
         cell = made.cell
         try:
             made.oracle = score_trials(
-                *(cell.setting, made.study, cell.place.metric, self.settings),
+                *(cell.experiment, made.study, cell.place.metric, self.settings),
                 workers=self.budget.workers,
                 cluster=self.budget.cluster,
                 less_is_better=cell.less_is_better,
@@ -232,10 +232,10 @@ class _Work:
     def _study(self, made: Made) -> StudyResult:
         """Return the study of a cell, carried out or recorded already; the cell that asks first has its seconds."""
         cell = made.cell
-        key = json.dumps([cell.setting.to_json(), cell.trials, cell.repeats], sort_keys=True)
+        key = json.dumps([cell.experiment.to_json(), cell.trials, cell.repeats], sort_keys=True)
         if key not in self._studies:
             options = self.budget.options(cell.trials, cell.repeats)
-            self._studies[key] = run_study(cell.setting, options, self.settings, self.reporter)
+            self._studies[key] = run_study(cell.experiment, options, self.settings, self.reporter)
             made.seconds = self._recorded_seconds(self._studies[key].name)
         return self._studies[key]
 

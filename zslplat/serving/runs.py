@@ -109,8 +109,8 @@ def stored_models(settings: Settings, records: Records) -> list[StoredModel]:
         study = owner.removeprefix("study:") if owner.startswith("study:") else ""
         try:
             content = read_content(folder)
-            setting = content["setting"]
-            told = (str(setting["method"]), str(setting["dataset"]), str(setting["task"]))
+            experiment = content["experiment"]
+            told = (str(experiment["method"]), str(experiment["dataset"]), str(experiment["task"]))
             size, problem = bytes_of(folder, settings.store / SHARED), ""
         except (StoreError, KeyError, TypeError) as error:
             told, size, problem = ("", "", ""), 0, str(error)

@@ -15,7 +15,7 @@ from zslplat.settings import Settings
 from zslplat.suites.cells import DONE, FAILED, RUNNING, SKIPPED, Cell, Piece
 from zslplat.suites.recorded import Entry, Recorded
 from zslplat.tuning.options import StudyOptions
-from zslplat.tuning.single import run_setting
+from zslplat.tuning.single import run_experiment
 from zslplat.tuning.study import run_study
 
 
@@ -97,13 +97,13 @@ class Carrier:
         return entry
 
     def _compute(self, piece: Piece, cell: Cell, parameters: Mapping[str, object] | None) -> None:
-        setting = piece.setting(cell.task, parameters)
+        experiment = piece.experiment(cell.task, parameters)
         options = piece.study_options(cell.task, self.options)
         if not piece.only_tested(cell.task):
-            run_study(setting, options, self.settings, self.reporter)
+            run_study(experiment, options, self.settings, self.reporter)
             return
-        run_setting(
-            setting,
+        run_experiment(
+            experiment,
             self.settings,
             test=True,
             repeats=options.repeats,
@@ -118,6 +118,6 @@ class Carrier:
 def _lock_name(piece: Piece) -> str:
     """Return a name for what a piece tunes, the same in every suite that asks for it."""
     try:
-        return key_of(piece.setting(piece.tasks[0]).to_json())
+        return key_of(piece.experiment(piece.tasks[0]).to_json())
     except Exception:  # whoever carries it out says what is wrong
         return key_of(str(piece.dataset), repr(piece.row))

@@ -1,4 +1,4 @@
-"""The cells of a grid: which setting each asks for, and how it ended."""
+"""The cells of a grid: which experiment each asks for, and how it ended."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from zslplat.data.catalogue import parse_dataset
 from zslplat.data.redrawn import NAME as REDRAWN
 from zslplat.errors import UnknownNameError, UsageError
 from zslplat.evaluation.components import searched_space
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.registry import component
 from zslplat.spec import Spec
 from zslplat.suites.suite import Suite, SuiteData, SuiteRow
@@ -101,7 +101,7 @@ class Piece:
         built: Method = component("methods", spec.name).build(spec.parameters)
         return built
 
-    def setting(self, task: str, parameters: Mapping[str, Any] | None = None) -> Setting:
+    def experiment(self, task: str, parameters: Mapping[str, Any] | None = None) -> Experiment:
         """Return what is asked for of a task; ``parameters`` are those found by the first, which has none yet."""
         template = self.template()
         features = self.row.features
@@ -113,7 +113,7 @@ class Piece:
             space = dict(searched_space(template, method.parameters, self.row.space))
         else:
             method = method.with_parameters(parameters or {})
-        return Setting(method, self.dataset, Spec.parse(task), space, features, self.row.signatures, self.suite.seed)
+        return Experiment(method, self.dataset, Spec.parse(task), space, features, self.row.signatures, self.suite.seed)
 
     def only_tested(self, task: str) -> bool:
         """Tell whether a task is scored on the test without validation, which would hand nothing on."""
@@ -134,8 +134,8 @@ class Piece:
         """Return how many trials the study of a task makes; 0 where only the test is scored."""
         if self.only_tested(task):
             return 0
-        setting = self.setting(task)
-        return number_of_trials(setting, self.study_options(task, options), unsearched(setting, self.template()))
+        experiment = self.experiment(task)
+        return number_of_trials(experiment, self.study_options(task, options), unsearched(experiment, self.template()))
 
 
 def pieces_of(suite: Suite, only: Sequence[str] = (), splits: int | None = None) -> list[Piece]:

@@ -12,7 +12,7 @@ import numpy as np
 
 from zslplat.data.redrawn import drawn_from
 from zslplat.errors import StoreError
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import STUDY
 from zslplat.records.took import CPU_SECONDS, most_bytes, took_together
@@ -75,10 +75,10 @@ def costs_of(records: Records) -> Costs:
             trials.setdefault(_place(identity), []).extend(r for r in finished if "known_from" not in r)
             _note_size(costs, str(identity["dataset"]), study.values().get("about", {}))
     for owner, _, record in records.all_evaluations():
-        setting = record.get("setting") or identities.get(owner.removeprefix(STUDY), {})
-        if "method" in setting and "seconds" in record and setting.get("split", TEST) == TEST:
-            tests.setdefault(_place(setting), []).append(record)
-            _note_size(costs, str(setting["dataset"]), record.get("about", {}))
+        experiment = record.get("experiment") or identities.get(owner.removeprefix(STUDY), {})
+        if "method" in experiment and "seconds" in record and experiment.get("split", TEST) == TEST:
+            tests.setdefault(_place(experiment), []).append(record)
+            _note_size(costs, str(experiment["dataset"]), record.get("about", {}))
     for place in {*trials, *tests}:
         searched, tested = trials.get(place, []), tests.get(place, [])
         if searched or tested:
@@ -90,8 +90,8 @@ def costs_of(records: Records) -> Costs:
     return costs
 
 
-def _place(setting: Any) -> tuple[str, str]:
-    return str(setting["method"]).partition("(")[0], str(setting["dataset"])
+def _place(experiment: Any) -> tuple[str, str]:
+    return str(experiment["method"]).partition("(")[0], str(experiment["dataset"])
 
 
 def _note_size(costs: Costs, dataset: str, about: Any) -> None:

@@ -1,8 +1,8 @@
 """What a store holds of those cells of a suite that a command was not asked for, or has not come to yet.
 
 The tables of a suite have all of its cells that are done, whichever command carried them out. Nothing is computed for
-that: as in a plan, a study of the same setting counts whatever its data were, the newest of several, where the code is
-that of now; and it counts with the trials and repeats that it has, which the tables say.
+that: as in a plan, a study of the same experiment counts whatever its data were, the newest of several, where the code
+is that of now; and it counts with the trials and repeats that it has, which the tables say.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Held:
             self._counts[piece.data.name] = (0, 0)
             with suppress(ZslplatError):
                 loaded = Recorded(self.settings, self.records)
-                loaded.known(piece.setting(piece.tasks[0]))
+                loaded.known(piece.experiment(piece.tasks[0]))
                 self._counts[piece.data.name] = loaded.classes[str(piece.dataset)]
         return self._counts[piece.data.name]
 

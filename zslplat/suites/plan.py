@@ -138,7 +138,7 @@ def expected_seconds(pieces: Sequence[Piece], costs: Costs, options: StudyOption
 
 def _study(piece: Piece, task: str, options: StudyOptions) -> str:
     """Return what tells the study of a cell: rows of one suite may ask for the same."""
-    asked = [piece.setting(each).to_json() for each in (piece.tasks[0], task)]
+    asked = [piece.experiment(each).to_json() for each in (piece.tasks[0], task)]
     return key_of(asked, piece.trials(task, options))
 
 
@@ -183,7 +183,7 @@ def _estimate(piece: Piece, cell: Cell, trials: int, costs: Costs, options: Stud
 
 
 def _bytes_per_evaluation(settings: Settings, records: Records) -> int:
-    count = sum(record.get("setting", {}).get("split") == "test" for _, _, record in records.all_evaluations())
+    count = sum(record.get("experiment", {}).get("split") == "test" for _, _, record in records.all_evaluations())
     if not count:
         return EVALUATION_BYTES
     grown = [settings.store / name for name in ("evaluations", "artifacts", "studies", "optuna.db", "mlflow.db")]

@@ -12,9 +12,9 @@ from pathlib import Path
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of, open_dataset
+from zslplat.evaluation.experiment import VALIDATION
 from zslplat.evaluation.reporter import Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
-from zslplat.evaluation.setting import VALIDATION
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
@@ -71,20 +71,20 @@ class Probe:
 
     def _time(self, piece: Piece, costs: Costs, away: Settings, limit: float) -> None:
         reporter = SilentReporter()
-        setting = piece.setting(piece.tasks[0])
+        experiment = piece.experiment(piece.tasks[0])
         if self.reporter is not None:
-            self.reporter.stage(f"timing {setting.method} on {setting.dataset}")
+            self.reporter.stage(f"timing {experiment.method} on {experiment.dataset}")
         answers: list[Answer] = []
         records = Records(away)
         try:
-            with Session(Workbench(setting, away), records, reporter, workers=1, recall=False) as session:
+            with Session(Workbench(experiment, away), records, reporter, workers=1, recall=False) as session:
                 session.start_workers(1, away.studies / "workers.log")
-                problems = session.prepared(VALIDATION, setting.space)
-                parameters = defaults_of(session.bench.template, setting.space)
+                problems = session.prepared(VALIDATION, experiment.space)
+                parameters = defaults_of(session.bench.template, experiment.space)
                 request = Request(
                     label="timing",
                     run="timing",
-                    setting=setting.evaluation(parameters, VALIDATION, setting.seed),
+                    experiment=experiment.evaluation(parameters, VALIDATION, experiment.seed),
                     parameters=parameters,
                 )
                 session.evaluate([request], problems, Limits(limit), lambda _, answer: answers.append(answer))

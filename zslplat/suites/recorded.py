@@ -20,7 +20,7 @@ from zslplat.errors import StoreError
 from zslplat.evaluation.code import LIBRARIES, CodeReader
 from zslplat.evaluation.code_roots import code_of, roots_of
 from zslplat.evaluation.components import build_component, open_dataset, source_of
-from zslplat.evaluation.setting import TEST, Setting, repeat_seed
+from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.keys import key_of
 from zslplat.records.database import SEALED, Records
 from zslplat.records.membership import belongs, counted_in, parts_of
@@ -74,7 +74,7 @@ class Recorded:
     """What a store holds, asked for by the settings of a grid.
 
     By the specs of data sets, each of which is loaded once: ``fingerprints``, and ``classes``, how many are trained on
-    and how many are unseen in the test. Without ``by_data`` no data are loaded: a study of the same setting counts
+    and how many are unseen in the test. Without ``by_data`` no data are loaded: a study of the same experiment counts
     whatever its data were, the newest of several. ``changed`` collects the studies that other code computed; with
     ``any_code`` they count as well.
     """
@@ -93,13 +93,13 @@ class Recorded:
         self._runs: dict[str, dict[str, dict[str, Mapping[str, Any]]]] = {}
         self._names: dict[str, str] = {}
 
-    def known(self, setting: Setting) -> Setting:
-        """Return a setting with the fingerprint of its data, which are loaded for it once."""
-        spec = str(setting.dataset)
+    def known(self, experiment: Experiment) -> Experiment:
+        """Return an experiment with the fingerprint of its data, which are loaded for it once."""
+        spec = str(experiment.dataset)
         if not self.by_data:
-            return setting
+            return experiment
         if spec not in self.fingerprints:
-            dataset = open_dataset(setting.dataset, self.settings)
+            dataset = open_dataset(experiment.dataset, self.settings)
             self.fingerprints[spec] = dataset.fingerprint
             single = dataset.y.ndim == 1
             counts = [
@@ -107,21 +107,21 @@ class Recorded:
                 for split in ("train", "test_unseen")
             ]
             self.classes[spec] = (counts[0], counts[1])
-        return replace(setting, data=self.fingerprints[spec])
+        return replace(experiment, data=self.fingerprints[spec])
 
     def entry(
         self, piece: Piece, task: str, parameters: Mapping[str, Any] | None, options: StudyOptions
     ) -> Entry | None:
         """Return what is recorded of a task of a piece, None where something of it is missing."""
-        setting = self.known(piece.setting(task, parameters))
-        repeats = self._repeats(piece, setting, options.repeats)
+        experiment = self.known(piece.experiment(task, parameters))
+        repeats = self._repeats(piece, experiment, options.repeats)
         if piece.only_tested(task):
-            return self._tested(setting, repeats)
-        name = self._name(setting, options)
-        found = None if name is None else self._study(name, setting, piece.trials(task, options), repeats)
-        template = piece.template(setting.method.parameters)
+            return self._tested(experiment, repeats)
+        name = self._name(experiment, options)
+        found = None if name is None else self._study(name, experiment, piece.trials(task, options), repeats)
+        template = piece.template(experiment.method.parameters)
         most = template.get_params(deep=False).get(template.step_parameter, "") if template.step_parameter else ""
-        searched = not nothing_to_search(setting.space, unsearched(setting, template))
+        searched = not nothing_to_search(experiment.space, unsearched(experiment, template))
         return None if found is None else replace(found, most=most, searched=searched)
 
     def done(self, piece: Piece, options: StudyOptions, *, least: bool = False) -> list[tuple[Cell, Entry | None]]:
@@ -157,7 +157,7 @@ class Recorded:
 
     def trials_of(self, piece: Piece, task: str, options: StudyOptions) -> int:
         """Return how many trials of a search are recorded already."""
-        name = self._name(self.known(piece.setting(task)), options)
+        name = self._name(self.known(piece.experiment(task)), options)
         with suppress(StoreError):
             return 0 if name is None else len(self.records.study(name).finished())
         return 0
@@ -193,9 +193,9 @@ class Recorded:
         )
         return entry, [*trials, *known.values()]
 
-    def _name(self, setting: Setting, options: StudyOptions) -> str | None:
-        """Return the name of the study of a setting, None where there is none."""
-        asked = searching(setting, options, component("methods", setting.method.name))
+    def _name(self, experiment: Experiment, options: StudyOptions) -> str | None:
+        """Return the name of the study of an experiment, None where there is none."""
+        asked = searching(experiment, options, component("methods", experiment.method.name))
         if self.by_data:
             name = study_name(asked, options)
             return name if name in self.records.study_names() else None
@@ -203,7 +203,7 @@ class Recorded:
             self._names = {_question(identity): name for name, identity in self.records.identities().items()}
         return self._names.get(_question(asked.to_json()))
 
-    def _study(self, name: str, setting: Setting, wanted: int, repeats: int) -> Entry | None:
+    def _study(self, name: str, experiment: Experiment, wanted: int, repeats: int) -> Entry | None:
         try:
             read = self._read_study(name)
         except StoreError:
@@ -213,27 +213,27 @@ class Recorded:
         entry, records = read
         if not entry.finished or entry.trials < wanted or len(entry.test) < repeats:
             return None
-        if self.any_code or self._by_this_code(setting, records):
+        if self.any_code or self._by_this_code(experiment, records):
             return entry
         self.changed.append(name)
         return None
 
-    def _tested(self, setting: Setting, repeats: int) -> Entry | None:
-        seeds = [repeat_seed(setting.seed, r) for r in range(repeats)]
-        asked = [_question(setting.evaluation({}, TEST, seed).to_json()) for seed in seeds]
+    def _tested(self, experiment: Experiment, repeats: int) -> Entry | None:
+        seeds = [repeat_seed(experiment.seed, r) for r in range(repeats)]
+        asked = [_question(experiment.evaluation({}, TEST, seed).to_json()) for seed in seeds]
         for _ in range(2):
-            known = setting.data in self._runs
+            known = experiment.data in self._runs
             entries = []
-            for owner, found in self._evaluations(setting.data).items():
+            for owner, found in self._evaluations(experiment.data).items():
                 records = [found[question] for question in asked if question in found]
-                if len(records) == repeats and (self.any_code or self._by_this_code(setting, records)):
-                    entries.append(run_entry(records, _primary(setting, records[0]), owner))
+                if len(records) == repeats and (self.any_code or self._by_this_code(experiment, records)):
+                    entries.append(run_entry(records, _primary(experiment, records[0]), owner))
             if entries:
                 # Runs that repeat each other are one: a suite has it where any of them is its cell.
                 return replace(entries[0], parts=[part for entry in entries for part in entry.parts])
             if not known:
                 break
-            del self._runs[setting.data]  # another command may have recorded it since these were read
+            del self._runs[experiment.data]  # another command may have recorded it since these were read
         return None
 
     def _evaluations(self, data: str) -> dict[str, dict[str, Mapping[str, Any]]]:
@@ -242,25 +242,25 @@ class Recorded:
             found: dict[str, dict[str, Mapping[str, Any]]] = {}
             for owner, _, record in self.records.evaluations_on(data) if data else self.records.all_evaluations():
                 # What the oracle scored is for analysis alone, whoever asks.
-                if record.get("state") == "complete" and "setting" in record and not owner.startswith(SEALED):
-                    found.setdefault(owner, {})[_question(record["setting"])] = record
+                if record.get("state") == "complete" and "experiment" in record and not owner.startswith(SEALED):
+                    found.setdefault(owner, {})[_question(record["experiment"])] = record
             self._runs[data] = dict(reversed(found.items()))
         return self._runs[data]
 
-    def _by_this_code(self, setting: Setting, records: Sequence[Mapping[str, Any]]) -> bool:
+    def _by_this_code(self, experiment: Experiment, records: Sequence[Mapping[str, Any]]) -> bool:
         """Tell whether the code that gave the records is today's; of what does not say it nothing is known."""
-        method = component("methods", setting.method.name)
-        task, source = build_component("tasks", setting.task), source_of(setting.dataset, self.settings)
+        method = component("methods", experiment.method.name)
+        task, source = build_component("tasks", experiment.task), source_of(experiment.dataset, self.settings)
         for record in records:
-            values = record.get("parameters") or Setting.from_json(record["setting"]).method.parameters
-            now = code_of(roots_of(setting, values, method, task, source), self._reader)
+            values = record.get("parameters") or Experiment.from_json(record["experiment"]).method.parameters
+            now = code_of(roots_of(experiment, values, method, task, source), self._reader)
             before = {role: text for role, text in record.get("code", {}).items() if role not in LIBRARIES}
             if any(now.get(role) != text for role, text in before.items()):
                 return False
         return True
 
-    def _repeats(self, piece: Piece, setting: Setting, asked: int) -> int:
-        random = piece.template(setting.method.parameters).is_random and "seed" not in setting.method.parameters
+    def _repeats(self, piece: Piece, experiment: Experiment, asked: int) -> int:
+        random = piece.template(experiment.method.parameters).is_random and "seed" not in experiment.method.parameters
         return asked if random else 1
 
 
@@ -281,12 +281,12 @@ def run_entry(records: Sequence[Mapping[str, Any]], primary: str, owner: str = "
     )
 
 
-def _question(setting: Mapping[str, Any]) -> str:
-    """Return a key of a setting in JSON form, whatever its data are."""
-    return key_of({name: value for name, value in setting.items() if name != "data"})
+def _question(experiment: Mapping[str, Any]) -> str:
+    """Return a key of an experiment in JSON form, whatever its data are."""
+    return key_of({name: value for name, value in experiment.items() if name != "data"})
 
 
-def _primary(setting: Setting, record: Mapping[str, Any]) -> str:
+def _primary(experiment: Experiment, record: Mapping[str, Any]) -> str:
     """Return the primary metric that a record was made with; older ones do not say it, and have that of the task."""
     told = record.get("about", {}).get("primary")
-    return str(told["name"] if told else build_component("tasks", setting.task).primary.name)
+    return str(told["name"] if told else build_component("tasks", experiment.task).primary.name)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from zslplat.evaluation.setting import TEST, VALIDATION
+from zslplat.evaluation.experiment import TEST, VALIDATION
 from zslplat.spec import Spec
 from zslplat.tracking.words import chosen, commands, interval, result, shell_word, short, table
 
@@ -87,7 +87,7 @@ def running_note(values: Mapping[str, Any]) -> str:
     return "\n".join([line, "", *_surroundings(values, None), "", more])
 
 
-def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], setting: Mapping[str, Any]) -> str:
+def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], experiment: Mapping[str, Any]) -> str:
     """Return the description of a trial."""
     about = values["about"]
     metric = about["primary"]["name"]
@@ -95,8 +95,8 @@ def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], setting: Ma
     if record["state"] != "complete":
         came = {"pruned": "stopped early, as earlier trials were better by then"}.get(record["state"], "failed")
         came += f" ({record['reason']})" if record["reason"] else ""
-    spec = Spec.parse(setting["method"])
-    line = f"Trial {record['number']} of {spec.name} on {setting['dataset']}, task {setting['task']}: {came}."
+    spec = Spec.parse(experiment["method"])
+    line = f"Trial {record['number']} of {spec.name} on {experiment['dataset']}, task {experiment['task']}: {came}."
     if record["state"] != "complete" or "run" not in record:
         return line
     tried = f"- Hyperparameters: {chosen(spec.parameters) or 'the defaults'}."
@@ -104,7 +104,7 @@ def trial_note(values: Mapping[str, Any], record: Mapping[str, Any], setting: Ma
 
 
 def evaluation_note(
-    setting: Mapping[str, Any],
+    experiment: Mapping[str, Any],
     about: Mapping[str, Any],
     record: Mapping[str, Any],
     *,
@@ -113,10 +113,10 @@ def evaluation_note(
     ends: Ends | None = None,
 ) -> str:
     """Return the description of one evaluation, of a study's winner or of its own."""
-    metric, split, spec = about["primary"]["name"], setting["split"], Spec.parse(setting["method"])
+    metric, split, spec = about["primary"]["name"], experiment["split"], Spec.parse(experiment["method"])
     of_winner = f", validation {result(validation)}" if validation is not None else ""
     lines = [
-        f"{spec.name} on {setting['dataset']}, task {setting['task']}: {split} {metric} "
+        f"{spec.name} on {experiment['dataset']}, task {experiment['task']}: {split} {metric} "
         f"{result(record['metrics'].get(metric))}{interval(ends)}{of_winner}.",
         "",
     ]
@@ -139,10 +139,10 @@ def evaluation_note(
 
 def sweep_note(record: Mapping[str, Any]) -> str:
     """Return the description of a sweep, with a table of its curves."""
-    setting, about = record["setting"], record["about"]
+    experiment, about = record["experiment"], record["about"]
     metric, parameter = about["primary"]["name"], record["parameter"]
     option = parameter.removeprefix("task option ")
-    methods = sorted({name.rpartition(" ")[0] for name in record["curves"]} - {""}) or [setting["method"]]
+    methods = sorted({name.rpartition(" ")[0] for name in record["curves"]} - {""}) or [experiment["method"]]
     curves = record["curves"]
     rows = [
         (value, *(result(curve[i]) for curve in curves.values()))
@@ -155,12 +155,13 @@ def sweep_note(record: Mapping[str, Any]) -> str:
     again = (
         f"zslplat sweep {given} \\",
         f"  --param {swept} --range {shell_word('|'.join(record['values']))} \\",
-        f"  --dataset {shell_word(setting['dataset'])} --task {shell_word(setting['task'])}"
+        f"  --dataset {shell_word(experiment['dataset'])} --task {shell_word(experiment['task'])}"
         + (" --test" if on_test else ""),
     )
     return "\n".join(
         [
-            f"{', '.join(methods)} on {setting['dataset']}, task {setting['task']}: {metric} against {parameter}.",
+            f"{', '.join(methods)} on {experiment['dataset']}, task {experiment['task']}: "
+            f"{metric} against {parameter}.",
             "",
             f"Analysis: {'it shows the test split, and ' if on_test else ''}nothing ever selects by it.",
             "",

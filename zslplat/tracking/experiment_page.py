@@ -24,7 +24,7 @@ _MOST_TAG = 19_000
 
 
 def page_facts(
-    setting: Mapping[str, Any],
+    experiment: Mapping[str, Any],
     about: Mapping[str, Any],
     *,
     stages: tuple[str, ...],
@@ -35,10 +35,10 @@ def page_facts(
     """Return what one study, run or sweep adds to the page of its experiment; see :func:`saved_views.merged`."""
     return {
         "primaries": {about["primary"]["name"]: about["primary"]["maximise"]},
-        "methods": {method_of(setting): sorted(setting.get("space", {}))},
+        "methods": {method_of(experiment): sorted(experiment.get("space", {}))},
         "data": {about["data"]["name"]: data_in_words(about)},
-        "pairs": [(str(setting["dataset"]), str(setting["task"]))],
-        "tasks": [str(setting["task"])],
+        "pairs": [(str(experiment["dataset"]), str(experiment["task"]))],
+        "tasks": [str(experiment["task"])],
         "stages": list(stages),
         "series": list(series),
         "suite": about.get("part_of", {}).get("suite", ""),
@@ -58,14 +58,14 @@ def arrange(projection: Projection, new: Mapping[str, Any]) -> None:
     except Exception as error:
         text = projection.settings.masked(" ".join(str(error).split()))[:300]
         projection.on_away(
-            f"the views of experiment {projection.experiment!r} could not be saved in MLflow "
+            f"the views of experiment {projection.mlflow_experiment!r} could not be saved in MLflow "
             f"({type(error).__name__}: {text}); its runs are all there"
         )
 
 
 def _write(projection: Projection, new: Mapping[str, Any]) -> None:
-    client, experiment = projection.client, projection.experiment_id
-    there = dict(client.get_experiment(experiment).tags)
+    client, mlflow_experiment = projection.client, projection.experiment_id
+    there = dict(client.get_experiment(mlflow_experiment).tags)
     facts = merged(_known(there), new)
     note = experiment_note(facts)[:_MOST_TAG]
     tags = {**saved_views(facts), FACTS: in_json(facts)}
@@ -73,7 +73,7 @@ def _write(projection: Projection, new: Mapping[str, Any]) -> None:
         tags |= {NOTE: note, OUR_NOTE: note_mark(note)}
     for name, value in tags.items():
         if there.get(name) != value:
-            client.set_experiment_tag(experiment, name, value)
+            client.set_experiment_tag(mlflow_experiment, name, value)
 
 
 def _known(tags: Mapping[str, str]) -> dict[str, Any]:

@@ -48,8 +48,8 @@ def local_start(settings: Settings) -> Start:
             "select experiment_id from runs where lifecycle_stage = 'active' order by start_time desc limit 1"
         ).fetchone()
     tags: dict[str, dict[str, str]] = {}
-    for experiment, name, value in rows:
-        tags.setdefault(str(experiment), {})[name] = value
+    for mlflow_experiment, name, value in rows:
+        tags.setdefault(str(mlflow_experiment), {})[name] = value
     known = str(newest[0]) if newest and str(newest[0]) in tags else ""
     return Start(_newest(tags, known), int(outdated))
 
@@ -68,11 +68,11 @@ def server_start(settings: Settings) -> Start:
 def _newest(tags: Mapping[str, Mapping[str, str]], otherwise: str) -> str:
     """Return the path of the experiment to which something was added last, by its tags, with its first saved view."""
     ended: dict[str, float] = {}
-    for experiment, own in tags.items():
+    for mlflow_experiment, own in tags.items():
         with suppress(ValueError, KeyError, TypeError):
-            ended[experiment] = float(json.loads(own[FACTS])["ended"])
-    experiment = max(ended, key=lambda name: (ended[name], name), default=otherwise)
-    if not experiment:
+            ended[mlflow_experiment] = float(json.loads(own[FACTS])["ended"])
+    mlflow_experiment = max(ended, key=lambda name: (ended[name], name), default=otherwise)
+    if not mlflow_experiment:
         return _LIST
-    view = next((name for name in _VIEWS if TAG + name in tags[experiment]), "")
-    return f"#/experiments/{experiment}/runs?{_TRAINING}" + (f"&viewStateShareKey={view}" if view else "")
+    view = next((name for name in _VIEWS if TAG + name in tags[mlflow_experiment]), "")
+    return f"#/experiments/{mlflow_experiment}/runs?{_TRAINING}" + (f"&viewStateShareKey={view}" if view else "")

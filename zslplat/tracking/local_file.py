@@ -16,16 +16,16 @@ def follow_the_store(path: Path, artifacts: Path) -> None:
         rows = connection.execute(
             "select experiment_id, artifact_location from experiments where artifact_location like 'file:%/artifacts'"
         ).fetchall()
-        for experiment, before in rows:
+        for mlflow_experiment, before in rows:
             if before == place:
                 continue
             connection.execute(
-                "update experiments set artifact_location = ? where experiment_id = ?", (place, experiment)
+                "update experiments set artifact_location = ? where experiment_id = ?", (place, mlflow_experiment)
             )
             connection.execute(
                 "update runs set artifact_uri = ? || substr(artifact_uri, ?) where experiment_id = ? and "
                 "substr(artifact_uri, 1, ?) = ?",
-                (place, len(before) + 1, experiment, len(before), before),
+                (place, len(before) + 1, mlflow_experiment, len(before), before),
             )
 
 

@@ -1,6 +1,6 @@
 """Bringing a store of the first schema into today's form.
 
-The first schema kept with MLflow what comparison and repetition need: the setting of single runs in tags, bootstrap
+The first schema kept with MLflow what comparison and repetition need: the experiment of single runs in tags, bootstrap
 replicates among the artifacts. They are taken over into the records; MLflow's runs get the store's identity and their
 own, so that they are found again. Nothing is removed.
 """
@@ -22,7 +22,7 @@ import numpy as np
 
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import build_component
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.keys import run_identifier
 from zslplat.records.database import Records
 from zslplat.records.environment import environment_record
@@ -71,11 +71,16 @@ def _tracked(path: Path) -> dict[tuple[str, str], dict[str, Any]]:
         tags: dict[str, dict[str, str]] = {}
         for run, name, value in connection.execute("select run_uuid, key, value from tags"):
             tags.setdefault(run, {})[name] = value
-        for run, place, started, experiment in rows:
+        for run, place, started, mlflow_experiment in rows:
             own = tags.get(run, {})
             if "zslplat.owner" in own and "zslplat.store" not in own:
                 key = _FINAL.sub(r"trial-\1/repeat-\2", own["zslplat.key"])
-                entry = {"id": run, "tags": own, "started": (started or 0) / 1000, "experiment": experiment}
+                entry = {
+                    "id": run,
+                    "tags": own,
+                    "started": (started or 0) / 1000,
+                    "mlflow_experiment": mlflow_experiment,
+                }
                 found[own["zslplat.owner"], key] = {**entry, "artifacts": unquote(urlparse(place or "").path)}
     return found
 
@@ -88,7 +93,7 @@ def _described(found: Mapping[str, Any]) -> dict[str, Any]:
         content["knows"] = tags["zslplat.knows"]
     if "zslplat.rerun" in tags:
         asked = json.loads(tags["zslplat.rerun"])
-        content["setting"] = {
+        content["experiment"] = {
             **{name: asked[name] for name in ("method", "dataset", "task", "features", "signatures")},
             "seed": asked["problems_seed"],
             "data": asked["fingerprint"],
@@ -132,7 +137,7 @@ def _about(found: Mapping[str, Any]) -> dict[str, Any]:
     except ZslplatError:
         return {}
     about = {
-        "experiment": found["experiment"],
+        "mlflow_experiment": found["mlflow_experiment"],
         "primary": {"name": primary.name, "maximise": primary.maximise},
         "preprocessing": tags.get("zslplat.preprocessing", ""),
         "data": {**data, "source": {"spec": dataset}, "profile": {"fingerprint": data["fingerprint"]}},

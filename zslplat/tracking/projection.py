@@ -57,7 +57,7 @@ class Projection:
     def __init__(
         self,
         settings: Settings,
-        experiment: str,
+        mlflow_experiment: str,
         owner: str,
         store: str,
         on_away: Callable[[str], None],
@@ -66,14 +66,14 @@ class Projection:
         renewed: bool = False,
     ) -> None:
         self.settings, self.owner, self.store, self.on_away = settings, owner, store, on_away
-        self.experiment, self.announced, self.renewed = experiment, announced, renewed
+        self.mlflow_experiment, self.announced, self.renewed = mlflow_experiment, announced, renewed
         self.absence = Absence(settings)
         self.runs: dict[str, tuple[str, str]] = {}
         self._outdated: set[str] = set()
         self._of_owners: dict[str, list[Any]] | None = None
         self.experiment_id = ""
         self.whole: WholeRuns | None = None
-        self._guard(lambda: self._connect(experiment))
+        self._guard(lambda: self._connect(mlflow_experiment))
 
     @property
     def away(self) -> bool:
@@ -89,7 +89,7 @@ class Projection:
         if not self.absence.is_over(wait=wait):
             return False
         # What was asked when it went away may have been done all the same.
-        self._guard(lambda: self._connect(self.experiment), again=True)
+        self._guard(lambda: self._connect(self.mlflow_experiment), again=True)
         if not self.away:
             self.on_away(f"MLflow at {self.settings.shown_tracking_uri} answers again, and is shown what it missed")
         return not self.away
@@ -159,7 +159,7 @@ class Projection:
         """Return the id of the run with this key, or an empty string."""
         return self.runs.get(key, ("", ""))[0]
 
-    def _connect(self, experiment: str) -> None:
+    def _connect(self, mlflow_experiment: str) -> None:
         from mlflow.tracking import MlflowClient
 
         address = self.settings.tracking_uri
@@ -174,7 +174,7 @@ class Projection:
             self.client = MlflowClient(tracking_uri=address)
             if self._engine() is not None:
                 write_ahead(self._engine(), self.settings.store / "mlflow.db", durable=False)
-            self.experiment_id = self._experiment(experiment)
+            self.experiment_id = self._mlflow_experiment(mlflow_experiment)
             if self._engine() is not None:
                 location = self.client.get_experiment(self.experiment_id).artifact_location
                 self.whole = WholeRuns.of(self._engine(), int(self.experiment_id), location)
@@ -223,7 +223,7 @@ class Projection:
         tracking = getattr(getattr(self, "client", None), "_tracking_client", None)
         return getattr(getattr(tracking, "store", None), "engine", None) if self.settings.tracking_is_local else None
 
-    def _experiment(self, name: str) -> str:
+    def _mlflow_experiment(self, name: str) -> str:
         found = self.client.get_experiment_by_name(name)
         if found is not None and found.lifecycle_stage == "active":
             return str(found.experiment_id)

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.checks.recorded import recorded_findings
-from zslplat.evaluation.setting import TEST
+from zslplat.evaluation.experiment import TEST
 from zslplat.records.database import Records
 from zslplat.records.studies import OpenStudy
 from zslplat.settings import Settings
@@ -59,9 +59,9 @@ class ShownStudy:
         self.records, self.study, self.folder, self.warn = records, study, folder, warn
         self.values = study.values()
         self.origin = self.values["origin"]
-        experiment = self.values["about"]["experiment"]
+        mlflow_experiment = self.values["about"]["mlflow_experiment"]
         said = {"announced": announced, "renewed": renewed}
-        self.projection = Projection(settings, experiment, study.owner, records.shown_as, warn, **said)
+        self.projection = Projection(settings, mlflow_experiment, study.owner, records.shown_as, warn, **said)
         self.began = float(self.values.get("began", 0.0))
         self._shown: dict[int, str] = {}
 
@@ -215,15 +215,15 @@ def show_run(
     found = {key: record for key, record in records.evaluations(owner).items() if "about" in record}  # no mere points
     if not found:
         return None
-    experiment = next(iter(found.values()))["about"]["experiment"]
+    mlflow_experiment = next(iter(found.values()))["about"]["mlflow_experiment"]
     said = {"announced": announced, "renewed": renewed}
-    projection = opened.get(experiment) if opened is not None else None
+    projection = opened.get(mlflow_experiment) if opened is not None else None
     if projection is None:
-        projection = Projection(settings, experiment, owner, records.shown_as, warn, **said)
+        projection = Projection(settings, mlflow_experiment, owner, records.shown_as, warn, **said)
     else:
         projection.turn_to(owner)
     if opened is not None:
-        opened[experiment] = projection
+        opened[mlflow_experiment] = projection
     for key, record in found.items():
         if projection.is_shown(key) and key in changed:
             view = run_view(record, key, records.evaluation_folder(records.run_of(owner, key)), None)
@@ -232,17 +232,17 @@ def show_run(
             projection.amend(key, view.tags, costs, time.time())
         if projection.is_shown(key) or projection.away:
             continue
-        run, setting, about = records.run_of(owner, key), record["setting"], record["about"]
+        run, experiment, about = records.run_of(owner, key), record["experiment"], record["about"]
         folder = records.evaluation_folder(run) / "artifacts"
         if key == SUMMARY:
             view, stage = sweep_view(record, folder), SWEEP_STAGE
         else:
-            scored_test = setting["split"] == TEST
-            ends = interval_of(records, setting["task"], about["primary"]["name"], [record] if scored_test else [])
+            scored_test = experiment["split"] == TEST
+            ends = interval_of(records, experiment["task"], about["primary"]["name"], [record] if scored_test else [])
             view, stage = run_view(record, key, folder, ends), FINAL_STAGE if scored_test else TRIAL_STAGE
         projection.show(view, run)
         series = tuple(view.series) if key == SUMMARY else ()
-        new = page_facts(setting, about, stages=(stage,), began=view.started, ended=view.ended, series=series)
+        new = page_facts(experiment, about, stages=(stage,), began=view.started, ended=view.ended, series=series)
         arrange(projection, new)
         if not projection.away:
             keep_small(folder)

@@ -18,7 +18,7 @@ import numpy as np
 from zslplat.checks.recorded import findings_tags, recorded_findings
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import knowledge
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.warned_words import in_words, warnings_tag
 from zslplat.records.took import costs
 from zslplat.tracking.descriptions import (
@@ -50,13 +50,15 @@ def dataset_view(about: Mapping[str, Any], context: str) -> dict[str, str]:
     }
 
 
-def common_tags(setting: Mapping[str, Any], about: Mapping[str, Any], environment: Mapping[str, Any]) -> dict[str, str]:
+def common_tags(
+    experiment: Mapping[str, Any], about: Mapping[str, Any], environment: Mapping[str, Any]
+) -> dict[str, str]:
     """Return the tags that every run carries: what was evaluated on what, and with which software."""
     return {
         **about.get("tags", {}),
-        "zslplat.method": str(setting["method"]).partition("(")[0],
-        "zslplat.dataset": str(setting["dataset"]),
-        "zslplat.task": str(setting["task"]),
+        "zslplat.method": str(experiment["method"]).partition("(")[0],
+        "zslplat.dataset": str(experiment["dataset"]),
+        "zslplat.task": str(experiment["task"]),
         "zslplat.data_fingerprint": about["data"]["fingerprint"],
         "zslplat.preprocessing": about["preprocessing"],
         "zslplat.version": environment["packages"]["zslplat"],
@@ -69,9 +71,9 @@ def _part_of(about: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(value) for name, value in about.get("part_of", {}).items()}
 
 
-def setting_tag(setting: Mapping[str, Any]) -> dict[str, str]:
-    """Return the tag with the setting of one evaluation."""
-    return {"zslplat.setting": json.dumps(setting)}
+def experiment_tag(experiment: Mapping[str, Any]) -> dict[str, str]:
+    """Return the tag with the experiment of one evaluation."""
+    return {"zslplat.experiment": json.dumps(experiment)}
 
 
 def rows_tag(record: Mapping[str, Any]) -> dict[str, str]:
@@ -80,20 +82,20 @@ def rows_tag(record: Mapping[str, Any]) -> dict[str, str]:
     return {"zslplat.rows": fold["rows"]} if "rows" in fold and not others else {}
 
 
-def setting_of(record: Mapping[str, Any], identity: Mapping[str, Any], split: str) -> dict[str, Any]:
-    """Return the setting of a study's trial or test evaluation in JSON form, also of one that does not hold it."""
-    if "setting" in record:
-        return dict(record["setting"])
+def experiment_of(record: Mapping[str, Any], identity: Mapping[str, Any], split: str) -> dict[str, Any]:
+    """Return the experiment of a study's trial or test evaluation in JSON form, also of one that does not hold it."""
+    if "experiment" in record:
+        return dict(record["experiment"])
     seed = int(record.get("seed", identity["seed"]))
-    return Setting.from_json(identity).evaluation(record["parameters"], split, seed, record.get("carried")).to_json()
+    return Experiment.from_json(identity).evaluation(record["parameters"], split, seed, record.get("carried")).to_json()
 
 
-def knows_tag(record: Mapping[str, Any], setting: Mapping[str, Any]) -> dict[str, str]:
+def knows_tag(record: Mapping[str, Any], experiment: Mapping[str, Any]) -> dict[str, str]:
     """Return the tag that tells what a method knows of the batch that it scores."""
     if "knows" in record:
         return {"zslplat.knows": record["knows"]}
     with suppress(ZslplatError):
-        asked = Setting.from_json(setting)
+        asked = Experiment.from_json(experiment)
         return {"zslplat.knows": knowledge(asked.method, asked.signatures)}
     return {}
 
@@ -125,7 +127,7 @@ def study_view(values: Mapping[str, Any], name: str, started: float) -> RunView:
 def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], artifacts: Path | None) -> RunView:
     """Return the run of a trial of the study of this name."""
     identity, about = values["identity"], values["about"]
-    setting = setting_of(record, identity, VALIDATION)
+    experiment = experiment_of(record, identity, VALIDATION)
     metrics = {f"val_{k}": v for k, v in record["metrics"].items()}
     numbers: dict[str, float] = {}
     for fold in record["folds"]:
@@ -138,14 +140,14 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         name=f"{method} #{record['number']} {came}",
         method=method,
         facts={**_facts(identity, name), "trial": record["number"]},
-        parameters={**Setting.from_json(identity).method.parameters, **record["parameters"]},
+        parameters={**Experiment.from_json(identity).method.parameters, **record["parameters"]},
         metrics=metrics,
         work=numbers | costs(record, own=True),
         series={f"val_{primary}.by_step": list(record["steps"].values())},
         tags={
             **common_tags(identity, about, values["environment"]),
-            **setting_tag(setting),
-            **knows_tag(record, setting),
+            **experiment_tag(experiment),
+            **knows_tag(record, experiment),
             "stage": TRIAL_STAGE,
             "zslplat.kind": "trial",
             "zslplat.state": record["state"],
@@ -158,7 +160,7 @@ def trial_view(values: Mapping[str, Any], name: str, record: Mapping[str, Any], 
         ended=record["ended"],
         artifacts=artifacts,
         dataset=dataset_view(about, VALIDATION),
-        note=trial_note(values, record, setting),
+        note=trial_note(values, record, experiment),
     )
 
 
@@ -178,9 +180,9 @@ def test_view(
     identity, about = values["identity"], values["about"]
     winner, repeat = record["winner"], record["repeat"]
     validation_choices = {"parameters": trial["parameters"], "carried": trial["carry"]}
-    setting = setting_of({**validation_choices, **record}, identity, TEST)
+    experiment = experiment_of({**validation_choices, **record}, identity, TEST)
     method, primary = method_of(identity), about["primary"]["name"]
-    hyperparameters = {**Setting.from_json(identity).method.parameters, **trial["parameters"]}
+    hyperparameters = {**Experiment.from_json(identity).method.parameters, **trial["parameters"]}
     return RunView(
         key=f"trial-{winner}/repeat-{repeat}",
         name=_titled(method, name, f"test {result(record['metrics'].get(primary))}", repeat),
@@ -194,8 +196,8 @@ def test_view(
         work={k: v for fold in record["folds"] for k, v in fold.get("numbers", {}).items()} | costs(record),
         tags={
             **common_tags(identity, about, values["environment"]),
-            **setting_tag(setting),
-            **knows_tag(record, setting),
+            **experiment_tag(experiment),
+            **knows_tag(record, experiment),
             **rows_tag(record),
             "stage": FINAL_STAGE,
             "zslplat.kind": "final",
@@ -208,7 +210,9 @@ def test_view(
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, TEST),
-        note=evaluation_note(setting, about, record, study=name, validation=trial["metrics"].get(primary), ends=ends),
+        note=evaluation_note(
+            experiment, about, record, study=name, validation=trial["metrics"].get(primary), ends=ends
+        ),
     )
 
 
@@ -236,7 +240,7 @@ def finished_view(
             metrics[f"test_{key}.std"] = float(np.std(found, ddof=1))
     mean = metrics[f"test_{primary}"]
     metrics |= {f"val_{k}": v for k, v in trials[winner]["metrics"].items()}
-    hyperparameters = {**Setting.from_json(values["identity"]).method.parameters, **trials[winner]["parameters"]}
+    hyperparameters = {**Experiment.from_json(values["identity"]).method.parameters, **trials[winner]["parameters"]}
     tags = {
         **{k: v for k, v in view.tags.items() if k != "zslplat.environment"},
         "zslplat.winner": str(winner),
@@ -266,26 +270,26 @@ def finished_view(
 
 def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: Ends | None = None) -> RunView:
     """Return the run of a single evaluation; ``ends``: the interval of its primary metric."""
-    setting, about, split = record["setting"], record["about"], record["setting"]["split"]
+    experiment, about, split = record["experiment"], record["about"], record["experiment"]["split"]
     prefix, primary = "test" if split == TEST else "val", about["primary"]["name"]
     metrics = {f"{prefix}_{k}": v for k, v in record["metrics"].items()}
     if split != TEST:
         for fold in record["folds"]:
             metrics |= {f"{prefix}_{k}.{fold['name']}": v for k, v in fold["metrics"].items()}
-    parameters, method = Setting.from_json(setting).method.parameters, method_of(setting)
+    parameters, method = Experiment.from_json(experiment).method.parameters, method_of(experiment)
     came = f"{prefix} {result(record['metrics'].get(primary))}"
     return RunView(
         key=key,
         name=_titled(method, "", came, record["repeat"] if record.get("repeats", 1) > 1 else 0),
         method=method,
-        facts={**_facts(setting, ""), "seed": record["seed"], "chosen": chosen(parameters)},
+        facts={**_facts(experiment, ""), "seed": record["seed"], "chosen": chosen(parameters)},
         parameters=parameters,
         metrics=metrics,
         work={name: value for name, value in costs(record).items() if name != "cpu_seconds"},
         tags={
-            **common_tags(setting, about, record["environment"]),
-            **setting_tag(setting),
-            **knows_tag(record, setting),
+            **common_tags(experiment, about, record["environment"]),
+            **experiment_tag(experiment),
+            **knows_tag(record, experiment),
             **rows_tag(record),
             **warnings_tag([f.line for f in recorded_findings(record)]),
             **findings_tags(record),
@@ -299,25 +303,25 @@ def run_view(record: Mapping[str, Any], key: str, artifacts: Path | None, ends: 
         ended=record["created"],
         artifacts=artifacts,
         dataset=dataset_view(about, split),
-        note=evaluation_note(setting, about, record, ends=ends),
+        note=evaluation_note(experiment, about, record, ends=ends),
     )
 
 
 def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
     """Return the run of a sweep, by its summary; its curves are series of their own, a step per value."""
-    setting, about = record["setting"], record["about"]
-    parameters, method = Setting.from_json(setting).method.parameters, method_of(setting)
+    experiment, about = record["experiment"], record["about"]
+    parameters, method = Experiment.from_json(experiment).method.parameters, method_of(experiment)
     primary, parameter = about["primary"]["name"], record["parameter"].removeprefix("task option ")
     several = len({name.rpartition(" ")[0] for name in record["curves"]}) > 1
     return RunView(
         key="sweep",
         name=f"{'several methods' if several else method} sweep of {parameter}",
         method=method,
-        facts={**_facts(setting, ""), "swept": record["parameter"]},
+        facts={**_facts(experiment, ""), "swept": record["parameter"]},
         parameters=parameters,
         series={_curve_name(name, primary): list(curve) for name, curve in record["curves"].items()},
         tags={
-            **common_tags(setting, about, record["environment"]),
+            **common_tags(experiment, about, record["environment"]),
             "stage": SWEEP_STAGE,
             "zslplat.kind": ANALYSIS,
             "zslplat.selectable": "no",
@@ -332,15 +336,15 @@ def sweep_view(record: Mapping[str, Any], artifacts: Path | None) -> RunView:
     )
 
 
-def method_of(setting: Mapping[str, Any]) -> str:
-    """Return the name of the method of a setting in JSON form."""
-    return Setting.from_json(setting).method.name
+def method_of(experiment: Mapping[str, Any]) -> str:
+    """Return the name of the method of an experiment in JSON form."""
+    return Experiment.from_json(experiment).method.name
 
 
-def _facts(setting: Mapping[str, Any], study: str) -> dict[str, Any]:
+def _facts(experiment: Mapping[str, Any], study: str) -> dict[str, Any]:
     """Return the parameters that every run shows under their own names."""
     named = {"study": study} if study else {}
-    return {"method": method_of(setting), **{k: setting[k] for k in ("dataset", "task", "seed")}, **named}
+    return {"method": method_of(experiment), **{k: experiment[k] for k in ("dataset", "task", "seed")}, **named}
 
 
 def _titled(method: str, study: str, what: str, repeat: int = 0) -> str:

@@ -60,11 +60,13 @@ class WholeRun:
 class WholeRuns:
     """The runs of one experiment in a local database of MLflow's; ``location``: where its artifacts lie, as a URI."""
 
-    def __init__(self, engine: sa.Engine, tables: Mapping[str, sa.Table], experiment: int, location: str) -> None:
-        self.engine, self.tables, self.experiment, self.location = engine, tables, experiment, location
+    def __init__(
+        self, engine: sa.Engine, tables: Mapping[str, sa.Table], mlflow_experiment: int, location: str
+    ) -> None:
+        self.engine, self.tables, self.mlflow_experiment, self.location = engine, tables, mlflow_experiment, location
 
     @classmethod
-    def of(cls, engine: sa.Engine, experiment: int, location: str) -> WholeRuns | None:
+    def of(cls, engine: sa.Engine, mlflow_experiment: int, location: str) -> WholeRuns | None:
         """Return the runs of an experiment; None where they cannot be written here, but only by MLflow's client."""
         try:
             from mlflow.store.tracking.dbmodels import models
@@ -74,7 +76,7 @@ class WholeRuns:
             return None
         known = all(_takes(tables[name], columns) for name, columns in _WRITTEN.items())
         plain = engine.dialect.name == "sqlite" and location.startswith("file:") and not {"?", "#"} & set(location)
-        return cls(engine, tables, experiment, location) if known and plain else None
+        return cls(engine, tables, mlflow_experiment, location) if known and plain else None
 
     def add(self, run: WholeRun, known: str = "") -> str:
         """Write a run in one transaction; returns its id, or an empty string where another process came between.
@@ -153,18 +155,18 @@ class WholeRuns:
             "source_version": "",
             "lifecycle_stage": "active",
             "artifact_uri": self._artifacts(run_id),
-            "experiment_id": self.experiment,
+            "experiment_id": self.mlflow_experiment,
         }
 
     def _dataset_rows(self, connection: sa.Connection, run_id: str, given: Any) -> dict[str, Rows]:
         """Return the rows that tie a run to its data, and the data's own where they are new to the experiment."""
         table, data = self.tables["SqlDataset"].c, given.dataset
-        same = (table.experiment_id == self.experiment, table.name == data.name, table.digest == data.digest)
+        same = (table.experiment_id == self.mlflow_experiment, table.name == data.name, table.digest == data.digest)
         known = connection.execute(sa.select(table.dataset_uuid).where(*same)).scalar()
         source, entry = known or uuid.uuid4().hex, uuid.uuid4().hex
         row = {
             "dataset_uuid": source,
-            "experiment_id": self.experiment,
+            "experiment_id": self.mlflow_experiment,
             "name": data.name,
             "digest": data.digest,
             "dataset_source_type": data.source_type,

@@ -17,8 +17,8 @@ import numpy as np
 from zslplat.data.dataset import own_folds
 from zslplat.errors import UsageError
 from zslplat.evaluation.components import build_component, open_dataset
+from zslplat.evaluation.experiment import Experiment
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.setting import Setting
 from zslplat.evaluation.warned import collected
 from zslplat.settings import Settings
 from zslplat.spec import Spec
@@ -43,7 +43,7 @@ class CrossValidation:
 
 
 def cross_validate(
-    setting: Setting,
+    experiment: Experiment,
     options: StudyOptions,
     settings: Settings,
     reporter: Reporter | None = None,
@@ -56,36 +56,36 @@ def cross_validate(
     data with test rows of its own, and where neither the data set nor the caller says how many splits there are.
     """
     reporter = reporter or SilentReporter()
-    given = dict(setting.task.parameters)
-    if "split" not in build_component("tasks", setting.task).parameters:
-        raise UsageError(f"task {setting.task.name} has no option split; cross-validation by rows works with coding")
+    given = dict(experiment.task.parameters)
+    if "split" not in build_component("tasks", experiment.task).parameters:
+        raise UsageError(f"task {experiment.task.name} has no option split; cross-validation by rows works with coding")
     for name in ("split", "splits"):
         if name in given:
-            raise UsageError(f"task {setting.task}: cross-validation sets {name} itself; leave it out")
-    dataset = open_dataset(setting.dataset, settings)
+            raise UsageError(f"task {experiment.task}: cross-validation sets {name} itself; leave it out")
+    dataset = open_dataset(experiment.dataset, settings)
     own = len(own_folds(dataset))
     if "test" in dataset.splits:
         raise UsageError(
-            f"{setting.dataset} has test rows of its own, which are one split; use tune in place of cross-validation"
+            f"{experiment.dataset} has test rows of its own, which are one split; use tune in place of cross-validation"
         )
     if own and splits is not None:
-        raise UsageError(f"{setting.dataset} has {own} folds of its own; leave the number of splits out")
+        raise UsageError(f"{experiment.dataset} has {own} folds of its own; leave the number of splits out")
     if not own and splits is None:
-        raise UsageError(f"{setting.dataset} has no folds of its own; say how many splits to draw with --splits")
+        raise UsageError(f"{experiment.dataset} has no folds of its own; say how many splits to draw with --splits")
     folds = list(range(1, (own or splits or 1) + 1))
     if len(folds) < 2:
         raise UsageError(f"{len(folds)} split: a mean over splits needs at least 2")
-    tasks = [Spec(setting.task.name, {**given, "split": fold}) for fold in folds]
+    tasks = [Spec(experiment.task.name, {**given, "split": fold}) for fold in folds]
     for task in tasks:
         # What cannot be done of the last fold is said before the first.
         built = build_component("tasks", task).suited(dataset)
         with collected():
-            built.validation(dataset, seed=setting.seed)
-            built.test(dataset, seed=setting.seed)
+            built.validation(dataset, seed=experiment.seed)
+            built.test(dataset, seed=experiment.seed)
     studies = []
     for fold, task in zip(folds, tasks, strict=True):
         named = None if options.name is None else f"{options.name}, split {fold}"
-        studies.append(run_study(replace(setting, task=task), replace(options, name=named), settings, reporter))
+        studies.append(run_study(replace(experiment, task=task), replace(options, name=named), settings, reporter))
     return summary(folds, studies)
 
 

@@ -1,4 +1,4 @@
-"""Which study a request means: the setting with its way of searching, and the name that follows from it."""
+"""Which study a request means: the experiment with its way of searching, and the name that follows from it."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from zslplat.evaluation.setting import Setting
+from zslplat.evaluation.experiment import Experiment
 from zslplat.keys import key_of
 from zslplat.tuning.options import TRIALS, StudyOptions, fitting
 from zslplat.tuning.proposals import grid_trials, nothing_to_search
@@ -18,37 +18,37 @@ STEP_RULE = "best of the mean over folds"
 
 
 def searching(
-    setting: Setting, options: StudyOptions, method: type[Method], warm_start: Mapping[str, Any] | None = None
-) -> Setting:
-    """Return a setting, its data known, with how the options search; ``warm_start``: where it begins."""
+    experiment: Experiment, options: StudyOptions, method: type[Method], warm_start: Mapping[str, Any] | None = None
+) -> Experiment:
+    """Return an experiment, its data known, with how the options search; ``warm_start``: where it begins."""
     search: dict[str, Any] = {"batch_size": options.batch_size, "sampler": options.sampler, "pruner": options.pruner}
     if method.step_parameter:
         # Trials whose step was chosen by another rule are not comparable with these.
         search["step"] = STEP_RULE
     if warm_start:
         search["warm_start"] = dict(warm_start)
-    return replace(setting, search=search)
+    return replace(experiment, search=search)
 
 
-def study_name(setting: Setting, options: StudyOptions) -> str:
-    """Return the name of the study of a setting that is :func:`searching`: given, or made of the setting."""
-    title = f"{setting.method.name}@{setting.dataset_title}-{setting.task.name}"
-    return options.name or f"{fitting(title)}-{key_of(setting.to_json())[:8]}"
+def study_name(experiment: Experiment, options: StudyOptions) -> str:
+    """Return the name of the study of an experiment that is :func:`searching`: given, or made of the experiment."""
+    title = f"{experiment.method.name}@{experiment.dataset_title}-{experiment.task.name}"
+    return options.name or f"{fitting(title)}-{key_of(experiment.to_json())[:8]}"
 
 
-def unsearched(setting: Setting, template: Method) -> dict[str, Any]:
+def unsearched(experiment: Experiment, template: Method) -> dict[str, Any]:
     """Return the values of all parameters that are not searched: the fixed ones, and defaults of the others.
 
     Conditions of a space may ask for parameters that nobody searches or fixes.
     """
-    own = {k: v for k, v in template.get_params(deep=False).items() if k not in setting.space}
-    return {**own, **setting.method.parameters}
+    own = {k: v for k, v in template.get_params(deep=False).items() if k not in experiment.space}
+    return {**own, **experiment.method.parameters}
 
 
-def number_of_trials(setting: Setting, options: StudyOptions, fixed: Mapping[str, Any]) -> int:
+def number_of_trials(experiment: Experiment, options: StudyOptions, fixed: Mapping[str, Any]) -> int:
     """Return how many trials a study makes: one where nothing is searched, whatever is asked for."""
-    if nothing_to_search(setting.space, fixed):
+    if nothing_to_search(experiment.space, fixed):
         return 1
     if options.sampler == "grid":
-        return grid_trials(setting.space, fixed, options.trials, agreed=options.large_grid)
+        return grid_trials(experiment.space, fixed, options.trials, agreed=options.large_grid)
     return options.trials or TRIALS

@@ -3,7 +3,7 @@
 An *entry* is one name with the scores that were first given under it. It is recorded as single runs are, under an owner
 of its own: a test evaluation for every repeat, and one of the validation folds where their scores are given. Its
 method is called ``outside:NAME(scores=DIGEST)``, by the digest of the scores of repeat 0, so that other scores under
-the same name are another setting. In place of the hash of a method's code stands the digest of the scores.
+the same name are another experiment. In place of the hash of a method's code stands the digest of the scores.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from zslplat.evaluation.cache import ArrayCache
 from zslplat.evaluation.code import CodeReader, libraries
 from zslplat.evaluation.code_roots import SCORING
 from zslplat.evaluation.components import NOTHING, build_component, open_dataset, source_of
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.exported_split import row_problems
 from zslplat.evaluation.given import evaluate_given
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.warned import collected, entries_of
 from zslplat.evaluation.warned_words import said
 from zslplat.keys import key_of, run_identifier
@@ -97,13 +97,13 @@ def score_outside(
         if asked.scores:
             test = test_given(asked, built, row_problems(built, data, TEST, seed)[0])
         settings.make_store()
-        setting = Setting(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
+        experiment = Experiment(Spec(PREFIX + asked.name), dataset, task, seed=seed, data=data.fingerprint)
         code = _code(built, dataset, settings)
-        told = about(setting, data, built, "made elsewhere", tags=settings.tags)
+        told = about(experiment, data, built, "made elsewhere", tags=settings.tags)
         records = open_records(settings, reporter.warn)
         try:
             with file_lock(working_lock(settings), shared=True):
-                entry = _Entry(asked, setting, built, records, settings, reporter, knows, code, told, warned)
+                entry = _Entry(asked, experiment, built, records, settings, reporter, knows, code, told, warned)
                 return entry.evaluate(validation, test)
         finally:
             records.close()
@@ -120,7 +120,7 @@ class _Entry:
     """
 
     asked: OutsideScores
-    setting: Setting
+    experiment: Experiment
     task: Task
     records: Records
     settings: Settings
@@ -142,7 +142,7 @@ class _Entry:
         result = self.result
         self.names = told_apart([file.where for given in (validation, test) if given for file in given.files])
         self._find(validation, test)
-        result.method, result.about = str(self.setting.method), dict(self.told)
+        result.method, result.about = str(self.experiment.method), dict(self.told)
         known, new = self.records.evaluations(self.owner), False
         if validation is not None and VALIDATION not in known:
             self._record(VALIDATION, VALIDATION, validation, 0)
@@ -186,7 +186,7 @@ class _Entry:
         changed = self._tell_later()
         if changed or new:
             show_recorded(self.settings, self.records, self.owner, self.folder, self.reporter.warn, changed)
-        result.test_evaluations = self.records.test_evaluations(self.setting.data)
+        result.test_evaluations = self.records.test_evaluations(self.experiment.data)
         return result
 
     def _tell_later(self) -> list[str]:
@@ -224,33 +224,33 @@ class _Entry:
         return self.settings.studies / self.owner.replace(":", "-")
 
     def _find(self, validation: Given | None, test: Given | None) -> None:
-        """Find out which entry is meant: its owner, its setting, and what its validation chose."""
+        """Find out which entry is meant: its owner, its experiment, and what its validation chose."""
         others = list(self._others())
         if self.asked.repeat:
             if not others:
                 raise UsageError(
-                    f"--repeat {self.asked.repeat}: nothing is recorded of {self.setting.method} for this task and "
+                    f"--repeat {self.asked.repeat}: nothing is recorded of {self.experiment.method} for this task and "
                     "data; give the scores of the first seed without --repeat"
                 )
             self.owner, record = others[-1]
             if self.asked.knows and record["knows"] != self.knows:
                 raise UsageError(
-                    f"--knows {self.knows}: the first scores of {self.setting.method} were declared to know "
+                    f"--knows {self.knows}: the first scores of {self.experiment.method} were declared to know "
                     f"{record['knows']}; leave --knows out with --repeat"
                 )
             self.knows = self.result.knows = record["knows"]
-            self.setting = Setting.from_json(record["setting"])
-            self.choices = dict(self.setting.validation_choices)
+            self.experiment = Experiment.from_json(record["experiment"])
+            self.choices = dict(self.experiment.validation_choices)
             return
         given = test or validation
         assert given is not None
         digest = given.digests[0] if test else key_of(*given.digests)
-        self.setting = Setting(
-            self.setting.method.with_parameters({"scores": digest[:_DIGITS]}),
-            self.setting.dataset,
-            self.setting.task,
-            seed=self.setting.seed,
-            data=self.setting.data,
+        self.experiment = Experiment(
+            self.experiment.method.with_parameters({"scores": digest[:_DIGITS]}),
+            self.experiment.dataset,
+            self.experiment.task,
+            seed=self.experiment.seed,
+            data=self.experiment.data,
         )
         code = {**self.code, "method": digest}
         scored = [(owner, record) for owner, record in others if record["code"]["method"] == digest]
@@ -258,11 +258,11 @@ class _Entry:
         same = [(owner, record) for owner, record in computed if record["knows"] == self.knows]
         if test is not None and validation is None and same:
             self.owner = same[-1][0]
-            self.choices = dict(same[-1][1]["setting"]["carried"])
+            self.choices = dict(same[-1][1]["experiment"]["carried"])
             return
         if validation is not None:
             self.choices = _chosen(self.task, validation)
-        parts = (self.setting.to_json(), self.choices, self.knows, dict(self.code), digest)
+        parts = (self.experiment.to_json(), self.choices, self.knows, dict(self.code), digest)
         self.owner = f"run:{key_of('outside', TEST if test else VALIDATION, *parts)}"
         if others and not any(owner == self.owner for owner, _ in others):
             how = "without what validation chooses now" if same else "with another --knows" if computed else ""
@@ -271,16 +271,20 @@ class _Entry:
 
     def _others(self) -> Iterator[tuple[str, dict[str, Any]]]:
         """Yield (owner, record) of the first repeat of each entry of this name, oldest first."""
-        asked = {"dataset": str(self.setting.dataset), "task": str(self.setting.task), "seed": self.setting.seed}
-        for owner, key, record in self.records.evaluations_on(self.setting.data):
+        asked = {
+            "dataset": str(self.experiment.dataset),
+            "task": str(self.experiment.task),
+            "seed": self.experiment.seed,
+        }
+        for owner, key, record in self.records.evaluations_on(self.experiment.data):
             named = key == "repeat-0" and record.get("outside", {}).get("name") == self.asked.name
-            if named and all(record["setting"][name] == value for name, value in asked.items()):
+            if named and all(record["experiment"][name] == value for name, value in asked.items()):
                 yield owner, record
 
     def _record(self, key: str, split: str, given: Given, repeat: int) -> None:
         """Evaluate scores and record that."""
         asked, run = self.asked, run_identifier("", self.owner, key)
-        self.reporter.stage(f"scoring {self.setting.method} on the {split} split")
+        self.reporter.stage(f"scoring {self.experiment.method} on the {split} split")
         choices = self.choices if split == TEST else {}
         content = evaluate_given(
             self.task,
@@ -288,18 +292,18 @@ class _Entry:
             given.scores,
             self.records.evaluation_folder(run),
             test=split == TEST,
-            label=str(self.setting.method),
+            label=str(self.experiment.method),
             validation_choices=choices,
         )
-        setting = self.setting.evaluation({}, split, repeat, choices)
+        experiment = self.experiment.evaluation({}, split, repeat, choices)
         chances = [self.task.chance(problem) for problem in given.problems]
         warned = [*said(entries_of([("", self.warned)])), *self._warned(content, split, given.scores)]
         folder = self.records.evaluation_folder(run) if split == TEST else None
-        findings = evaluation_findings(self.setting, self.task, content, split, chances, folder, warned)
+        findings = evaluation_findings(self.experiment, self.task, content, split, chances, folder, warned)
         content |= {
             "run": run,
-            "setting": setting.to_json(),
-            "question": setting.question,
+            "experiment": experiment.to_json(),
+            "question": experiment.question,
             "code": {**self.code, "method": key_of(*given.digests) if split == VALIDATION else given.digests[0]},
             "knows": self.knows,
             "outside": {
@@ -321,7 +325,7 @@ class _Entry:
             **({"seconds": asked.seconds} if asked.seconds is not None and split == TEST else {}),
         }
         mark_unshown(self.folder, self.owner)
-        self.records.add_evaluation(self.owner, key, split, self.setting.data, content)
+        self.records.add_evaluation(self.owner, key, split, self.experiment.data, content)
 
     def _warned(self, content: Mapping[str, Any], split: str, scores: Sequence[np.ndarray]) -> list[Warned]:
         """Return what is to be said of an evaluation beside its warnings."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from zslplat.evaluation.setting import VALIDATION
+from zslplat.evaluation.experiment import VALIDATION
 from zslplat.spec import format_value
 from zslplat.tuning.outside_scores import OutsideScores
 

@@ -177,7 +177,7 @@ def grid_trials(space: Space, fixed: Mapping[str, Any], asked: int | None, *, ag
 
 
 def nothing_to_search(space: Space, fixed: Mapping[str, Any]) -> bool:
-    """Tell whether every trial would try the same setting."""
+    """Tell whether every trial would try the same experiment."""
     return grid_size(space, fixed) == 1
 
 

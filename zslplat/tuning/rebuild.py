@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
@@ -24,7 +24,7 @@ from zslplat.settings import Settings
 from zslplat.tracking.projection import Projection
 from zslplat.tracking.shown import SUMMARY, left_matrices, show_run, show_study
 from zslplat.tracking.stores import LOCK, mark_shown, mark_unshown
-from zslplat.tracking.views import setting_of
+from zslplat.tracking.views import experiment_of
 from zslplat.tuning.rerun import differences
 
 NONE, FINAL, ALL = "none", "final", "all"
@@ -81,7 +81,7 @@ def rebuild(
                 _again(settings, records, shown.projection, key, record, matrices, reporter, workers, done)
             for _, record in shown.study.finished() if matrices == ALL else ():
                 if record["state"] == "complete":
-                    record = {**record, "setting": setting_of(record, identity, VALIDATION)}
+                    record = {**record, "experiment": experiment_of(record, identity, VALIDATION)}
                     _trial_again(settings, records, shown.projection, name, record, reporter, workers, done)
             shown.projection.close()
     opened: dict[str, Projection] = {}
@@ -124,14 +124,16 @@ def _again(
     folder = records.evaluation_folder(record["run"])
     if not left_matrices(folder) or projection.has_matrices(key) or projection.away:
         return
-    if matrices == NONE or "setting" not in record:
+    if matrices == NONE or "experiment" not in record:
         done.left_out += 1
         return
-    setting = Setting.from_json(record["setting"])
+    experiment = Experiment.from_json(record["experiment"])
     reporter.stage(f"evaluating {key} again, for its matrices")
     # In a place of its own: what is recorded stays as it is, whatever comes out.
     place = records.evaluation_folder(f"{record['run']}-again")
-    request = Request(f"{key} again", place.name, setting, {}, artifacts=place / "artifacts", describe=True, maps=True)
+    request = Request(
+        f"{key} again", place.name, experiment, {}, artifacts=place / "artifacts", describe=True, maps=True
+    )
     try:
         _evaluate(settings, records, request, record, reporter, workers)
         projection.add_artifacts(key, place / "artifacts")
@@ -156,7 +158,7 @@ def _trial_again(
     folder = study_folder(settings, study) / f"trial-{record['number']:05d}"
     reporter.stage(f"evaluating {key} again, for its matrices")
     run = records.study(study).run(key)
-    request = Request(f"{key} again", run, Setting.from_json(record["setting"]), {}, artifacts=folder)
+    request = Request(f"{key} again", run, Experiment.from_json(record["experiment"]), {}, artifacts=folder)
     try:
         _evaluate(settings, records, request, record, reporter, workers)
         projection.add_artifacts(key, folder)
@@ -174,16 +176,16 @@ def _evaluate(
     workers: int,
 ) -> None:
     """Carry out an evaluation whose metrics must be the recorded ones."""
-    setting = request.setting
-    plain = replace(setting, split="", method_seed=None, validation_choices={})
+    experiment = request.experiment
+    plain = replace(experiment, split="", method_seed=None, validation_choices={})
     answers: dict[int, Answer] = {}
     bench = Workbench(plain, settings, on_stage=reporter.stage)
     with Session(bench, records, reporter, workers=workers, recall=False) as session:
-        if session.setting.data != setting.data:
+        if session.experiment.data != experiment.data:
             raise StoreError(f"the data of {request.label} have changed; give --matrices none, or restore the files")
         log = settings.studies / "rebuild" / "workers.log"
         session.start_workers(1, log)
-        problems = session.prepared(TEST if setting.split == TEST else VALIDATION)
+        problems = session.prepared(TEST if experiment.split == TEST else VALIDATION)
         session.evaluate([request], problems, Limits(), answers.__setitem__)
     result = answers[0].result
     if result is None:

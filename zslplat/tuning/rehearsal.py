@@ -17,10 +17,10 @@ from typing import Any
 
 from zslplat.errors import StoreError, ZslplatError
 from zslplat.evaluation.components import defaults_of
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, describe_range
 from zslplat.evaluation.problems import load_problem
 from zslplat.evaluation.reporter import Reporter
 from zslplat.evaluation.session import Request, Session, seconds_of_trial
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting, describe_range
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.database import Records
@@ -76,11 +76,11 @@ class Rehearsal:
     first: list[dict[str, Any]] = field(default_factory=list)
 
 
-def rehearse(setting: Setting, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
+def rehearse(experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
     """Return what a study would do and take; raises like :func:`zslplat.tuning.study.run_study` for a wrong request."""
     require_sampler(options.sampler)
-    check_space(setting.space, setting.method.parameters)
-    require_fitting(options.sampler, setting.space)
+    check_space(experiment.space, experiment.method.parameters)
+    require_fitting(options.sampler, experiment.space)
     with tempfile.TemporaryDirectory(prefix="zslplat-dry-run-") as folder:
         store = Path(folder)
         url = sqlite_url(store / "optuna.db")
@@ -88,7 +88,7 @@ def rehearse(setting: Setting, options: StudyOptions, settings: Settings, report
         away.make_store()
         # Preparing large data twice would take as long as the study's own preparation; arrays in memory are kept there.
         working = settings if settings.cache.is_dir() or settings.given.is_dir() else away
-        bench = Workbench(setting, working, on_stage=reporter.stage)
+        bench = Workbench(experiment, working, on_stage=reporter.stage)
         bench.require_problems(VALIDATION, TEST)
         with Session(bench, Records(away), reporter, workers=1, recall=False) as session:
             session.start_workers(1, store / "workers.log")
@@ -96,19 +96,19 @@ def rehearse(setting: Setting, options: StudyOptions, settings: Settings, report
 
 
 def _rehearsed(session: Session, options: StudyOptions, settings: Settings, reporter: Reporter) -> Rehearsal:
-    bench, setting = session.bench, session.setting
-    fixed = unsearched(setting, bench.template)
-    wanted = number_of_trials(setting, options, fixed)
-    searched, recorded = _recorded(setting, options, session, settings, reporter)
+    bench, experiment = session.bench, session.experiment
+    fixed = unsearched(experiment, bench.template)
+    wanted = number_of_trials(experiment, options, fixed)
+    searched, recorded = _recorded(experiment, options, session, settings, reporter)
     warn_of_data(session)
     start = time.perf_counter()
-    problems = session.prepared(VALIDATION, setting.space)
+    problems = session.prepared(VALIDATION, experiment.space)
     prepare_seconds = time.perf_counter() - start
-    defaults = defaults_of(bench.template, setting.space)
-    reporter.stage(f"timing a trial of {setting.method.name} at its defaults")
+    defaults = defaults_of(bench.template, experiment.space)
+    reporter.stage(f"timing a trial of {experiment.method.name} at its defaults")
     limit = min(LONGEST_SECONDS, options.trial_timeout or LONGEST_SECONDS)
     answers: list[Answer] = []
-    request = Request("timing", "timing", setting.evaluation(defaults, VALIDATION, setting.seed), defaults)
+    request = Request("timing", "timing", experiment.evaluation(defaults, VALIDATION, experiment.seed), defaults)
     session.evaluate([request], problems, Limits(limit, options.memory_bytes), lambda _, answer: answers.append(answer))
     result = answers[0].result
     stopped = result is None and "deadline" in answers[0].reason
@@ -120,21 +120,21 @@ def _rehearsed(session: Session, options: StudyOptions, settings: Settings, repo
     used = [problem for problem, _ in problems] + [statistics for _, statistics in problems if statistics]
     return Rehearsal(
         study=study_name(searched, options),
-        method=str(setting.method),
-        dataset=str(setting.dataset),
+        method=str(experiment.method),
+        dataset=str(experiment.dataset),
         data=f"{len(bench.dataset.X)} rows x {' x '.join(map(str, bench.dataset.X.shape[1:]))}, "
         f"{len(bench.dataset.class_names)} classes",
-        task=str(setting.task),
+        task=str(experiment.task),
         primary=f"{primary.name}, {'maximised' if primary.maximise else 'minimised'}",
         folds=[problem.name for problem in folds],
         preprocessing={role: bench.preprocessing.told(role) or "none" for role in ("features", "signatures")},
-        searched={name: describe_range(setting.space[name]) for name in sorted(setting.space)},
+        searched={name: describe_range(experiment.space[name]) for name in sorted(experiment.space)},
         defaults=defaults,
         search={
             "sampler": options.sampler,
             "batch_size": options.batch_size,
             "pruner": options.pruner if bench.method_class.step_parameter else "none",
-            "seed": setting.seed,
+            "seed": experiment.seed,
             "patience": options.patience,
         },
         trials=wanted,
@@ -162,11 +162,11 @@ def _whole(trial: float, missing: int, tests: int, folds: int, options: StudyOpt
 
 
 def _recorded(
-    setting: Setting, options: StudyOptions, session: Session, settings: Settings, reporter: Reporter
-) -> tuple[Setting, int]:
-    """Return the setting with how it is searched, and how many trials are recorded of it."""
+    experiment: Experiment, options: StudyOptions, session: Session, settings: Settings, reporter: Reporter
+) -> tuple[Experiment, int]:
+    """Return the experiment with how it is searched, and how many trials are recorded of it."""
     method = session.bench.method_class
-    plain = searching(setting, options, method)
+    plain = searching(experiment, options, method)
     try:
         records = existing_records(settings, reporter.warn)
     except StoreError:
@@ -176,8 +176,8 @@ def _recorded(
     try:
         begins: Mapping[str, Any] | None = None
         if options.warm_start:
-            begins = warm_start_of(records, options.warm_start, setting.space, plain.to_json(), reporter.note)
-        searched = searching(setting, options, method, begins)
+            begins = warm_start_of(records, options.warm_start, experiment.space, plain.to_json(), reporter.note)
+        searched = searching(experiment, options, method, begins)
         with suppress(ZslplatError):  # there is none yet, or it is damaged, which the study itself will say
             return searched, len(records.study(study_name(searched, options)).finished())
         return searched, 0

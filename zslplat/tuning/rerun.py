@@ -8,23 +8,23 @@ from pathlib import Path
 
 from zslplat.errors import StoreError
 from zslplat.evaluation.components import open_dataset
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.reporter import Reporter
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.records.database import SEALED, Found, Records
 from zslplat.settings import Settings
 from zslplat.tracking.alias import run_of_alias
-from zslplat.tracking.views import setting_of
-from zslplat.tuning.single import run_setting
+from zslplat.tracking.views import experiment_of
+from zslplat.tuning.single import run_experiment
 
 _SAME = 1e-12
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """A recorded evaluation: its name, its setting, and its metrics."""
+    """A recorded evaluation: its name, its experiment, and its metrics."""
 
     name: str
-    setting: Setting
+    experiment: Experiment
     metrics: Mapping[str, float]
 
 
@@ -50,24 +50,24 @@ def find_run(settings: Settings, records: Records, run: str) -> RecordedRun:
     if kinds or record.get("state") == "failed":
         kind = kinds[0] if kinds else "failed"
         raise StoreError(f"run {run!r} is a {kind} run, which is not one evaluation; give a trial, final or single run")
-    if found.study and "setting" not in record:
+    if found.study and "experiment" not in record:
         study = records.study(found.study)
         split = TEST if "/" in found.key else VALIDATION
         trial = study.finished()[record["winner"]][1] if split == TEST else record
         record = {**record, "parameters": trial["parameters"]}
         record |= {"carried": trial["carry"]} if split == TEST else {}
-        setting = setting_of(record, study.values()["identity"], split)
+        experiment = experiment_of(record, study.values()["identity"], split)
     elif "outside" in record:
         raise StoreError(
             f"run {run!r} is of scores that were made elsewhere, which cannot be made again here; give their file to "
             "`zslplat score` once more, which says whether they are the same"
         )
-    elif "setting" in record:
-        setting = record["setting"]
+    elif "experiment" in record:
+        experiment = record["experiment"]
     else:
-        raise StoreError(f"run {run!r} was recorded by an earlier version, without its setting; evaluate it anew")
-    key = found.key if found.study else f"{setting['method'].partition('(')[0]} {setting['split']}"
-    return RecordedRun(key, Setting.from_json(setting), record["metrics"])
+        raise StoreError(f"run {run!r} was recorded by an earlier version, without its experiment; evaluate it anew")
+    key = found.key if found.study else f"{experiment['method'].partition('(')[0]} {experiment['split']}"
+    return RecordedRun(key, Experiment.from_json(experiment), record["metrics"])
 
 
 def evaluate_again(
@@ -77,22 +77,22 @@ def evaluate_again(
 
     Raises :class:`StoreError` where the data have changed.
     """
-    setting = found.setting
-    now = open_dataset(setting.dataset, settings).fingerprint
-    if now != setting.data:
+    experiment = found.experiment
+    now = open_dataset(experiment.dataset, settings).fingerprint
+    if now != experiment.data:
         raise StoreError(
-            f"the data of run {found.name!r} have changed: fingerprint {setting.data[:16]} then, {now[:16]} now; "
+            f"the data of run {found.name!r} have changed: fingerprint {experiment.data[:16]} then, {now[:16]} now; "
             "restore the files to run it again"
         )
-    plain = replace(setting, split="", method_seed=None, validation_choices={})
-    result = run_setting(
+    plain = replace(experiment, split="", method_seed=None, validation_choices={})
+    result = run_experiment(
         plain,
         settings,
-        test=setting.split == TEST,
-        validation_choices=setting.validation_choices,
+        test=experiment.split == TEST,
+        validation_choices=experiment.validation_choices,
         workers=workers,
         reporter=reporter,
-        method_seed=setting.method_seed,
+        method_seed=experiment.method_seed,
         recall=False,
         kind="rerun",
     )

@@ -1,4 +1,4 @@
-"""One setting, evaluated once: on the validation folds, or on the test split when that is asked for."""
+"""One experiment, evaluated once: on the validation folds, or on the test split when that is asked for."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from typing import Any
 from zslplat.checks.base import Finding, unsilenced
 from zslplat.config import write_config
 from zslplat.errors import StoreError, UsageError, ZslplatError
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting, repeat_seed
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Answer, Limits
@@ -56,8 +56,8 @@ class RunResult:
     about: dict[str, Any] = field(default_factory=dict)
 
 
-def run_setting(
-    setting: Setting,
+def run_experiment(
+    experiment: Experiment,
     settings: Settings,
     *,
     test: bool = False,
@@ -78,7 +78,7 @@ def run_setting(
 
     Repeats mean something for random methods only; others are evaluated once. ``export_to``: folder that gets a copy of
     the artifacts, or a path that ends in the file name of one of them. ``method_seed``: seed of the first repeat where
-    it is not the setting's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
+    it is not the experiment's. ``recall``: an evaluation that is recorded already is not computed again. ``kind``:
     ``run``, or ``rerun`` for one that repeats another and is no entry of comparisons. ``part_of``: as
     :class:`~zslplat.tuning.options.StudyOptions` has it. ``keep_model``: of a test evaluation, for predictions; one of
     kind ``rerun`` keeps none. Raises like
@@ -88,7 +88,7 @@ def run_setting(
     if export_to is not None:
         check_export(export_to)
     reach_database(settings, reporter.warn)
-    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench = Workbench(experiment, settings, on_stage=reporter.stage)
     split = TEST if test else VALIDATION
     bench.require_problems(split)
     records = open_records(settings, reporter.warn)
@@ -97,7 +97,7 @@ def run_setting(
     with Session(bench, records, reporter, workers=workers, cluster=cluster, recall=recall) as session:
         single = _Single(session, split, kind, export_to, part_of)
         single.keep_model = keep_model and kind == "run"
-        seed = setting.seed if method_seed is None else method_seed
+        seed = experiment.seed if method_seed is None else method_seed
         single.evaluate(seed, repeats, validation_choices or {}, limits or Limits())
         return single.show()
 
@@ -125,14 +125,14 @@ def show_recorded(
 
 
 class _Single:
-    """One setting on one split, and its record under an owner of its own."""
+    """One experiment on one split, and its record under an owner of its own."""
 
     def __init__(
         self, session: Session, split: str, kind: str, target: Path | None, part_of: Mapping[str, str] | None
     ) -> None:
         self.session, self.split, self.target, self.part_of = session, split, target, part_of
         self.started = time.time()
-        self.owner = f"{kind}:{key_of(session.setting.to_json(), split, self.started)}"
+        self.owner = f"{kind}:{key_of(session.experiment.to_json(), split, self.started)}"
         self.folder = session.settings.studies / self.owner.replace(":", "-")
         self.problems = session.bench.problems(split)
         if target is not None and names_artifact(target) and len(self.problems) > 1:
@@ -154,7 +154,7 @@ class _Single:
                 Request(
                     label=f"{self.split} {r}",
                     run=run,
-                    setting=session.setting.evaluation({}, self.split, repeat_seed(seed, r), validation_choices),
+                    experiment=session.experiment.evaluation({}, self.split, repeat_seed(seed, r), validation_choices),
                     parameters={},
                     artifacts=session.records.evaluation_folder(run) / "artifacts",
                     describe=True,
@@ -168,11 +168,11 @@ class _Single:
             most = max(len(self.requests), len(self.problems))
             session.start_workers(most, self.folder / "workers.log")
             prepared = session.prepared(self.split)
-            session.reporter.stage(f"evaluating {session.setting.method} on the {self.split} split")
+            session.reporter.stage(f"evaluating {session.experiment.method} on the {self.split} split")
             session.evaluate(self.requests, prepared, limits, answers.__setitem__)
         except KeyboardInterrupt:
             raise Interrupted("stopped; nothing of this run was recorded; give the same command again") from None
-        built = said_findings(str(session.setting.method), said(bench.warned(self.problems)))
+        built = said_findings(str(session.experiment.method), said(bench.warned(self.problems)))
         chances = [bench.chance(problem) for problem in self.problems]
         self.result.chance = fmean(chances)
         self._tell(built)
@@ -181,7 +181,7 @@ class _Single:
             result = answers[r].result
             if result is None:
                 raise ZslplatError(
-                    f"{session.setting.method.name} failed on the {self.split} split: {answers[r].reason}"
+                    f"{session.experiment.method.name} failed on the {self.split} split: {answers[r].reason}"
                 )
             found.append(dict(result))
         # Repeats belong together: those that are known stand beside the new ones.
@@ -196,7 +196,7 @@ class _Single:
         if not tags:
             return False
         asked, had = {content["question"] for content in found}, set[tuple[str, str]]()
-        for _, _, record in self.session.records.evaluations_on(self.session.setting.data):
+        for _, _, record in self.session.records.evaluations_on(self.session.experiment.data):
             if record.get("question") in asked:
                 had |= set(record.get("about", {}).get("tags", {}).items())
         return not set(tags.items()) <= had
@@ -212,7 +212,7 @@ class _Single:
         if self.not_exported is not None:
             raise self.not_exported
         self.result.known = session.known
-        self.result.test_evaluations = session.records.test_evaluations(session.setting.data)
+        self.result.test_evaluations = session.records.test_evaluations(session.experiment.data)
         return self.result
 
     def _record(
@@ -225,9 +225,9 @@ class _Single:
         run = request.run if new else content["known_from"]
         folder = session.records.evaluation_folder(run) if self.split == TEST else None
         bench = session.bench
-        findings = evaluation_findings(bench.setting, bench.task, content, self.split, chances, folder)
+        findings = evaluation_findings(bench.experiment, bench.task, content, self.split, chances, folder)
         content |= {
-            "seed": request.setting.method_seed,
+            "seed": request.experiment.method_seed,
             "repeat": r,
             "repeats": len(self.requests),
             "about": session.bench.about(self.part_of),
@@ -246,9 +246,9 @@ class _Single:
             return
         session.adopt(content)
         folder = session.records.evaluation_folder(request.run) / "artifacts"
-        write_config(folder / "run.toml", request.setting.to_json())
+        write_config(folder / "run.toml", request.experiment.to_json())
         mark_unshown(self.folder, self.owner)
-        session.records.add_evaluation(self.owner, f"repeat-{r}", self.split, session.setting.data, content)
+        session.records.add_evaluation(self.owner, f"repeat-{r}", self.split, session.experiment.data, content)
         self.recorded = True
         if self.target is not None:
             self._export(folder, r if several else None)

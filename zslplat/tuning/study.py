@@ -13,9 +13,9 @@ from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import defaults_of
 from zslplat.evaluation.deadline import Deadline
 from zslplat.evaluation.executor import DeadlineReached
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.reporter import Interrupted, ProgressReporter, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.workbench import Workbench
 from zslplat.evaluation.worker import Limits
 from zslplat.records.environment import environment_record
@@ -38,7 +38,7 @@ from zslplat.tuning.warm_start import first_values, warm_start_of
 
 
 def run_study(
-    setting: Setting, options: StudyOptions, settings: Settings, reporter: Reporter | None = None
+    experiment: Experiment, options: StudyOptions, settings: Settings, reporter: Reporter | None = None
 ) -> StudyResult:
     """Carry out (or continue, or extend) a study and evaluate its winner on the test split.
 
@@ -47,9 +47,9 @@ def run_study(
     """
     reporter = reporter or SilentReporter()
     require_sampler(options.sampler)
-    check_space(setting.space, setting.method.parameters)
+    check_space(experiment.space, experiment.method.parameters)
     reach_database(settings, reporter.warn)
-    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench = Workbench(experiment, settings, on_stage=reporter.stage)
     bench.require_problems(VALIDATION, TEST)
     records = open_records(settings, reporter.warn)
     with Session(bench, records, reporter, workers=options.workers, cluster=options.cluster) as session:
@@ -64,34 +64,34 @@ class Study:
         self.started = time.time()
         if options.timeout:
             session.deadline = Deadline(options.timeout, self.reporter.warn)
-        bench, given = session.bench, session.setting
+        bench, given = session.bench, session.experiment
         self.fixed = unsearched(given, bench.template)
         require_fitting(options.sampler, given.space)
-        self.setting = self._searching(given)
+        self.experiment = self._searching(given)
         self.wanted = number_of_trials(given, options, self.fixed)
         if nothing_to_search(given.space, self.fixed) and (options.trials or 1) > 1:
             trials = f"--trials {options.trials} does not matter"
             self.reporter.note(f"nothing is searched, so one trial says it all; {trials}")
         self.maximise = bench.task.primary.maximise
         self.proposer = Proposer(
-            seed=self.setting.seed,
+            seed=self.experiment.seed,
             batch_size=options.batch_size,
-            space=self.setting.space,
+            space=self.experiment.space,
             fixed=self.fixed,
-            defaults=defaults_of(bench.template, self.setting.space),
+            defaults=defaults_of(bench.template, self.experiment.space),
             sampler=options.sampler,
             maximise=self.maximise,
-            first=first_values(self.setting.search),
+            first=first_values(self.experiment.search),
         )
         self.thresholds = PruningThresholds(options.pruner, maximise=self.maximise)
-        self.name = study_name(self.setting, options)
+        self.name = study_name(self.experiment, options)
         self.folder = study_folder(session.settings, self.name)
         self.limits = Limits(options.trial_timeout, options.memory_bytes)
         self.shown: ShownStudy | None = None
         self.out_of_patience = False
 
-    def _searching(self, given: Setting) -> Setting:
-        """Return the setting with how it is searched, and with where the search begins."""
+    def _searching(self, given: Experiment) -> Experiment:
+        """Return the experiment with how it is searched, and with where the search begins."""
         search, options = self.session.bench.method_class, self.options
         plain = searching(given, options, search)
         if options.warm_start is None:
@@ -107,10 +107,12 @@ class Study:
             session.start_workers(self.wanted, self.folder / "workers.log")
             # A new study is recorded when it has all that its trials need: one that cannot begin leaves nothing.
             problems = None if self.name in records.study_names() else self._prepared_anew()
-            self.study = records.open_study(self.name, self.setting.to_json(), self.maximise)
+            self.study = records.open_study(self.name, self.experiment.to_json(), self.maximise)
             self._describe()
             mark_unshown(self.folder, self.study.owner)
-            self.log = TrialLog(self.study, self.setting.space, self.maximise, self.reporter, self.wanted, self.folder)
+            self.log = TrialLog(
+                self.study, self.experiment.space, self.maximise, self.reporter, self.wanted, self.folder
+            )
             check_code(
                 session.bench,
                 self.log.records,
@@ -165,7 +167,7 @@ class Study:
             ) from None
 
     def _prepared(self) -> Problems:
-        problems = self.session.prepared(VALIDATION, self.setting.space)
+        problems = self.session.prepared(VALIDATION, self.experiment.space)
         self.reporter.note(self.session.prepare_note())
         return problems
 
@@ -182,7 +184,7 @@ class Study:
         try:
             problems = problems or self._prepared()
             remember_validation(self.study, self.session.bench, [problem for problem, _ in problems])
-            self.reporter.stage(f"tuning {self.setting.method.name} on {len(problems)} validation folds")
+            self.reporter.stage(f"tuning {self.experiment.method.name} on {len(problems)} validation folds")
             if isinstance(self.reporter, ProgressReporter):
                 self.reporter.working(len(self.log.records), self.wanted)
             if again:
@@ -229,7 +231,7 @@ class Study:
                 Request(
                     label=f"trial {number}",
                     run=self.study.run(f"trial-{number}"),
-                    setting=self.setting.evaluation(parameters, VALIDATION, self.setting.seed),
+                    experiment=self.experiment.evaluation(parameters, VALIDATION, self.experiment.seed),
                     parameters=parameters,
                     artifacts=self.folder / f"trial-{number:05d}",
                     matrices_bytes=options.artifact_bytes // max(self.wanted, 1),
@@ -278,7 +280,7 @@ class Study:
             # Whoever compares many studies need not read their trials for this.
             "trials": len(log.records),
             "seconds": took_together(log.records),
-            "looks": session.records.test_evaluations(session.setting.data),
+            "looks": session.records.test_evaluations(session.experiment.data),
             "counts": {**session.bench.counts, "known": session.known},
             "findings": [finding.to_json() for finding in findings],
             "ended": time.time(),
@@ -292,7 +294,7 @@ class Study:
             finished["counts"] = before["counts"]  # nothing was prepared for a command that found nothing to do
         if any(before.get(name) != value for name, value in finished.items() if name != "ended"):
             self.study.note("finished", finished)
-        write_best(self.folder / "best.toml", self.setting, log.records[winner], self.name, len(test))
+        write_best(self.folder / "best.toml", self.experiment, log.records[winner], self.name, len(test))
         return finished
 
     def _result(self, finished: Mapping[str, Any], test: Sequence[Mapping[str, Any]]) -> StudyResult:

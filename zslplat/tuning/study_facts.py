@@ -111,9 +111,9 @@ def controls_of(
     """Return the recorded control of a study on the same data and task: the one whose validation is best.
 
     Behind it, where its preprocessing is another one than the study's, the best of those with the study's own.
-    ``identity``: the setting of the study in JSON form, ``kind`` that of its task; ``lead`` gives the interval of the
-    study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the control
-    itself.
+    ``identity``: the experiment of the study in JSON form, ``kind`` that of its task; ``lead`` gives the interval of
+    the study's lead by the control's test records. Empty where nothing is recorded, or the study's method is the
+    control itself.
     """
     name = CONTROLS.get(kind)
     if name is None or _bare(identity["method"]) == name:

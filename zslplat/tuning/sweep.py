@@ -19,9 +19,9 @@ from zslplat.checks.base import Finding, Reached, StudyFacts, run_checks, unsile
 from zslplat.drawing import dispensable, render
 from zslplat.errors import UsageError, ZslplatError
 from zslplat.evaluation.code import LIBRARIES
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment, repeat_seed
 from zslplat.evaluation.reporter import Interrupted, Reporter, SilentReporter
 from zslplat.evaluation.session import Problems, Request, Session
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting, repeat_seed
 from zslplat.evaluation.warned import entries_of
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
@@ -64,7 +64,7 @@ class SweepResult:
 
 
 def run_sweep(
-    setting: Setting,
+    experiment: Experiment,
     parameter: str,
     dimension: Range,
     settings: Settings,
@@ -85,10 +85,10 @@ def run_sweep(
     from each value's validation to its test.
     """
     reporter = reporter or SilentReporter()
-    if parameter in setting.method.parameters:
+    if parameter in experiment.method.parameters:
         raise UsageError(f"{parameter} is both fixed (--set) and swept (--param); leave one out")
     reach_database(settings, reporter.warn)
-    bench = Workbench(setting, settings, on_stage=reporter.stage)
+    bench = Workbench(experiment, settings, on_stage=reporter.stage)
     splits = (VALIDATION, TEST) if test else (VALIDATION,)
     bench.require_problems(*splits)
     records = open_records(settings, reporter.warn)
@@ -119,12 +119,12 @@ class _Sweep:
         self.session, self.parameter, self.dimension = session, parameter, dimension
         self.started = time.time()
         self.values = grid_values(dimension, points)
-        bench, setting = session.bench, session.setting
+        bench, experiment = session.bench, session.experiment
         for value in self.values:
-            bench.method_class.build({**setting.method.parameters, parameter: value})
+            bench.method_class.build({**experiment.method.parameters, parameter: value})
         self.repeats = range(repeats if bench.random else 1)
         identity = {
-            **setting.to_json(),
+            **experiment.to_json(),
             "parameter": parameter,
             "repeats": len(self.repeats),
             "splits": list(splits),
@@ -177,7 +177,7 @@ class _Sweep:
             run,
             figure,
             table,
-            session.records.test_evaluations(session.setting.data),
+            session.records.test_evaluations(session.experiment.data),
             [finding.line for finding in kept],
             [finding.to_json() for finding in findings],
             silenced,
@@ -200,20 +200,20 @@ class _Sweep:
                         name: number for name, number in validation_choices.items() if name != "best_step"
                     }
                 parameters = {self.parameter: value}
-                seed = repeat_seed(session.setting.seed, r)
+                seed = repeat_seed(session.experiment.seed, r)
                 keys.append(key)
                 requests.append(
                     Request(
                         label=f"{self.parameter}={format_value(value)}",
                         run=run_identifier("", self.owner, key),
-                        setting=session.setting.evaluation(parameters, split, seed, validation_choices),
+                        experiment=session.experiment.evaluation(parameters, split, seed, validation_choices),
                         parameters=parameters,
                     )
                 )
 
         def keep(position: int, answer: Answer) -> None:
             content = answer.result or {"state": "failed", "reason": answer.reason, "metrics": {}}
-            session.records.add_evaluation(self.owner, keys[position], split, session.setting.data, content)
+            session.records.add_evaluation(self.owner, keys[position], split, session.experiment.data, content)
             value = content["metrics"].get(session.bench.task.primary.name)
             point = {"what": f"{split} point", "number": position, "parameters": requests[position].parameters}
             session.reporter.trial(position + 1, len(keys), {**point, "value": value, "reason": answer.reason}, None)
@@ -248,7 +248,7 @@ class _Sweep:
         everything = [problem for problems in self.problems.values() for problem in problems]
         what, tried = "the best of the sweep", len(self.values)
         facts = StudyFacts(
-            subject=str(self.session.setting.method),
+            subject=str(self.session.experiment.method),
             metric=primary.name,
             maximise=primary.maximise,
             searched=searched_facts(self.space, {self.parameter: value}, bench.template.domains),
@@ -263,7 +263,7 @@ class _Sweep:
         """Record the sweep as a whole, and show it."""
         session, records = self.session, self.session.records
         content = {
-            "setting": session.setting.to_json(),
+            "experiment": session.experiment.to_json(),
             "about": session.bench.about(),
             "environment": environment_record(),
             "parameter": self.parameter,
@@ -278,7 +278,7 @@ class _Sweep:
         for path in filter(Path.exists, files):
             shutil.copy(path, artifacts / path.name)
         mark_unshown(self.folder, self.owner)
-        records.add_evaluation(self.owner, SUMMARY, "analysis", session.setting.data, content)
+        records.add_evaluation(self.owner, SUMMARY, "analysis", session.experiment.data, content)
         shown = show_run(session.settings, records, self.owner, session.reporter.warn, announced=True)
         if shown is not None:
             shown.close()

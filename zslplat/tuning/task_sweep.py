@@ -19,8 +19,8 @@ import numpy as np
 from zslplat.checks.base import UNNAMED, Finding, Warned, unsilenced
 from zslplat.drawing import dispensable, render
 from zslplat.errors import DataError, UsageError
+from zslplat.evaluation.experiment import TEST, VALIDATION, Experiment
 from zslplat.evaluation.reporter import Reporter, SilentReporter
-from zslplat.evaluation.setting import TEST, VALIDATION, Setting
 from zslplat.evaluation.worker import Limits
 from zslplat.figures import Curve
 from zslplat.keys import key_of, run_identifier
@@ -30,7 +30,7 @@ from zslplat.spec import format_value
 from zslplat.tables import Table, write_table
 from zslplat.tracking.shown import SUMMARY, show_run
 from zslplat.tracking.stores import mark_shown, mark_unshown, open_records
-from zslplat.tuning.single import RunResult, run_setting
+from zslplat.tuning.single import RunResult, run_experiment
 from zslplat.tuning.verdicts import said_findings
 
 Curves = dict[str, list[float | None]]
@@ -62,7 +62,7 @@ class TaskSweepResult:
 
 
 def run_task_sweep(
-    chosen: Sequence[Setting],
+    chosen: Sequence[Experiment],
     option: str,
     values: Sequence[Any],
     settings: Settings,
@@ -74,28 +74,28 @@ def run_task_sweep(
     limits: Limits | None = None,
     reporter: Reporter | None = None,
 ) -> TaskSweepResult:
-    """Evaluate each setting (they differ in their methods) under every value of a task's option.
+    """Evaluate each experiment (they differ in their methods) under every value of a task's option.
 
     Each is evaluated on the validation folds, with ``test`` on the test split, too.
 
     What validation hands to a refit is handed on to the test of the same value. A protocol without validation (two
     seen classes, say) has its test alone, with a warning, and raises :class:`DataError` without ``test``. Raises
     :class:`UsageError` for an option that the task's spec fixes already or that changes the primary metric, and like
-    :func:`zslplat.tuning.single.run_setting`.
+    :func:`zslplat.tuning.single.run_experiment`.
     """
     reporter = reporter or SilentReporter()
     task = chosen[0].task
     if option in task.parameters:
         raise UsageError(f"{option} is both in the task ({task}) and swept (--param); leave one out")
-    labels = [str(setting.method) for setting in chosen]
+    labels = [str(experiment.method) for experiment in chosen]
     if len(set(labels)) < len(labels):
         raise UsageError(f"a method is given twice: {', '.join(labels)}")
     result = TaskSweepResult(option, str(task), list(values), "")
     started, about = time.time(), {}
     for value in values:
         chances = set()
-        for label, setting in zip(labels, chosen, strict=True):
-            point = replace(setting, task=task.with_parameters({option: value}))
+        for label, experiment in zip(labels, chosen, strict=True):
+            point = replace(experiment, task=task.with_parameters({option: value}))
             where = f"{label}, {option}={format_value(value)}"
             reporter.stage(where)
             run = _point(point, settings, where, result, label, test, repeats, workers, cluster, limits, reporter)
@@ -114,7 +114,7 @@ def run_task_sweep(
 
 
 def _point(
-    setting: Setting,
+    experiment: Experiment,
     settings: Settings,
     where: str,
     result: TaskSweepResult,
@@ -129,8 +129,8 @@ def _point(
     """Evaluate one point on validation, with ``test`` on the test split, too; keep its values and warnings."""
 
     def evaluated(split: str, validation_choices: Mapping[str, Any]) -> RunResult:
-        found = run_setting(
-            setting,
+        found = run_experiment(
+            experiment,
             settings,
             test=split == TEST,
             repeats=repeats,
@@ -154,7 +154,7 @@ def _point(
         if not test:
             raise DataError(f"{where}: no validation: {error}; --test scores the test split") from error
         failed = Warned(f"{where}: no validation: {error}", UNNAMED)
-        _tell(result, said_findings(str(setting.method), [failed]), settings.silenced)
+        _tell(result, said_findings(str(experiment.method), [failed]), settings.silenced)
     result.validation.setdefault(label, []).append(validation)
     if test:
         run = evaluated(TEST, choices)
@@ -175,7 +175,7 @@ def _mean(found: RunResult) -> float:
 
 def _finish(
     result: TaskSweepResult,
-    chosen: Sequence[Setting],
+    chosen: Sequence[Experiment],
     about: Mapping[str, Any],
     started: float,
     settings: Settings,
@@ -184,7 +184,7 @@ def _finish(
     """Draw the curves, record the sweep as a whole, and show it."""
     curves = {f"{label} {split}": c for split, of in _sides(result).items() for label, c in of.items()}
     identity = {
-        "settings": [setting.to_json() for setting in chosen],
+        "settings": [experiment.to_json() for experiment in chosen],
         "option": result.parameter,
         "values": [format_value(value) for value in result.values],
         "curves": curves,
@@ -205,7 +205,7 @@ def _finish(
     if SUMMARY not in records.evaluations(owner):
         mark_unshown(folder, owner)
         content = {
-            "setting": chosen[0].to_json(),
+            "experiment": chosen[0].to_json(),
             "about": dict(about),
             "environment": environment_record(),
             "parameter": f"task option {result.parameter}",

@@ -9,8 +9,8 @@ from typing import Any
 
 from zslplat.config import write_config
 from zslplat.errors import StoreError, ZslplatError
+from zslplat.evaluation.experiment import TEST, Experiment, repeat_seed
 from zslplat.evaluation.session import Request, Session
-from zslplat.evaluation.setting import TEST, Setting, repeat_seed
 from zslplat.evaluation.worker import Answer, Limits
 from zslplat.records.studies import OpenStudy
 from zslplat.tuning.rerun import differences
@@ -44,17 +44,17 @@ def evaluate_winner(
     missing = [r for r in range(count) if keys[r] not in known or not session.has_outcomes(runs[r], known[keys[r]])]
     if missing:
         trial = log.records[winner]
-        problems = session.prepared(TEST, session.setting.space)
+        problems = session.prepared(TEST, session.experiment.space)
         remember_test(study, bench, problems[0][0])
         session.reporter.stage(f"refitting trial {winner} and scoring the test split, {len(missing)} time(s)")
         requests = []
         for r in missing:
-            seed = repeat_seed(session.setting.seed, r)
+            seed = repeat_seed(session.experiment.seed, r)
             requests.append(
                 Request(
                     label=f"final {r}",
                     run=runs[r],
-                    setting=session.setting.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
+                    experiment=session.experiment.evaluation(trial["parameters"], TEST, seed, trial["carry"]),
                     parameters=trial["parameters"],
                     artifacts=records.evaluation_folder(runs[r]) / "artifacts",
                     describe=True,
@@ -77,8 +77,13 @@ def evaluate_winner(
                         f"the outcomes per row of {keys[r]} were lost, and evaluating it again did not give its "
                         f"recorded numbers ({lines[0]}); restore them from a copy of the store, or give --study NAME"
                     )
-            content = {**answer.result, "seed": requests[position].setting.method_seed, "repeat": r, "winner": winner}
-            records.add_evaluation(study.owner, keys[r], TEST, session.setting.data, content)
+            content = {
+                **answer.result,
+                "seed": requests[position].experiment.method_seed,
+                "repeat": r,
+                "winner": winner,
+            }
+            records.add_evaluation(study.owner, keys[r], TEST, session.experiment.data, content)
 
         # It fits more rows than any trial did, and the time of a trial says nothing about it.
         session.evaluate(requests, problems, replace(limits, seconds=None), keep)
@@ -86,7 +91,7 @@ def evaluate_winner(
     return [known[key] for key in keys]
 
 
-def write_best(path: Path, setting: Setting, trial: Mapping[str, Any], study: str, repeats: int) -> None:
+def write_best(path: Path, experiment: Experiment, trial: Mapping[str, Any], study: str, repeats: int) -> None:
     """Write the winner's configuration, from which ``zslplat run --config`` evaluates it again."""
-    best = setting.evaluation(trial["parameters"], TEST, setting.seed, trial["carry"])
+    best = experiment.evaluation(trial["parameters"], TEST, experiment.seed, trial["carry"])
     write_config(path, best.to_json(), repeats=repeats, study=study, trial=trial["number"])

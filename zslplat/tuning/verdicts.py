@@ -10,8 +10,8 @@ from typing import Any
 from zslplat.checks.base import Finding, Reached, Steps, StudyFacts, Warned, run_checks, unsilenced
 from zslplat.checks.data_findings import data_findings
 from zslplat.data.reading import notes_of
+from zslplat.evaluation.experiment import TEST, Experiment
 from zslplat.evaluation.session import Session
-from zslplat.evaluation.setting import TEST, Setting
 from zslplat.evaluation.warned import entries_of
 from zslplat.evaluation.warned_words import said
 from zslplat.evaluation.workbench import Workbench
@@ -64,24 +64,24 @@ def study_findings(
         remember_validation(study, bench, bench.validation_problems())
     if not study.knows("test_chance", "test_warnings"):
         remember_test(study, bench, bench.test_problem())
-    primary, record, setting = bench.task.primary, records[winner], bench.setting
+    primary, record, experiment = bench.task.primary, records[winner], bench.experiment
     reached = [fold["metrics"][primary.name] for fold in record["folds"]]
     scored = [entry["metrics"][primary.name] for entry in test]
     chances, test_chance = study.recall("chances", list), study.recall("test_chance", float)
     about = study.recall("about", bench.about)
     facts = StudyFacts(
         subject=study.name,
-        method=str(setting.method),
-        dataset=str(setting.dataset),
-        task=str(setting.task),
+        method=str(experiment.method),
+        dataset=str(experiment.dataset),
+        task=str(experiment.task),
         kind=bench.task.kind,
         metric=primary.name,
         maximise=primary.maximise,
         winner=winner,
         wanted=wanted,
-        combinations=wanted if grid else combinations_of(setting.space),
-        searched=searched_facts(setting.space, record["parameters"], bench.template.domains),
-        dimensions=len(setting.space),
+        combinations=wanted if grid else combinations_of(experiment.space),
+        searched=searched_facts(experiment.space, record["parameters"], bench.template.domains),
+        dimensions=len(experiment.space),
         trials=trial_facts(records, primary.name),
         validation=Reached(
             "the best of the search", primary.name, tuple(reached), tuple(chances), primary.maximise, len(records)
@@ -91,7 +91,7 @@ def study_findings(
         steps=_steps(bench, record),
         controls=controls_of(
             session.records,
-            setting.to_json(),
+            experiment.to_json(),
             bench.task.kind,
             about["preprocessing"],
             lambda control: lead_ends(session.records, bench.task, test, control, primary.name),
@@ -117,7 +117,7 @@ def warn_of_data(session: Session, part_of: Mapping[str, str] | None = None) -> 
 
 
 def evaluation_findings(
-    setting: Setting,
+    experiment: Experiment,
     task: Task,
     content: Mapping[str, Any],
     split: str,
@@ -136,10 +136,10 @@ def evaluation_findings(
     reached = Reached(what, primary.name, values, tuple(chances), primary.maximise)
     tested = split == TEST
     facts = StudyFacts(
-        subject=str(setting.method),
-        method=str(setting.method),
-        dataset=str(setting.dataset),
-        task=str(setting.task),
+        subject=str(experiment.method),
+        method=str(experiment.method),
+        dataset=str(experiment.dataset),
+        task=str(experiment.task),
         kind=task.kind,
         metric=primary.name,
         maximise=primary.maximise,

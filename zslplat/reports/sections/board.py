@@ -6,7 +6,7 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from zslplat.checks.base import unsilenced
-from zslplat.evaluation.setting import VALIDATION
+from zslplat.evaluation.experiment import VALIDATION
 from zslplat.reports.blocks import Block, Folded, Items, Section, Words
 from zslplat.reports.facts import Board, Recorded
 from zslplat.reports.sections.classes import differences_of_best
@@ -78,7 +78,7 @@ def _told(board: Board) -> list[Block]:
 def board_entries(board: Board) -> list[tuple[str, Recorded]]:
     """Return (label, what is recorded) of the rows of a board, in their order, and of what has no row for itself.
 
-    Studies and runs that stand behind another one of the same setting are not among them.
+    Studies and runs that stand behind another one of the same experiment are not among them.
     """
     shown = {entry.name for _, entry in board.shown}
     behind = {name for names in board.behind.values() for name in names}

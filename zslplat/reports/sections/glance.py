@@ -55,8 +55,8 @@ def all_boards(boards: Sequence[Board], suite: str | None = None) -> TableBlock:
 def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[_Place, str], dict[str, str]]:
     """Return {(number of a board, name on it): name of its suite's row}, and by that name what it is, in words.
 
-    A row has its name where it is one setting on each board and not the same on all, such as one that was searched for
-    one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
+    A row has its name where it is one experiment on each board and not the same on all, such as one that was searched
+    for one task and scores others with what it found. Boards call settings by what tells them apart on themselves.
     """
     places: dict[tuple[str, str], list[_Place]] = {}
     short: dict[_Place, str] = {}
@@ -76,7 +76,7 @@ def _suite_rows(boards: Sequence[Board], suite: str | None) -> tuple[dict[_Place
 
 
 def _rows_of(board: Board, row: Record) -> Iterable[tuple[str, str]]:
-    """Return the suites, and their rows, that a line of a board is part of by any study or run of its setting."""
+    """Return the suites, and their rows, that a line of a board is part of by any study or run of its experiment."""
     study = str(row["study"])
     entries = (board.entries.get(name) for name in (study, *board.behind.get(study, ())))
     parts: Iterable[Mapping[str, str]] = (p for entry in entries if entry is not None for p in parts_of(entry.about))

@@ -12,19 +12,19 @@ from typing import Any
 from zslplat import registry
 from zslplat.errors import ZslplatError
 from zslplat.evaluation.components import NOTHING
-from zslplat.evaluation.setting import TEST, describe_range
+from zslplat.evaluation.experiment import TEST, describe_range
 from zslplat.reports.blocks import Block, Cell, Column, Commands, TableBlock, Words
 from zslplat.reports.facts import Recorded
 from zslplat.spec import Spec
 
-# What of a study's setting is an option of ``tune``, where it is not the default.
+# What of a study's experiment is an option of ``tune``, where it is not the default.
 _OPTIONS = {"features": "--features", "signatures": "--signatures"}
 _DEFAULTS = {"sampler": "tpe", "pruner": "median", "batch_size": 4}
 _TRIALS = 20  # what a search has where nobody says how many
 
 
 def provenance_blocks(entry: Recorded, places: str = "") -> Iterator[Block]:
-    """Yield the setting, the software and the code of an entry, and commands that repeat and check it.
+    """Yield the experiment, the software and the code of an entry, and commands that repeat and check it.
 
     ``places``: the options that lead to the store, each after a blank.
     """

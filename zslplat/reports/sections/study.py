@@ -28,11 +28,11 @@ MOST_SERIES = 200
 def study_section(entry: Recorded, label: str, anchor: str, easel: Easel, behind: Sequence[str] = ()) -> Section:
     """Return what is recorded of one study or run: words, metrics, search, classes, convergence, software.
 
-    ``behind``: the names of others of the same setting, for which this one stands.
+    ``behind``: the names of others of the same experiment, for which this one stands.
     """
     blocks: list[Block] = [Words(_told(entry, easel.places), "lead")]
     if behind:
-        blocks.append(Words(f"The same setting was also evaluated as {listed(list(map(unmistakable, behind)))}."))
+        blocks.append(Words(f"The same experiment was also evaluated as {listed(list(map(unmistakable, behind)))}."))
     if entry.findings:
         blocks.append(Items(shown(entry.findings, easel.silenced), "warning"))
     if entry.winner is not None and entry.winner["parameters"]:

@@ -1,6 +1,6 @@
-"""A setting: what is evaluated, in one frozen object with one JSON form.
+"""An experiment: what is evaluated, in one frozen object with one JSON form.
 
-Study identity, ``best.toml``, MLflow tag, job and record are this form. The setting asks a *question*: which method
+Study identity, ``best.toml``, MLflow tag, job and record are this form. The experiment asks a *question*: which method
 with which fixed and searched hyperparameters, on which data, under which task, preprocessing and seed. The code that
 answers it is recorded with each answer (:mod:`zslplat.evaluation.code`) and is no part of the question.
 """
@@ -24,7 +24,7 @@ _SEARCH = ("batch_size", "sampler", "pruner", "step", "warm_start")
 
 
 @dataclass(frozen=True)
-class Setting:
+class Experiment:
     """What is evaluated.
 
     ``method`` holds the fixed hyperparameters, ``space`` the searched ones with their ranges; ``features`` and
@@ -68,8 +68,8 @@ class Setting:
         split: str,
         method_seed: int,
         validation_choices: Mapping[str, Any] | None = None,
-    ) -> Setting:
-        """Return the setting of one evaluation: these values in place of the search."""
+    ) -> Experiment:
+        """Return the experiment of one evaluation: these values in place of the search."""
         method = self.method.with_parameters(parameters)
         changed = {"method": method, "space": {}, "search": {}, "split": split}
         return replace(self, **changed, method_seed=method_seed, validation_choices=dict(validation_choices or {}))  # type: ignore[arg-type]
@@ -93,8 +93,8 @@ class Setting:
         return content
 
     @classmethod
-    def from_json(cls, content: Mapping[str, Any]) -> Setting:
-        """Return the setting of a JSON form, a search without its ranges, which the form holds as text only."""
+    def from_json(cls, content: Mapping[str, Any]) -> Experiment:
+        """Return the experiment of a JSON form, a search without its ranges, which the form holds as text only."""
         return cls(
             Spec.parse(content["method"]),
             Spec.parse(content["dataset"]),
